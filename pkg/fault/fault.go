@@ -1,0 +1,153 @@
+// Package fault holds the one error shape that a user or an agent of mcpl ever sees.
+//
+// A [Fault] is made where the knowledge is, carried unchanged through wrapping, through the
+// daemon's socket and through MCP, and rendered once at the edge (pkg/output). It says what
+// failed, why, and what to do now. It knows nothing of terminals, servers or files: those
+// rooms make faults, this one only describes them.
+package fault
+
+import (
+	"errors"
+	"strings"
+)
+
+// Type names the kind of a failure. It is part of mcpl's contract: see docs/contracts.md.
+type Type string
+
+// The types of faults, with the exit code each leads to.
+const (
+	Tool             Type = "ToolError"             // 1: the tool ran and reported an error
+	Usage            Type = "UsageError"            // 2: the command line is wrong
+	InvalidArguments Type = "InvalidArgumentsError" // 2: a tool's arguments do not fit its schema
+	Config           Type = "ConfigError"           // 2: a configuration file is missing or wrong
+	MissingVariable  Type = "MissingVariableError"  // 2: a ${VAR} of the configuration has no value
+	ServerNotFound   Type = "ServerNotFoundError"   // 3: no such server, or it is disabled
+	ToolNotFound     Type = "ToolNotFoundError"     // 3: no such tool, or it is disabled
+	ServerConnection Type = "ServerConnectionError" // 4: a server cannot be started or reached, or died
+	Protocol         Type = "ProtocolError"         // 4: a server broke the protocol or refused a request
+	Timeout          Type = "TimeoutError"          // 5: a phase took longer than its limit
+	AuthRequired     Type = "AuthRequiredError"     // 6: a server wants a login
+	ApprovalRequired Type = "ApprovalRequiredError" // 6: a person has to approve first
+	Internal         Type = "InternalError"         // 70: a defect of mcpl (EX_SOFTWARE of sysexits.h)
+	Interrupted      Type = "InterruptedError"      // 130: 128 + SIGINT
+)
+
+// ExitCode returns the process exit code that a fault of type t leads to.
+// An unknown type is a defect and counts as Internal.
+func (t Type) ExitCode() int {
+	switch t {
+	case Tool:
+		return 1
+	case Usage, InvalidArguments, Config, MissingVariable:
+		return 2
+	case ServerNotFound, ToolNotFound:
+		return 3
+	case ServerConnection, Protocol:
+		return 4
+	case Timeout:
+		return 5
+	case AuthRequired, ApprovalRequired:
+		return 6
+	case Interrupted:
+		return 130
+	default:
+		return 70
+	}
+}
+
+// Fault is an error with everything a reader needs to get further. Its JSON form is the
+// value of "error" in every failing answer of mcpl.
+type Fault struct {
+	Type Type `json:"type"`
+	// Message says what failed, in one sentence, without a trailing period.
+	Message string `json:"message"`
+	// Traceback is the chain of causes, one a line, and the tail of the server's stderr
+	// where there is one. Secrets are masked before they get here. May be empty.
+	Traceback string `json:"traceback"`
+	// Help says what to do now, with the exact command to type where there is one.
+	Help string `json:"help"`
+	// Server and Tool name what the fault is about, where it is about one.
+	Server string `json:"server,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+	// Suggestions are the nearest names to the one that was not found, best first.
+	Suggestions []string `json:"suggestions,omitempty"`
+	// Arguments lists every argument that does not fit, for InvalidArguments.
+	Arguments []Argument `json:"arguments,omitempty"`
+	// Result is the untouched result of a tool that reported an error, for Tool.
+	Result any `json:"result,omitempty"`
+
+	cause error
+}
+
+// Argument is one fault of a tool call's arguments.
+type Argument struct {
+	// Pointer is the JSON pointer (RFC 6901) of the value in question; "" is the whole object.
+	Pointer string `json:"pointer"`
+	// Problem says what is wrong with it.
+	Problem string `json:"problem"`
+	// Expected says what the schema asks for there, or is empty.
+	Expected string `json:"expected,omitempty"`
+	// Nearest is the known key closest to an unknown one, or is empty.
+	Nearest string `json:"nearest,omitempty"`
+}
+
+// New returns a fault of type t. help may be empty only where there is nothing to do.
+func New(t Type, message, help string) *Fault {
+	return &Fault{Type: t, Message: message, Help: help}
+}
+
+// Error returns the message; the causes are in the traceback.
+func (f *Fault) Error() string { return f.Message }
+
+// Unwrap returns the cause given to [Fault.Because], or nil.
+func (f *Fault) Unwrap() error { return f.cause }
+
+// Because records cause and appends its message to the traceback. It returns f.
+// A nil cause changes nothing.
+func (f *Fault) Because(cause error) *Fault {
+	if cause == nil {
+		return f
+	}
+	f.cause = cause
+	return f.Trace(cause.Error())
+}
+
+// Trace appends text to the traceback on a line of its own. It returns f. Text that is
+// empty or already the last thing there changes nothing.
+func (f *Fault) Trace(text string) *Fault {
+	text = strings.TrimRight(text, "\n")
+	switch {
+	case text == "" || strings.HasSuffix(f.Traceback, text):
+	case f.Traceback == "":
+		f.Traceback = text
+	default:
+		f.Traceback += "\n" + text
+	}
+	return f
+}
+
+// On names the server and the tool (which may be empty) that f is about. It returns f.
+func (f *Fault) On(server, tool string) *Fault {
+	f.Server, f.Tool = server, tool
+	return f
+}
+
+// From returns the fault in err's chain; an error without one becomes an Internal fault, since
+// every foreseen failure is described where it happens. From(nil) is nil.
+func From(err error) *Fault {
+	if err == nil {
+		return nil
+	}
+	var f *Fault
+	if errors.As(err, &f) {
+		return f
+	}
+	return New(Internal, err.Error(),
+		"This is a defect of mcpl. Run the command again with --verbose and report what it prints.").Because(err)
+}
+
+// Is reports whether err holds a fault of type t.
+func Is(err error, t Type) bool {
+	var f *Fault
+	return errors.As(err, &f) && f.Type == t
+}

@@ -1,0 +1,237 @@
+// Package tool holds the nouns that every room shares: the reference to a tool, its
+// definition as the server sent it, and the result of a call.
+//
+// Definitions are kept byte for byte: a JSON Schema that went through a Go struct loses
+// keywords, key order and number formats, and a model then sees another tool than the one
+// its server describes. Only what never helps a caller is left out (icons and _meta).
+package tool
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Ref names a tool of a server.
+type Ref struct {
+	Server string `json:"server"`
+	Name   string `json:"tool"`
+}
+
+// String returns "server/name".
+func (r Ref) String() string { return r.Server + "/" + r.Name }
+
+// Def is a tool's definition (MCP 2025-11-25, server/tools, "Tool"). The raw fields are the
+// server's own bytes; they are nil where the server sent none.
+type Def struct {
+	Name         string
+	Title        string
+	Description  string
+	InputSchema  json.RawMessage
+	OutputSchema json.RawMessage
+	Annotations  json.RawMessage
+	// Fields are all members of the definition but icons and _meta, in the server's order.
+	Fields []Field
+}
+
+// Field is one member of a JSON object whose value is kept as it came.
+type Field struct {
+	Key   string
+	Value json.RawMessage
+}
+
+// ErrNotObject says that a definition is not a JSON object.
+var ErrNotObject = errors.New("not a JSON object")
+
+// ParseDef reads one element of a tools/list result. It accepts any schema, also one that is
+// no object; only a definition without a name, or that is not JSON, is an error. The values
+// alias raw.
+func ParseDef(raw []byte) (Def, error) {
+	fields, err := SplitObject(raw)
+	if err != nil {
+		return Def{}, err
+	}
+	var d Def
+	for _, f := range fields {
+		switch f.Key {
+		case "icons", "_meta":
+			continue
+		case "name":
+			d.Name = stringOf(f.Value)
+		case "title":
+			d.Title = stringOf(f.Value)
+		case "description":
+			d.Description = stringOf(f.Value)
+		case "inputSchema":
+			d.InputSchema = f.Value
+		case "outputSchema":
+			d.OutputSchema = f.Value
+		case "annotations":
+			d.Annotations = f.Value
+		}
+		d.Fields = append(d.Fields, f)
+	}
+	if d.Name == "" {
+		return Def{}, errors.New("the definition has no name")
+	}
+	return d, nil
+}
+
+// Raw returns the definition as one JSON object, its values byte for byte, without icons and
+// _meta. Of a repeated key only the last value counts, but all are kept.
+func (d Def) Raw() []byte { return JoinObject(d.Fields) }
+
+// DisplayTitle returns the title: the definition's own, else the one in its annotations
+// (where revisions before 2025-06-18 put it), else "".
+func (d Def) DisplayTitle() string {
+	if d.Title != "" {
+		return d.Title
+	}
+	return d.Hints().Title
+}
+
+// Hints are a tool's annotations, decoded. A nil hint was not given; the protocol's defaults
+// are readOnly false, destructive true, idempotent false, openWorld true.
+type Hints struct {
+	Title       string `json:"title"`
+	ReadOnly    *bool  `json:"readOnlyHint"`
+	Destructive *bool  `json:"destructiveHint"`
+	Idempotent  *bool  `json:"idempotentHint"`
+	OpenWorld   *bool  `json:"openWorldHint"`
+}
+
+// Hints decodes the annotations. Annotations that are not what the protocol says are ignored.
+func (d Def) Hints() Hints {
+	var h Hints
+	if json.Unmarshal(d.Annotations, &h) != nil {
+		return Hints{}
+	}
+	return h
+}
+
+// Tokens returns about how many tokens the definition costs a model that is shown it: one for
+// every four bytes of its JSON, the rule of thumb for English text and JSON.
+func (d Def) Tokens() int { return (len(d.Raw()) + 3) / 4 }
+
+// Result is the outcome of tools/call. Raw is the result object as the server sent it.
+type Result struct {
+	Raw     json.RawMessage
+	IsError bool
+}
+
+// SplitObject returns the members of a JSON object in order, values byte for byte (aliasing
+// raw). It fails with [ErrNotObject] where raw is other JSON, and with a syntax error where it
+// is none.
+func SplitObject(raw []byte) ([]Field, error) {
+	if !json.Valid(raw) {
+		var v any
+		return nil, fmt.Errorf("not JSON: %w", json.Unmarshal(raw, &v))
+	}
+	raw = bytes.TrimSpace(raw)
+	if raw[0] != '{' {
+		return nil, ErrNotObject
+	}
+	var fields []Field
+	for i := skipSpace(raw, 1); raw[i] != '}'; {
+		end := stringEnd(raw, i)
+		key := stringOf(raw[i:end])
+		i = skipSpace(raw, end) // at the colon
+		i = skipSpace(raw, i+1) // at the value
+		end = valueEnd(raw, i)
+		fields = append(fields, Field{Key: key, Value: raw[i:end:end]})
+		if i = skipSpace(raw, end); raw[i] == ',' {
+			i = skipSpace(raw, i+1)
+		}
+	}
+	return fields, nil
+}
+
+// SplitArray returns the elements of a JSON array, byte for byte (aliasing raw).
+func SplitArray(raw []byte) ([]json.RawMessage, error) {
+	// encoding/json copies the bytes of a RawMessage unchanged when decoding.
+	var elems []json.RawMessage
+	if err := json.Unmarshal(raw, &elems); err != nil {
+		return nil, err
+	}
+	return elems, nil
+}
+
+// JoinObject is the inverse of [SplitObject]. Unlike encoding/json it neither compacts nor
+// escapes the values.
+func JoinObject(fields []Field) []byte {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, f := range fields {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.Write(Quote(f.Key))
+		b.WriteByte(':')
+		b.Write(f.Value)
+	}
+	b.WriteByte('}')
+	return b.Bytes()
+}
+
+// Quote returns s as a JSON string, without the HTML escapes that encoding/json adds.
+func Quote(s string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil { // a string always encodes
+		panic(err)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// stringOf decodes a JSON string; other values give "".
+func stringOf(raw []byte) string {
+	var s string
+	if json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// The scanners below walk JSON that json.Valid has accepted, so they need not check again.
+
+func skipSpace(b []byte, i int) int {
+	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+func stringEnd(b []byte, i int) int {
+	for i++; b[i] != '"'; i++ {
+		if b[i] == '\\' {
+			i++
+		}
+	}
+	return i + 1
+}
+
+func valueEnd(b []byte, i int) int {
+	switch b[i] {
+	case '"':
+		return stringEnd(b, i)
+	case '{', '[':
+		for depth := 0; ; i++ {
+			switch b[i] {
+			case '"':
+				i = stringEnd(b, i) - 1
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+		}
+	}
+	for i < len(b) && bytes.IndexByte([]byte(" \t\r\n,]}"), b[i]) < 0 {
+		i++
+	}
+	return i
+}
