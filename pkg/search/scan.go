@@ -1,0 +1,251 @@
+package search
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+)
+
+// The texts of a document stand in one record: "server/name", title, description and the names
+// of the parameters, with a separator between them and a mark at the end.
+const (
+	textSeparator = '\x1f'
+	textEnd       = '\x1e'
+)
+
+// Scores of the methods that do not rank by words.
+const (
+	scoreSame        = 1.0 // the whole name
+	scoreName        = 0.9 // a part of server/name
+	scoreTitle       = 0.7
+	scoreDescription = 0.5
+	scoreParams      = 0.3
+)
+
+// appendTexts appends the record of d, each text changed by f.
+func appendTexts(b []byte, d *Document, f func(string) string) []byte {
+	clean := strings.NewReplacer(string(textSeparator), " ", string(textEnd), " ")
+	b = append(b, clean.Replace(f(d.Server+"/"+d.Name))...)
+	for _, s := range []string{d.Title, d.Description} {
+		b = append(b, textSeparator)
+		b = append(b, clean.Replace(f(s))...)
+	}
+	for _, p := range d.Params {
+		b = append(b, textSeparator)
+		b = append(b, clean.Replace(f(p.Name))...)
+	}
+	return append(b, textEnd)
+}
+
+// scan is the state of one regex or exact query.
+type scan struct {
+	r   *reader
+	q   *Query
+	top topList
+}
+
+// ends returns where the texts of the document at place end in the folded and text sections.
+func (r *reader) ends(place int) (folded, text uint64, err error) {
+	if place < 0 {
+		return 0, 0, nil
+	}
+	b, err := r.section(sectDocs, uint64(place)*docRecord, uint64(place+1)*docRecord)
+	if err != nil {
+		return 0, 0, err
+	}
+	return binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint64(b[12:]), nil
+}
+
+// scanExact finds the substring q.Text in the folded texts, in one pass over all of them.
+func (ix *Index) scanExact(q Query) ([]Hit, error) {
+	needle := []byte(strings.TrimSpace(fold(q.Text)))
+	if len(needle) == 0 || bytes.ContainsAny(needle, string(textSeparator)+string(textEnd)) {
+		return nil, nil
+	}
+	s := scan{r: ix.reader(), q: &q, top: topList{limit: q.Limit}}
+	fields := map[int]uint8{}
+	err := s.containing(needle, func(place int) error {
+		from, _, err := s.r.ends(place - 1)
+		if err != nil {
+			return err
+		}
+		to, _, err := s.r.ends(place)
+		if err != nil {
+			return err
+		}
+		rec, err := s.r.section(sectFolded, from, to)
+		if err != nil {
+			return err
+		}
+		return s.consider(place, rec, fields, func(t []byte) bool { return bytes.Contains(t, needle) },
+			func(name []byte) bool { return bytes.Equal(name, needle) })
+	})
+	return s.hits(fields), err
+}
+
+// containing calls use for every document whose folded texts contain needle.
+func (s *scan) containing(needle []byte, use func(place int) error) error {
+	ix := s.r.ix
+	all, err := s.r.section(sectFolded, 0, ix.start[sectFolded+1]-ix.start[sectFolded])
+	if err != nil {
+		return err
+	}
+	at, place := 0, 0
+	for {
+		i := bytes.Index(all[at:], needle)
+		if i < 0 {
+			return nil
+		}
+		at += i
+		for ; place < ix.docs; place++ {
+			end, _, err := s.r.ends(place)
+			if err != nil {
+				return err
+			}
+			if end > uint64(at) {
+				at = int(min(end, uint64(len(all))))
+				break
+			}
+		}
+		if place == ix.docs {
+			return fmt.Errorf("%w: a text belongs to no document", ErrCorrupt)
+		}
+		if err := use(place); err != nil {
+			return err
+		}
+		place++
+	}
+}
+
+// consider makes the document at place a candidate when match finds something in its record.
+func (s *scan) consider(place int, rec []byte, fields map[int]uint8, match, same func([]byte) bool) error {
+	score, mask := scoreRecord(rec, match, same)
+	if score == 0 || !s.top.wants(score) {
+		return nil
+	}
+	doc, err := s.r.doc(place)
+	if err != nil || s.q.Keep != nil && !s.q.Keep(doc) {
+		return err
+	}
+	fields[place] = mask
+	s.top.add(candidate{place, doc, score})
+	return nil
+}
+
+// scoreRecord returns what a match in rec is worth, and where there is one.
+func scoreRecord(rec []byte, match, same func([]byte) bool) (score float64, mask uint8) {
+	rec = bytes.TrimSuffix(rec, []byte{textEnd})
+	for i := 0; ; i++ {
+		text, rest, more := bytes.Cut(rec, []byte{textSeparator})
+		switch {
+		case i == 0:
+			server, name, _ := bytes.Cut(text, []byte("/"))
+			switch {
+			case same(name) || same(text):
+				score, mask = scoreSame, mask|1<<fieldName
+			case match(name):
+				score, mask = scoreName, mask|1<<fieldName
+			}
+			if match(server) || mask == 0 && match(text) {
+				score, mask = max(score, scoreName), mask|1<<fieldServer
+			}
+		case !match(text):
+		case i == 1:
+			score, mask = max(score, scoreTitle), mask|1<<fieldTitle
+		case i == 2:
+			score, mask = max(score, scoreDescription), mask|1<<fieldLead
+		default:
+			score, mask = max(score, scoreParams), mask|1<<fieldParam
+		}
+		if !more {
+			return score, mask
+		}
+		rec = rest
+	}
+}
+
+func (s *scan) hits(fields map[int]uint8) []Hit {
+	var hits []Hit
+	for _, c := range s.top.done() {
+		h := Hit{Doc: c.doc, Score: c.score, MatchedIn: labels(fields[c.place])}
+		if s.q.Explain {
+			h.Explain = []Contribution{{Term: s.q.Text, Field: h.MatchedIn[0], Score: c.score}}
+		}
+		hits = append(hits, h)
+	}
+	return hits
+}
+
+// scanRegex finds the documents one of whose texts the pattern q.Text matches.
+func (ix *Index) scanRegex(q Query) ([]Hit, error) {
+	if strings.TrimSpace(q.Text) == "" {
+		return nil, nil
+	}
+	re, err := compile(q.Text)
+	if err != nil {
+		return nil, err
+	}
+	s := scan{r: ix.reader(), q: &q, top: topList{limit: q.Limit}}
+	fields := map[int]uint8{}
+	var from uint64
+	for place := range ix.docs {
+		_, to, err := s.r.ends(place)
+		if err != nil {
+			return nil, err
+		}
+		rec, err := s.r.section(sectText, from, to)
+		if err != nil {
+			return nil, err
+		}
+		from = to
+		whole := func(name []byte) bool {
+			loc := re.FindIndex(name)
+			return loc != nil && loc[0] == 0 && loc[1] == len(name)
+		}
+		if err := s.consider(place, rec, fields, re.Match, whole); err != nil {
+			return nil, err
+		}
+	}
+	return s.hits(fields), nil
+}
+
+// compile parses a pattern, case-insensitive unless it has a flag group of its own about that.
+func compile(pattern string) (*regexp.Regexp, error) {
+	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
+		return nil, syntaxError(pattern, err)
+	}
+	flags := "(?i)"
+	if setsCase(pattern) {
+		flags = ""
+	}
+	re, err := regexp.Compile(flags + pattern)
+	if err != nil {
+		return nil, syntaxError(pattern, err)
+	}
+	return re, nil
+}
+
+// setsCase reports whether the pattern starts with a flag group that speaks of case, such as
+// (?-i) or (?i:...).
+func setsCase(pattern string) bool {
+	flags, ok := strings.CutPrefix(pattern, "(?")
+	if !ok {
+		return false
+	}
+	end := strings.IndexAny(flags, ":)")
+	return end >= 0 && strings.Trim(flags[:end], "imsU-") == "" && strings.Contains(flags[:end], "i")
+}
+
+func syntaxError(pattern string, err error) error {
+	e := &SyntaxError{Pattern: pattern, Offset: -1, Problem: err.Error()}
+	var s *syntax.Error
+	if errors.As(err, &s) {
+		e.Problem, e.Part = s.Code.String(), s.Expr
+		e.Offset = strings.Index(pattern, s.Expr)
+	}
+	return e
+}

@@ -1,0 +1,168 @@
+// Package search ranks tools for a query: by BM25F over words ("bm25"), by a regular
+// expression ("regex") or by a substring ("exact").
+//
+// It owns the ranking and the packed form of its inverted index. [Build] packs documents into
+// bytes, [Open] reads such bytes in place (they may be a mapped file of 100,000 tools) and
+// [Index.Search] answers from the few pages that a query touches. The package does no I/O,
+// reads no clock and holds no state; where the bytes live, when they are stale and which tool
+// a document number stands for is the business of pkg/index. docs/search.md explains the
+// ranking and has the measurements behind its constants.
+package search
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Document is one tool as ranking sees it. Document numbers are positions in the slice given
+// to [Build].
+type Document struct {
+	Server, Name, Title, Description string
+	Params                           []Param
+}
+
+// Param is one parameter of a tool: a top-level property of its input schema.
+type Param struct {
+	Name, Description string
+}
+
+// Method says how documents are matched.
+type Method string
+
+// The methods of [Index.Search].
+const (
+	BM25  Method = "bm25"  // ranked by words, the default
+	Regex Method = "regex" // RE2, case-insensitive unless the pattern has flags of its own
+	Exact Method = "exact" // substring, case and accents ignored
+)
+
+// Query is one search.
+type Query struct {
+	Text string
+	// Method is BM25 when empty.
+	Method Method
+	// Limit is the number of hits wanted at most; 0 and less mean all.
+	Limit int
+	// Keep says which documents may be hits; nil means all. It filters and never scores: the
+	// hits that remain have the scores and the order they would have without it.
+	Keep func(doc int) bool
+	// Explain asks for the parts of each score.
+	Explain bool
+	// Model replaces the built-in constants of bm25. It is for measuring (internal/eval); nil
+	// means [DefaultModel].
+	Model *Model
+}
+
+// Hit is a document that fits a query.
+type Hit struct {
+	// Doc is the document's number.
+	Doc int
+	// Score lies between 0 and 1 and can be compared between queries. For bm25 it is the part
+	// of the query's information that the document covers (docs/search.md); for regex and
+	// exact it depends only on where the match is.
+	Score float64
+	// MatchedIn lists the fields in which something matched, a subset of "server", "name",
+	// "title", "description", "parameters" in this order.
+	MatchedIn []string
+	// Explain holds the parts of Score, which add up to it, largest first, when asked for.
+	Explain []Contribution
+}
+
+// Contribution is the part that one query term has in a hit's score through one field.
+type Contribution struct {
+	// Term is the word of the query. Where another form stands in the document (a stem, a
+	// synonym, a corrected spelling) it is "word~form".
+	Term string
+	// Field is one of the names that [Hit.MatchedIn] holds.
+	Field string
+	Score float64
+}
+
+// ErrCorrupt says that the bytes of an index are not what Build made.
+var ErrCorrupt = errors.New("the search index is damaged")
+
+// ErrVersion says that an index was made by a version of the format that this one cannot read.
+var ErrVersion = errors.New("the search index has another format version")
+
+// MethodError says that a query asks for a method that does not exist.
+type MethodError struct{ Method Method }
+
+// Error names the method and the ones there are.
+func (e *MethodError) Error() string {
+	return fmt.Sprintf("unknown search method %q (there are bm25, regex and exact)", string(e.Method))
+}
+
+// SyntaxError says that the pattern of a regex query cannot be parsed.
+type SyntaxError struct {
+	Pattern string
+	// Offset is the byte position in Pattern of the part at fault, or -1 where it is unknown.
+	Offset int
+	// Problem says what is wrong, and Part quotes what it is about.
+	Problem, Part string
+}
+
+// Error says what is wrong and where.
+func (e *SyntaxError) Error() string {
+	if e.Offset < 0 || e.Part == "" {
+		return fmt.Sprintf("the pattern %q is no regular expression: %s", e.Pattern, e.Problem)
+	}
+	return fmt.Sprintf("the pattern %q is no regular expression: %s at %d: %q", e.Pattern, e.Problem, e.Offset, e.Part)
+}
+
+// Search returns the documents that fit q, best first. Equal scores stand in the order of
+// (server, name), compared byte-wise. A query without words has no hits. Errors are a
+// [*SyntaxError], a [*MethodError], or wrap [ErrCorrupt].
+func (ix *Index) Search(q Query) ([]Hit, error) {
+	switch q.Method {
+	case BM25, "":
+		return ix.rank(q)
+	case Regex:
+		return ix.scanRegex(q)
+	case Exact:
+		return ix.scanExact(q)
+	default:
+		return nil, &MethodError{q.Method}
+	}
+}
+
+// A field is a part of a document that is weighted on its own.
+const (
+	fieldServer = iota
+	fieldName
+	fieldTitle
+	fieldLead // the first sentence of the description
+	fieldRest // the others
+	fieldParam
+	fieldParamText
+	fieldCount
+)
+
+// fieldName returns what users call field f.
+func fieldLabel(f int) string {
+	switch f {
+	case fieldServer:
+		return "server"
+	case fieldName:
+		return "name"
+	case fieldTitle:
+		return "title"
+	case fieldLead, fieldRest:
+		return "description"
+	default:
+		return "parameters"
+	}
+}
+
+// labels returns the names of the fields in mask (bit f stands for field f), each once.
+func labels(mask uint8) []string {
+	var out []string
+	for f := range fieldCount {
+		if mask&(1<<f) == 0 {
+			continue
+		}
+		if l := fieldLabel(f); len(out) == 0 || out[len(out)-1] != l {
+			out = append(out, l)
+		}
+	}
+	return out
+}
