@@ -1,0 +1,331 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	js "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Arguments builds the arguments of a call: the JSON object base (nil for none), each of whose
+// members a pair replaces. The forms of a pair:
+//
+//	key=text       typed by the schema: a number, true, false, null, or JSON where the schema
+//	               wants that, else a string; an array takes JSON, or the key repeated
+//	key:=json      JSON as it stands
+//	key=@file      the file's content: a string, or JSON where the schema wants no string
+//	key:=@file     JSON from a file
+//	key=@@text     a string that begins with @
+//
+// The key a.b means member b of a, unless the schema knows a key "a.b" or knows no object a.
+// Text that is not of the type the schema wants becomes a string, for [Validate] to explain.
+// Numbers keep their spelling; keys keep the order of base, then of the pairs. readFile gives
+// the content of a file.
+//
+// The error is a *fault.Fault of type Usage (a pair of no form) or InvalidArguments (all pairs
+// that cannot be used). It never quotes the content of a file.
+func Arguments(inputSchema, base []byte, pairs []string, readFile func(string) ([]byte, error)) (json.RawMessage, error) {
+	b := builder{document: open(inputSchema), readFile: readFile}
+	args, err := baseObject(base)
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range pairs {
+		p, err := parsePair(text)
+		if err != nil {
+			return nil, err
+		}
+		path, s := b.resolve(b.root, p.key)
+		args = b.set(args, path, path, s, p)
+	}
+	if len(b.faults) > 0 {
+		f := fault.New(fault.InvalidArguments, b.message(),
+			"Write key=value, key:=JSON, key=@FILE or key:=@FILE, or give the arguments as one JSON object.")
+		f.Arguments = b.faults
+		for _, cause := range b.causes {
+			f.Because(cause)
+		}
+		return nil, f
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, tool.JoinObject(args)); err != nil { // each value was checked
+		return nil, fault.From(err)
+	}
+	return compact.Bytes(), nil
+}
+
+// builder collects what pairs say about an object, and what is wrong with them.
+type builder struct {
+	*document
+	readFile func(string) ([]byte, error)
+	faults   []fault.Argument
+	causes   []error
+	// given holds the pointers that pairs have set, to tell a repeated key from one of base.
+	given []string
+}
+
+func (b *builder) message() string {
+	if len(b.faults) == 1 {
+		return "The argument " + strings.TrimPrefix(b.faults[0].Pointer, "/") + " " + b.faults[0].Problem
+	}
+	return count(len(b.faults), "argument") + " cannot be used"
+}
+
+// baseObject reads the object that pairs build upon; of a repeated key the last counts.
+func baseObject(base []byte) ([]tool.Field, error) {
+	if len(bytes.TrimSpace(base)) == 0 {
+		return nil, nil
+	}
+	fields, err := tool.SplitObject(base)
+	if err == nil {
+		var object []tool.Field
+		for _, f := range fields {
+			object = put(object, f.Key, f.Value)
+		}
+		return object, nil
+	}
+	problem := "is " + describe(decode(base))
+	if !errors.Is(err, tool.ErrNotObject) {
+		problem = "is not valid JSON" + position(base)
+	}
+	f := fault.New(fault.InvalidArguments, "The arguments are not one JSON object: the text "+problem,
+		"Give one JSON object, quoted for the shell as in '{\"key\": \"value\"}', or write key=value for each argument.")
+	f.Arguments = []fault.Argument{{Problem: problem, Expected: "a JSON object"}}
+	return nil, f
+}
+
+// position says where raw stops being JSON, without quoting it.
+func position(raw []byte) string {
+	var syntax *json.SyntaxError
+	var v any
+	if err := json.Unmarshal(raw, &v); errors.As(err, &syntax) {
+		return fmt.Sprintf(" (at byte %d of %d)", syntax.Offset, len(raw))
+	}
+	return ""
+}
+
+// put sets a member of an object, in the place where the key stands already.
+func put(object []tool.Field, key string, value json.RawMessage) []tool.Field {
+	for i := range object {
+		if object[i].Key == key {
+			object[i].Value = value
+			return object
+		}
+	}
+	return append(object, tool.Field{Key: key, Value: value})
+}
+
+func get(object []tool.Field, key string) json.RawMessage {
+	for _, f := range object {
+		if f.Key == key {
+			return f.Value
+		}
+	}
+	return nil
+}
+
+// pair is a key=value of the command line.
+type pair struct {
+	key, value string
+	raw        bool // the form key:=
+	file       bool // the value is the name of a file
+}
+
+func parsePair(text string) (pair, error) {
+	key, value, ok := strings.Cut(text, "=")
+	p := pair{key: key, value: value}
+	if p.key, p.raw = strings.CutSuffix(key, ":"); !ok || p.key == "" {
+		return p, fault.New(fault.Usage, fmt.Sprintf("%q is not of the form key=value", cut(text, 80)),
+			"Write key=value, key:=JSON, key=@FILE or key:=@FILE, or give the arguments as one JSON object.")
+	}
+	if rest, at := strings.CutPrefix(value, "@"); at {
+		if !p.raw && strings.HasPrefix(rest, "@") {
+			p.value = rest
+			return p, nil
+		}
+		if p.value, p.file = rest, true; rest == "" {
+			return p, fault.New(fault.Usage, fmt.Sprintf("%q names no file after the @", text),
+				fmt.Sprintf("Write %s=@FILE for the content of a file, or %s=@@ for the text @.", p.key, p.key))
+		}
+	}
+	return p, nil
+}
+
+// resolve splits a key into the path that it means, and finds the schema at its end.
+func (b *builder) resolve(s *js.Schema, key string) ([]string, *js.Schema) {
+	if sub := b.property(s, key); sub != nil {
+		return []string{key}, sub
+	}
+	for i := len(key) - 1; i > 0; i-- {
+		if key[i] != '.' || i == len(key)-1 {
+			continue
+		}
+		if sub := b.property(s, key[:i]); sub != nil && b.takesObject(sub) {
+			path, end := b.resolve(sub, key[i+1:])
+			return append([]string{key[:i]}, path...), end
+		}
+	}
+	for _, part := range b.parts(s) {
+		if part.AdditionalProperties != nil && !isFalse(part.AdditionalProperties) {
+			return []string{key}, part.AdditionalProperties
+		}
+	}
+	return []string{key}, &js.Schema{}
+}
+
+func (b *builder) takesObject(s *js.Schema) bool {
+	types := b.types(s, 0)
+	return len(types) == 0 || slices.Contains(types, "object")
+}
+
+// set gives the member of object at path the value of p. full is the whole path.
+func (b *builder) set(object []tool.Field, path, full []string, s *js.Schema, p pair) []tool.Field {
+	if len(path) > 1 {
+		inner, err := tool.SplitObject(get(object, path[0]))
+		if err != nil { // absent, or no object: replaced by one
+			inner = nil
+		}
+		return put(object, path[0], tool.JoinObject(b.set(inner, path[1:], full, s, p)))
+	}
+	at := ""
+	for _, segment := range full {
+		at = pointer(at, segment)
+	}
+	value, ok := b.value(s, p, at)
+	if !ok {
+		return object
+	}
+	types := b.types(s, 0)
+	takesArray := slices.Contains(types, "array")
+	if slices.Contains(b.given, at) {
+		if !takesArray {
+			b.fail(at, "is given twice, and takes one value", nil)
+			return object
+		}
+		return put(object, path[0], joinArrays(get(object, path[0]), value))
+	}
+	b.given = append(b.given, at)
+	return put(object, path[0], value)
+}
+
+// joinArrays appends to one array another one, or a single value; a single value counts as an
+// array of one.
+func joinArrays(a, b json.RawMessage) json.RawMessage {
+	var elems [][]byte
+	for _, raw := range []json.RawMessage{a, b} {
+		if list, err := tool.SplitArray(raw); err == nil && raw[0] == '[' {
+			for _, elem := range list {
+				elems = append(elems, elem)
+			}
+			continue
+		}
+		elems = append(elems, raw)
+	}
+	return slices.Concat([]byte("["), bytes.Join(elems, []byte(",")), []byte("]"))
+}
+
+func (b *builder) fail(at, problem string, cause error) {
+	b.faults = append(b.faults, fault.Argument{Pointer: at, Problem: problem})
+	if cause != nil {
+		b.causes = append(b.causes, cause)
+	}
+}
+
+// value returns the JSON value of p, typed by s.
+func (b *builder) value(s *js.Schema, p pair, at string) (json.RawMessage, bool) {
+	text := p.value
+	if p.file {
+		content, err := b.readFile(p.value)
+		if err != nil {
+			b.fail(at, fmt.Sprintf("cannot be read from the file %q%s", p.value, missing(err, p)), err)
+			return nil, false
+		}
+		text = string(content)
+	}
+	if !utf8.ValidString(text) {
+		b.fail(at, "is not UTF-8 text", nil)
+		return nil, false
+	}
+	types := b.types(s, 0)
+	if p.raw || p.file && len(types) > 0 && !slices.Contains(types, "string") {
+		text = strings.TrimSpace(text)
+		if !json.Valid([]byte(text)) {
+			b.fail(at, "is not valid JSON"+position([]byte(text)), nil)
+			return nil, false
+		}
+		return json.RawMessage(text), true
+	}
+	if p.file {
+		return tool.Quote(text), true
+	}
+	return b.typed(s, types, text), true
+}
+
+func missing(err error, p pair) string {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Sprintf(": there is no such file (for the text itself write %s=@@%s)", p.key, p.value)
+	}
+	return ""
+}
+
+// typed turns text into a value of one of the types, into a string where none takes it.
+func (b *builder) typed(s *js.Schema, types []string, text string) json.RawMessage {
+	for _, part := range b.parts(s) {
+		for _, allowed := range valuesOf(part) {
+			if bare(encode(allowed)) == text {
+				return encode(allowed)
+			}
+		}
+	}
+	has := func(typ string) bool { return slices.Contains(types, typ) }
+	first := ""
+	if trimmed := strings.TrimSpace(text); trimmed != "" && json.Valid([]byte(text)) {
+		first = trimmed[:1]
+	}
+	switch {
+	case text == "null" && has("null"),
+		(text == "true" || text == "false") && has("boolean"),
+		has("number") && number(text),
+		has("integer") && number(text) && (jsonType(plainNumber(text)) == "integer" || !has("string")),
+		first == "{" && (has("object") || len(types) == 0),
+		first == "[" && (has("array") || len(types) == 0):
+		return json.RawMessage(text)
+	case has("array") && !has("string"):
+		return joinArrays(json.RawMessage("[]"), b.element(s, text))
+	}
+	return tool.Quote(text)
+}
+
+// element types the text of one array element by the schema of the items.
+func (b *builder) element(s *js.Schema, text string) json.RawMessage {
+	for _, part := range b.parts(s) {
+		for _, sub := range append([]*js.Schema{part}, slices.Concat(part.AnyOf, part.OneOf)...) {
+			for _, inner := range b.parts(sub) {
+				if inner.Items == nil {
+					continue
+				}
+				types := b.types(inner.Items, 0)
+				if slices.Contains(types, "array") { // a single value does not stand for nested arrays
+					return tool.Quote(text)
+				}
+				return b.typed(inner.Items, types, text)
+			}
+		}
+	}
+	return tool.Quote(text)
+}
+
+// number reports whether text is a JSON number.
+func number(text string) bool {
+	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text)) &&
+		strings.TrimSpace(text) == text
+}

@@ -1,0 +1,254 @@
+package schema
+
+import (
+	"slices"
+	"strconv"
+
+	js "github.com/google/jsonschema-go/jsonschema"
+)
+
+// document is a schema that has been read, rewritten into plain JSON Schema 2020-12 that the
+// library accepts: see parser. It belongs to one call and is not shared.
+type document struct {
+	root *js.Schema
+	// targets holds the root and every schema that a $ref leads to, by the only form of
+	// reference that is left: "#/$defs/0" is the root.
+	targets map[string]*js.Schema
+	// judges are the library's compiled forms of the schemas asked about so far.
+	judges map[*js.Schema]*js.Resolved
+	// err says why there is no schema to speak of; root then accepts everything.
+	err error
+}
+
+// open reads a schema. It never fails: a schema that cannot be used at all gives a document
+// that accepts everything, with the reason in err.
+func open(inputSchema []byte) *document {
+	p := &parser{raw: inputSchema, keys: map[string]string{}}
+	d := &document{targets: map[string]*js.Schema{}, judges: map[*js.Schema]*js.Resolved{}}
+	if d.err = p.check(); d.err != nil {
+		d.root = &js.Schema{}
+		return d
+	}
+	d.targets = p.parse()
+	d.root = d.targets[targetRef(0)]
+	if d.breakLoops() {
+		p.lax = true
+	}
+	if p.lax {
+		for _, s := range d.targets {
+			weaken(s)
+		}
+	}
+	return d
+}
+
+func targetRef(i int) string { return "#/$defs/" + strconv.Itoa(i) }
+
+// property is a property of an object schema, with all that is said about it in one place.
+type property struct {
+	name     string
+	schema   *js.Schema
+	required bool
+}
+
+// parts returns the schemas that all hold where s holds: s itself, where its $ref leads, and
+// the members of its allOf, each with theirs. The list is cut where it becomes absurd.
+func (d *document) parts(s *js.Schema) []*js.Schema {
+	const most = 100
+	parts := []*js.Schema{s}
+	for i := 0; i < len(parts) && len(parts) < most; i++ {
+		if target := d.targets[parts[i].Ref]; target != nil && !slices.Contains(parts, target) {
+			parts = append(parts, target)
+		}
+		for _, sub := range parts[i].AllOf {
+			if !slices.Contains(parts, sub) {
+				parts = append(parts, sub)
+			}
+		}
+	}
+	return parts
+}
+
+// properties returns the properties that s names, its own first, then those of the branches
+// of anyOf and oneOf, which are never required by themselves.
+func (d *document) properties(s *js.Schema) []property {
+	var props []property
+	seen := map[string]int{}
+	add := func(name string, sub *js.Schema) {
+		if _, ok := seen[name]; !ok {
+			seen[name] = len(props)
+			props = append(props, property{name: name, schema: sub})
+		}
+	}
+	parts := d.parts(s)
+	for _, part := range parts {
+		for _, name := range part.PropertyOrder {
+			add(name, part.Properties[name])
+		}
+	}
+	for _, part := range parts {
+		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
+			for _, sub := range d.parts(branch) {
+				for _, name := range sub.PropertyOrder {
+					add(name, sub.Properties[name])
+				}
+			}
+		}
+	}
+	for _, part := range parts {
+		for _, name := range part.Required {
+			add(name, &js.Schema{})
+			props[seen[name]].required = true
+		}
+	}
+	return props
+}
+
+// property returns the schema of the named property of s, or nil.
+func (d *document) property(s *js.Schema, name string) *js.Schema {
+	for _, p := range d.properties(s) {
+		if p.name == name {
+			return p.schema
+		}
+	}
+	return nil
+}
+
+// breakLoops removes every $ref that leads back to its own schema without going down into
+// the value: such a schema means nothing, and validating it would never end. It reports
+// whether there was one.
+func (d *document) breakLoops() bool {
+	const (
+		entered = 1
+		left    = 2
+	)
+	state := map[*js.Schema]int{}
+	found := false
+	var visit func(s *js.Schema)
+	visit = func(s *js.Schema) {
+		state[s] = entered
+		if target := d.targets[s.Ref]; target != nil {
+			switch state[target] {
+			case entered:
+				s.Ref = ""
+				found = true
+			case left:
+			default:
+				visit(target)
+			}
+		}
+		for _, sub := range inPlace(s) {
+			if state[sub] == 0 {
+				visit(sub)
+			}
+		}
+		state[s] = left
+	}
+	var all func(s *js.Schema)
+	all = func(s *js.Schema) {
+		if state[s] == 0 {
+			visit(s)
+		}
+		for _, sub := range slices.Concat(inPlace(s), below(s)) {
+			all(sub)
+		}
+	}
+	// In order, so that the same schema always loses the same reference.
+	for i := range len(d.targets) {
+		all(d.targets[targetRef(i)])
+	}
+	return found
+}
+
+// weaken takes from s and everything in it what turns a part that was left out into a false
+// complaint: negations, exclusive choices, conditions and counts of what matched. A schema
+// that was not fully understood must only ever accept more than its author meant.
+func weaken(s *js.Schema) {
+	if !isFalse(s) {
+		s.Not = nil
+	}
+	if s.OneOf != nil {
+		s.AllOf = append(s.AllOf, &js.Schema{AnyOf: s.OneOf})
+		s.OneOf = nil
+	}
+	s.If, s.Then, s.Else = nil, nil, nil
+	s.Contains, s.MinContains, s.MaxContains = nil, nil, nil
+	s.UnevaluatedItems, s.UnevaluatedProperties = nil, nil
+	for _, sub := range slices.Concat(inPlace(s), below(s)) {
+		weaken(sub)
+	}
+}
+
+// inPlace returns the subschemas of s that apply to the same value as s, without its $ref.
+func inPlace(s *js.Schema) []*js.Schema {
+	subs := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
+	for _, sub := range []*js.Schema{s.Not, s.If, s.Then, s.Else} {
+		if sub != nil {
+			subs = append(subs, sub)
+		}
+	}
+	return append(subs, sortedValues(s.DependentSchemas)...)
+}
+
+// below returns the subschemas of s that apply to members, elements or keys of the value.
+func below(s *js.Schema) []*js.Schema {
+	subs := slices.Clone(s.PrefixItems)
+	for _, sub := range []*js.Schema{
+		s.Items, s.Contains, s.UnevaluatedItems,
+		s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties,
+	} {
+		if sub != nil {
+			subs = append(subs, sub)
+		}
+	}
+	subs = append(subs, sortedValues(s.Properties)...)
+	return append(subs, sortedValues(s.PatternProperties)...)
+}
+
+// types returns every JSON type that s may take, through references and combinators; none
+// means that all are possible, as far as can be told.
+func (d *document) types(s *js.Schema, depth int) []string {
+	if depth > maxTypeDepth {
+		return nil
+	}
+	var types []string
+	for _, part := range d.parts(s) {
+		if own := d.ownTypes(part, depth); len(own) > 0 {
+			if types == nil {
+				types = own
+			} else {
+				types = slices.DeleteFunc(types, func(typ string) bool { return !slices.Contains(own, typ) })
+			}
+		}
+	}
+	return types
+}
+
+// ownTypes is types for the keywords of s alone.
+func (d *document) ownTypes(s *js.Schema, depth int) []string {
+	if types := typesOf(s); len(types) > 0 {
+		return slices.Clone(types)
+	}
+	var types []string
+	for _, v := range valuesOf(s) {
+		types = append(types, jsonType(v))
+	}
+	if len(types) > 0 {
+		return types
+	}
+	branches := slices.Concat(s.AnyOf, s.OneOf)
+	if len(branches) > maxBranches {
+		return nil
+	}
+	for _, branch := range branches {
+		own := d.types(branch, depth+1)
+		if own == nil {
+			return nil
+		}
+		types = append(types, own...)
+	}
+	if typ := impliedType(s); len(branches) == 0 && typ != "any" && typ != "never" {
+		types = []string{typ}
+	}
+	return types
+}

@@ -1,0 +1,442 @@
+package schema
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	js "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Limits of an example.
+const (
+	maxExampleDepth = 8   // levels of objects and arrays
+	maxExampleNodes = 400 // values tried
+	maxExampleItems = 20  // elements of an array
+)
+
+// Example returns arguments that fit the schema: the required parameters, and with full the
+// optional ones too, each with its default, an example, an allowed value, or a value made
+// from its constraints. A string without any is a placeholder to be replaced, such as
+// "<owner>". For a schema that cannot be met, or is too odd to be, the result is the nearest
+// that was found, always a JSON object.
+func Example(inputSchema []byte, full bool) json.RawMessage {
+	d := open(inputSchema)
+	least := d.objectExample(false)
+	if !full {
+		return least
+	}
+	if most := d.objectExample(true); len(d.faultsOf(most)) == 0 {
+		return most
+	}
+	return d.extend(least)
+}
+
+func (d *document) faultsOf(args []byte) []string {
+	faults, _ := d.validate(args)
+	problems := make([]string, len(faults))
+	for i, f := range faults {
+		problems[i] = f.Problem
+	}
+	return problems
+}
+
+// objectExample is the example for the root, which is an object whatever the schema says.
+func (d *document) objectExample(full bool) json.RawMessage {
+	e := exampler{document: d, left: maxExampleNodes}
+	var first json.RawMessage
+	for _, candidate := range e.objects(d.root, 0, full) {
+		if first == nil {
+			first = candidate
+		}
+		if len(d.faultsOf(candidate)) == 0 {
+			return candidate
+		}
+	}
+	return first
+}
+
+// extend adds one by one the optional parameters that an example bears, where all of them
+// together exclude each other.
+func (d *document) extend(args json.RawMessage) json.RawMessage {
+	const most = 60
+	e := exampler{document: d, left: maxExampleNodes}
+	fields, err := tool.SplitObject(args)
+	if err != nil {
+		return args
+	}
+	valid := len(d.faultsOf(args)) == 0
+	for i, p := range d.properties(d.root) {
+		if get(fields, p.name) != nil || i >= most {
+			continue
+		}
+		longer := append(slices.Clone(fields), tool.Field{Key: p.name, Value: e.example(p.schema, p.name, 1)})
+		if len(d.faultsOf(tool.JoinObject(longer))) == 0 || !valid {
+			fields = longer
+		}
+	}
+	return tool.JoinObject(fields)
+}
+
+// exampler makes values that fit schemas.
+type exampler struct {
+	*document
+	left int // values that may still be tried
+}
+
+// example returns a value for s, which is called name where it is shown.
+func (e *exampler) example(s *js.Schema, name string, depth int) json.RawMessage {
+	var first json.RawMessage
+	for _, candidate := range e.candidates(s, name, depth) {
+		if first == nil {
+			first = candidate
+		}
+		if e.left--; e.left < 0 {
+			break
+		}
+		if e.accepts(s, decode(candidate)) {
+			return candidate
+		}
+	}
+	if first == nil {
+		return json.RawMessage("null")
+	}
+	return first
+}
+
+// candidates returns values that may fit s, the most telling first.
+func (e *exampler) candidates(s *js.Schema, name string, depth int) []json.RawMessage {
+	var list []json.RawMessage
+	parts := e.parts(s)
+	for _, part := range parts {
+		if part.Default != nil && string(part.Default) != "null" {
+			list = append(list, part.Default)
+		}
+	}
+	for _, part := range parts {
+		for _, v := range slices.Concat(part.Examples, valuesOf(part)) {
+			if len(list) < maxExampleItems {
+				list = append(list, encode(v))
+			}
+		}
+	}
+	if len(list) > 0 && e.left <= 0 {
+		return list
+	}
+	for _, typ := range e.exampleTypes(s) {
+		list = append(list, e.typed(s, parts, typ, name, depth)...)
+	}
+	return list
+}
+
+// exampleTypes are the types to try for s, null last.
+func (e *exampler) exampleTypes(s *js.Schema) []string {
+	types := e.types(s, 0)
+	if len(types) == 0 {
+		return []string{"string", "object", "array", "integer", "boolean", "null"}
+	}
+	var sorted []string
+	for _, typ := range append(slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "null" }), "null") {
+		if slices.Contains(types, typ) && !slices.Contains(sorted, typ) {
+			sorted = append(sorted, typ)
+		}
+	}
+	return sorted
+}
+
+func (e *exampler) typed(s *js.Schema, parts []*js.Schema, typ, name string, depth int) []json.RawMessage {
+	branches := e.allBranches(parts)
+	switch typ {
+	case "string":
+		return e.strings(slices.Concat(parts, branches), name)
+	case "integer", "number":
+		return numbers(slices.Concat(parts, branches))
+	case "boolean":
+		return []json.RawMessage{json.RawMessage("false"), json.RawMessage("true")}
+	case "null":
+		return []json.RawMessage{json.RawMessage("null")}
+	case "array":
+		return e.arrays(slices.Concat(parts, branches), name, depth)
+	}
+	return e.objects(s, depth, false)
+}
+
+// allBranches returns the alternatives of parts with all their parts.
+func (e *exampler) allBranches(parts []*js.Schema) []*js.Schema {
+	var all []*js.Schema
+	for _, part := range parts {
+		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
+			for _, sub := range e.parts(branch) {
+				if len(all) < maxBranches {
+					all = append(all, sub)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// strings returns strings that parts may accept: what a branch names, a sample of the format,
+// the placeholder, and strings made from the pattern and the lengths.
+func (e *exampler) strings(parts []*js.Schema, name string) []json.RawMessage {
+	placeholder := "<" + name + ">"
+	if name == "" {
+		placeholder = "<value>"
+	}
+	var texts []string
+	for _, s := range parts {
+		for _, v := range stringsOf(valuesOf(s)) {
+			texts = append(texts, v)
+			break
+		}
+		if sample := formatSample(s.Format); sample != "" {
+			texts = append(texts, sample)
+		}
+	}
+	texts = append(texts, placeholder)
+	for _, s := range parts {
+		least, most := 0, math.MaxInt32
+		if s.MinLength != nil {
+			least = min(*s.MinLength, 10_000)
+		}
+		if s.MaxLength != nil {
+			most = *s.MaxLength
+		}
+		if s.Pattern != "" {
+			texts = append(texts, matching(s.Pattern, least, most)...)
+		}
+		if n := len([]rune(placeholder)); n > most {
+			texts = append(texts, string([]rune(strings.Trim(placeholder, "<>") + placeholder)[:most]))
+		} else if n < least {
+			texts = append(texts, strings.Repeat(placeholder, least/n+1)[:least])
+		}
+	}
+	list := make([]json.RawMessage, len(texts))
+	for i, text := range texts {
+		list[i] = tool.Quote(text)
+	}
+	return list
+}
+
+// formatSample returns a string of the format (JSON Schema validation, section 7.3).
+func formatSample(format string) string {
+	switch format {
+	case "date-time":
+		return "2026-01-31T12:00:00Z"
+	case "date":
+		return "2026-01-31"
+	case "time":
+		return "12:00:00Z"
+	case "duration":
+		return "PT1H"
+	case "email", "idn-email":
+		return "name@example.com"
+	case "hostname", "idn-hostname":
+		return "example.com"
+	case "ipv4":
+		return "192.0.2.1"
+	case "ipv6":
+		return "2001:db8::1"
+	case "cidrv4":
+		return "192.0.2.0/24"
+	case "cidrv6":
+		return "2001:db8::/32"
+	case "uri", "url", "iri", "uri-reference", "iri-reference":
+		return "https://example.com"
+	case "uuid":
+		return "123e4567-e89b-42d3-a456-426614174000"
+	case "json-pointer":
+		return "/key"
+	case "regex":
+		return ".*"
+	case "json":
+		return "{}"
+	}
+	return ""
+}
+
+// numbers returns numbers that parts may accept.
+func numbers(parts []*js.Schema) []json.RawMessage {
+	candidates := []float64{1, 0}
+	for _, s := range parts {
+		step := 1.0
+		if s.MultipleOf != nil {
+			step = *s.MultipleOf
+			candidates = append(candidates, step)
+		}
+		for _, low := range []*float64{s.Minimum, s.ExclusiveMinimum} {
+			if low != nil {
+				up := math.Ceil(*low/step) * step
+				candidates = append(candidates, *low, up, up+step)
+			}
+		}
+		for _, high := range []*float64{s.Maximum, s.ExclusiveMaximum} {
+			if high != nil {
+				down := math.Floor(*high/step) * step
+				candidates = append(candidates, *high, down, down-step)
+			}
+		}
+		if s.ExclusiveMinimum != nil && s.ExclusiveMaximum != nil {
+			candidates = append(candidates, (*s.ExclusiveMinimum+*s.ExclusiveMaximum)/2)
+		}
+	}
+	list := make([]json.RawMessage, 0, len(candidates))
+	for _, n := range candidates {
+		if !math.IsInf(n, 0) && !math.IsNaN(n) {
+			list = append(list, encode(n))
+		}
+	}
+	return list
+}
+
+// arrays returns arrays that parts may accept: with one element, to show what it is, or with
+// as many as are asked for, or empty.
+func (e *exampler) arrays(parts []*js.Schema, name string, depth int) []json.RawMessage {
+	name = strings.TrimSuffix(name, "s")
+	var list []json.RawMessage
+	for _, s := range parts {
+		least, most := 1, maxExampleItems
+		if s.MinItems != nil {
+			least = max(least, *s.MinItems)
+		}
+		if s.MaxItems != nil {
+			most = min(most, *s.MaxItems)
+		}
+		least = min(max(least, len(s.PrefixItems)), most)
+		if depth >= maxExampleDepth || s.Items == nil && len(s.PrefixItems) == 0 && s.MinItems == nil {
+			continue
+		}
+		elems := make([][]byte, 0, least)
+		for i := range least {
+			item := &js.Schema{}
+			if i < len(s.PrefixItems) {
+				item = s.PrefixItems[i]
+			} else if s.Items != nil {
+				item = s.Items
+			}
+			elems = append(elems, e.element(item, name, i, depth, s.UniqueItems))
+		}
+		list = append(list, joinArray(elems))
+	}
+	return append(list, json.RawMessage("[]"))
+}
+
+// element returns the i-th element of an example array; where no two may be the same, other
+// allowed values, numbers counted up, or numbered placeholders.
+func (e *exampler) element(item *js.Schema, name string, i, depth int, unique bool) json.RawMessage {
+	if !unique || i == 0 {
+		return e.example(item, name, depth+1)
+	}
+	seen := 0
+	for _, part := range e.parts(item) {
+		if values := valuesOf(part); i < len(values) {
+			return encode(values[i])
+		}
+	}
+	for n := int64(1); n < 2*maxExampleItems; n++ {
+		for _, v := range []any{n, "<" + name + string(encode(n)) + ">"} {
+			if e.accepts(item, v) {
+				if seen++; seen > i {
+					return encode(v)
+				}
+				break
+			}
+		}
+	}
+	return e.example(item, name, depth+1)
+}
+
+func joinArray(elems [][]byte) json.RawMessage {
+	array := json.RawMessage("[]")
+	for _, elem := range elems {
+		array = joinArrays(array, slices.Concat([]byte("["), elem, []byte("]")))
+	}
+	return array
+}
+
+// objects returns objects that s may accept: with what is required, and then with what each of
+// its alternatives requires beyond that. With full they have all properties; below the top,
+// an object without required properties shows some of its optional ones then.
+func (e *exampler) objects(s *js.Schema, depth int, full bool) []json.RawMessage {
+	if depth >= maxExampleDepth {
+		return []json.RawMessage{json.RawMessage("{}")}
+	}
+	parts := e.parts(s)
+	base := e.members(nil, parts, depth, full)
+	list := []json.RawMessage{tool.JoinObject(base)}
+	for _, part := range parts {
+		for _, branches := range [][]*js.Schema{part.AnyOf, part.OneOf} {
+			for _, branch := range branches[:min(len(branches), maxBranches)] {
+				list = append(list, tool.JoinObject(e.members(slices.Clone(base), e.parts(branch), depth, full)))
+			}
+		}
+		if part.Then != nil {
+			list = append(list, tool.JoinObject(e.members(slices.Clone(base), e.parts(part.Then), depth, full)))
+		}
+		for name, needed := range part.DependentRequired {
+			if get(base, name) != nil {
+				more := &js.Schema{Required: needed}
+				list = append(list, tool.JoinObject(e.members(slices.Clone(base), append(e.parts(s), more), depth, full)))
+			}
+		}
+	}
+	return list
+}
+
+// members adds to object the members that parts require, or with all also the optional ones.
+func (e *exampler) members(object []tool.Field, parts []*js.Schema, depth int, all bool) []tool.Field {
+	known := map[string]*js.Schema{}
+	var order, required []string
+	for _, part := range parts {
+		for _, name := range part.PropertyOrder {
+			if known[name] == nil {
+				known[name] = part.Properties[name]
+				order = append(order, name)
+			}
+		}
+		required = append(required, part.Required...)
+	}
+	for _, name := range order {
+		if e.left > 0 && (all || slices.Contains(required, name)) {
+			object = put(object, name, e.example(known[name], name, depth+1))
+		}
+	}
+	for _, name := range required {
+		if get(object, name) == nil && e.left > 0 {
+			object = put(object, name, e.example(e.additional(parts, name), name, depth+1))
+		}
+	}
+	return e.fill(object, parts, depth)
+}
+
+// additional returns the schema for a required property that parts do not describe.
+func (e *exampler) additional(parts []*js.Schema, _ string) *js.Schema {
+	for _, part := range parts {
+		if part.AdditionalProperties != nil {
+			return part.AdditionalProperties
+		}
+	}
+	return &js.Schema{}
+}
+
+// fill adds members up to the least number that parts ask for.
+func (e *exampler) fill(object []tool.Field, parts []*js.Schema, depth int) []tool.Field {
+	for _, part := range parts {
+		if part.MinProperties == nil {
+			continue
+		}
+		for _, name := range part.PropertyOrder {
+			if len(object) < *part.MinProperties && get(object, name) == nil && e.left > 0 {
+				object = put(object, name, e.example(part.Properties[name], name, depth+1))
+			}
+		}
+		for i := 1; len(object) < min(*part.MinProperties, maxExampleItems); i++ {
+			name := "key" + string(encode(i))
+			object = put(object, name, e.example(e.additional(parts, name), name, depth+1))
+		}
+	}
+	return object
+}

@@ -1,0 +1,58 @@
+package schema
+
+import (
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// maxExample is how many bytes of arguments a suggested command shows.
+const maxExample = 1500
+
+// Fault makes of the faults that [Validate] found in args the one fault a user sees: the
+// faults, the tool's signature, and a command to type that keeps the good arguments, mends
+// those that can be mended, and completes the rest.
+func Fault(server, name string, inputSchema, args []byte, faults []fault.Argument) *fault.Fault {
+	verb := " do not fit "
+	if len(faults) == 1 {
+		verb = " does not fit "
+	}
+	var help strings.Builder
+	if signature := Signature(inputSchema); signature != "" {
+		help.WriteString("Parameters: " + signature + "\n")
+	} else {
+		help.WriteString("The tool takes no parameters.\n")
+	}
+	help.WriteString("Try: " + Command(server, name, corrected(inputSchema, args)))
+	if unknownOnly(faults) {
+		help.WriteString("\nTo send unknown keys all the same, add --no-validate.")
+	}
+	f := fault.New(fault.InvalidArguments, count(len(faults), "argument")+verb+server+"/"+name, help.String())
+	f.Arguments = faults
+	return f.On(server, name)
+}
+
+func unknownOnly(faults []fault.Argument) bool {
+	for _, f := range faults {
+		if f.Problem != unknownKey {
+			return false
+		}
+	}
+	return len(faults) > 0
+}
+
+// Command returns the command line that calls a tool with args, quoted for sh.
+func Command(server, name string, args []byte) string {
+	return "mcpl call " + shellQuote(server) + " " + shellQuote(name) + " " + shellQuote(string(args))
+}
+
+// shellQuote quotes s for sh where it needs it (POSIX.1-2024, 2.2.2).
+func shellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:@", r)
+	}
+	if s != "" && strings.TrimLeftFunc(s, plain) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,204 @@
+package schema
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	js "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Limits against hostile schemas. What lies beyond is not asserted.
+const (
+	maxDepth   = 128  // levels of subschemas
+	maxTargets = 2000 // schemas that references lead to
+)
+
+// parser rewrites a stranger's schema into 2020-12 as the library takes it: references are
+// local and of one form, older spellings are translated, and keywords with values that mean
+// nothing are left out. The library would refuse the whole schema over one of them.
+type parser struct {
+	raw []byte
+	// old is set for drafts up to 07, where everything beside a $ref is ignored.
+	old bool
+	// id is the root's own name, which its references may start with.
+	id string
+	// keys maps a reference to the target it has become; queue holds the raw targets.
+	keys  map[string]string
+	queue [][]byte
+	// lax is set when something was left out that may have meant something.
+	lax bool
+}
+
+// check tells whether there is a schema at all, and reads what holds for all of it.
+func (p *parser) check() error {
+	trimmed := bytes.TrimSpace(p.raw)
+	switch {
+	case len(trimmed) == 0:
+		return errors.New("the tool has no input schema")
+	case !json.Valid(trimmed):
+		return errors.New("the input schema is not JSON")
+	case string(trimmed) == "true" || string(trimmed) == "false":
+		return nil
+	}
+	fields, err := tool.SplitObject(trimmed)
+	if err != nil {
+		return errors.New("the input schema is not a JSON object")
+	}
+	for _, f := range fields {
+		switch f.Key {
+		case "$schema":
+			p.old = strings.Contains(text(f.Value), "json-schema.org/draft-0")
+		case "$id", "id":
+			p.id = strings.TrimSuffix(text(f.Value), "#")
+		}
+	}
+	return nil
+}
+
+// parse returns the targets of the document; the root is the first.
+func (p *parser) parse() map[string]*js.Schema {
+	p.queue = [][]byte{p.raw}
+	p.keys["#"] = targetRef(0)
+	targets := map[string]*js.Schema{}
+	for i := 0; i < len(p.queue); i++ { // the queue grows while references are met
+		targets[targetRef(i)] = p.schema(p.queue[i], 0, false)
+	}
+	return targets
+}
+
+// schema reads one schema. foreign is set below a schema with a name of its own, where local
+// references mean something else.
+func (p *parser) schema(raw []byte, depth int, foreign bool) *js.Schema {
+	raw = bytes.TrimSpace(raw)
+	switch string(raw) {
+	case "true":
+		return &js.Schema{}
+	case "false":
+		return falseSchema()
+	}
+	fields, err := tool.SplitObject(raw)
+	if err != nil || depth > maxDepth {
+		p.lax = true
+		return &js.Schema{}
+	}
+	s := &js.Schema{}
+	k := keywords{parser: p, s: s, depth: depth, foreign: foreign}
+	for _, f := range fields {
+		if f.Key == "$id" && depth > 0 && !strings.HasPrefix(text(f.Value), "#") {
+			k.foreign = true
+		}
+	}
+	for _, f := range fields {
+		if !k.describing(f) && !k.plain(f) && !k.nested(f) && !k.logic(f) {
+			k.oldSpelling(f)
+		}
+	}
+	k.finish()
+	return s
+}
+
+// reference returns the target that ref has become, or "" where it cannot be resolved.
+func (p *parser) reference(ref string, foreign bool) string {
+	if p.id != "" {
+		if rest, ok := strings.CutPrefix(ref, p.id); ok && (rest == "" || rest[0] == '#') {
+			ref = "#" + strings.TrimPrefix(rest, "#")
+		}
+	}
+	if key, ok := p.keys[ref]; ok && !foreign {
+		return key
+	}
+	raw := lookup(p.raw, ref)
+	if raw == nil || foreign || len(p.queue) >= maxTargets {
+		p.lax = true
+		return ""
+	}
+	key := targetRef(len(p.queue))
+	p.keys[ref] = key
+	p.queue = append(p.queue, raw)
+	return key
+}
+
+// lookup follows a local reference such as "#/$defs/a~1b" through raw; nil means that it leads
+// nowhere. Names of anchors are not looked for.
+func lookup(raw []byte, ref string) []byte {
+	pointer, ok := strings.CutPrefix(ref, "#/")
+	if !ok {
+		return nil
+	}
+	for _, segment := range strings.Split(unescapePercent(pointer), "/") {
+		segment = strings.ReplaceAll(strings.ReplaceAll(segment, "~1", "/"), "~0", "~")
+		var next []byte
+		if fields, err := tool.SplitObject(raw); err == nil {
+			for _, f := range fields {
+				if f.Key == segment {
+					next = f.Value
+				}
+			}
+		} else if elems, err := tool.SplitArray(raw); err == nil {
+			if i, err := strconv.Atoi(segment); err == nil && i >= 0 && i < len(elems) {
+				next = elems[i]
+			}
+		}
+		if next == nil {
+			return nil
+		}
+		raw = next
+	}
+	return raw
+}
+
+// unescapePercent decodes %XX, as the fragment of a URI is written.
+func unescapePercent(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '%' && i+2 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// falseMark is the comment by which the schema false is known, since the library's form of it,
+// {"not": {}}, may also be what is left of a negation that was not understood.
+const falseMark = "false"
+
+// falseSchema is the schema that accepts nothing.
+func falseSchema() *js.Schema { return &js.Schema{Comment: falseMark, Not: &js.Schema{}} }
+
+func isFalse(s *js.Schema) bool { return s.Comment == falseMark }
+
+// compiles reports whether the pattern is one that Go's regular expressions can check.
+// Patterns are written for JavaScript; those with look-ahead cannot be checked here.
+func compiles(pattern string) bool {
+	_, err := regexp.Compile(pattern)
+	return err == nil
+}
+
+// sortedValues returns the values of m in the order of their keys.
+func sortedValues(m map[string]*js.Schema) []*js.Schema {
+	if len(m) == 0 {
+		return nil
+	}
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	values := make([]*js.Schema, len(keys))
+	for i, key := range keys {
+		values[i] = m[key]
+	}
+	return values
+}

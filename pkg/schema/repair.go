@@ -1,0 +1,143 @@
+package schema
+
+import (
+	"encoding/json"
+	"slices"
+
+	js "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// corrected returns arguments that fit the schema and are as near to args as that allows: what
+// is right is kept, a value in the wrong type is converted where it can be, a misspelt key is
+// renamed, and what is missing is made up as in [Example].
+func corrected(inputSchema, args []byte) json.RawMessage {
+	d := open(inputSchema)
+	least := d.objectExample(false)
+	given, err := tool.SplitObject(args)
+	if err != nil {
+		return least
+	}
+	r := repairer{exampler{document: d, left: maxExampleNodes}}
+	mended := r.object(d.root, given, 0, true)
+	if len(d.faultsOf(mended)) > 0 {
+		return least
+	}
+	if len(mended) > maxExample {
+		return least
+	}
+	return mended
+}
+
+// repairer mends values.
+type repairer struct{ exampler }
+
+// value returns raw where it fits s, else something like it that does.
+func (r *repairer) value(s *js.Schema, name string, raw json.RawMessage, depth int) json.RawMessage {
+	v := decode(raw)
+	if r.accepts(s, v) {
+		return raw
+	}
+	if depth < maxExampleDepth {
+		for _, candidate := range r.converted(s, raw, v, depth) {
+			if r.left--; r.left > 0 && r.accepts(s, decode(candidate)) {
+				return candidate
+			}
+		}
+	}
+	return r.example(s, name, depth)
+}
+
+// converted returns what raw may have been meant to be under s.
+func (r *repairer) converted(s *js.Schema, raw json.RawMessage, v any, depth int) []json.RawMessage {
+	var list []json.RawMessage
+	switch v := v.(type) {
+	case string:
+		list = append(list, json.RawMessage(v)) // "5" for 5, "[1]" for [1]
+		if !json.Valid([]byte(v)) {
+			list = nil
+		}
+		for _, part := range r.parts(s) {
+			if near := nearest(v, stringsOf(valuesOf(part))); near != "" {
+				list = append(list, tool.Quote(near))
+			}
+		}
+	case map[string]any:
+		if fields, err := tool.SplitObject(raw); err == nil {
+			list = append(list, r.object(s, fields, depth, false))
+		}
+	case []any:
+		if elems, err := tool.SplitArray(raw); err == nil {
+			list = append(list, r.array(s, elems, depth))
+			if len(elems) == 1 { // ["a"] for "a"
+				list = append(list, elems[0])
+			}
+		}
+	default: // 5 for "5"
+		list = append(list, tool.Quote(string(raw)))
+	}
+	return append(list, joinArray([][]byte{raw})) // "a" for ["a"]
+}
+
+func (r *repairer) array(s *js.Schema, elems []json.RawMessage, depth int) json.RawMessage {
+	mended := make([][]byte, len(elems))
+	for i, elem := range elems {
+		mended[i] = elem
+		for _, part := range r.parts(s) {
+			for _, sub := range elementSchemas(part, i) {
+				mended[i] = r.value(sub, "", mended[i], depth+1)
+			}
+		}
+	}
+	return joinArray(mended)
+}
+
+// object mends the members of an object. With strict, keys that the schema does not name go
+// even where it does not forbid them.
+func (r *repairer) object(s *js.Schema, given []tool.Field, depth int, strict bool) json.RawMessage {
+	parts := r.parts(s)
+	var known []string
+	closed := false
+	for _, part := range parts {
+		known = append(known, part.PropertyOrder...)
+		open := part.AdditionalProperties != nil && !isFalse(part.AdditionalProperties) || part.PatternProperties != nil
+		closed = closed || strict && part.Properties != nil && !open || part.AdditionalProperties != nil && !open
+	}
+	var object []tool.Field
+	for _, f := range given {
+		if closed && !slices.Contains(known, f.Key) {
+			near := nearest(f.Key, known)
+			if near == "" || get(given, near) != nil {
+				continue
+			}
+			f.Key = near
+		}
+		if sub := r.property(s, f.Key); sub != nil {
+			f.Value = r.value(sub, f.Key, f.Value, depth+1)
+		}
+		object = put(object, f.Key, f.Value)
+	}
+	complete := func(parts []*js.Schema) json.RawMessage {
+		made := r.members(nil, parts, depth, false)
+		all := slices.Clone(object)
+		for _, f := range made {
+			if get(all, f.Key) == nil {
+				all = append(all, f)
+			}
+		}
+		return tool.JoinObject(all)
+	}
+	first := complete(parts)
+	if r.accepts(s, decode(first)) {
+		return first
+	}
+	for _, part := range parts {
+		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
+			if candidate := complete(slices.Concat(parts, r.parts(branch))); r.accepts(s, decode(candidate)) {
+				return candidate
+			}
+		}
+	}
+	return first
+}

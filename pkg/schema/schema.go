@@ -1,0 +1,294 @@
+// Package schema says what a tool's input schema means to a caller: a signature, a table of
+// parameters, an example, arguments typed from the command line, and every fault of a set of
+// arguments at once.
+//
+// It reads JSON Schema as strangers send it (raw bytes, any draft from 04 to 2020-12, often
+// sloppy). A schema that is odd is read as far as it can be understood, and what cannot be
+// understood is not asserted: a tool never becomes uncallable because of its schema. Nothing is
+// ever fetched. The verdict on arguments is google/jsonschema-go's; the explanation is ours.
+// Sending the arguments, and deciding whether to check them at all, is left to others.
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	js "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Param is one top-level parameter of a tool, for people and models to read.
+type Param struct {
+	Name string
+	// Type is compact: string, integer, number, boolean, null, object, any, T[], A|B for
+	// unions, and the values themselves, joined by |, where they are few and short.
+	Type     string
+	Required bool
+	// Default is the default value: a string bare, anything else as JSON; empty is none.
+	Default     string
+	Description string
+	// Enum lists the allowed values of the parameter, or of its items where it is an array.
+	Enum []string
+}
+
+// Limits of what a signature shows.
+const (
+	maxSignature = 200 // bytes, before the count of what was left out
+	maxEnum      = 5   // values of an enum written out
+	maxEnumText  = 40  // bytes of such values, joined
+	maxTypeText  = 60  // bytes of any other type
+	maxTypeDepth = 4   // levels of unions and arrays that a type is written with
+	maxBranches  = 40  // members of a union that are looked at
+)
+
+// Params returns the top-level parameters in the schema's own order. Parameters that come
+// through $ref, allOf, anyOf or oneOf follow those of the schema itself. An odd schema gives
+// what can be read of it.
+func Params(inputSchema []byte) []Param {
+	d := open(inputSchema)
+	var params []Param
+	for _, p := range d.properties(d.root) {
+		params = append(params, Param{
+			Name:        p.name,
+			Type:        d.typeOf(p.schema, 0),
+			Required:    p.required,
+			Default:     bare(d.defaultOf(p.schema)),
+			Description: d.descriptionOf(p.schema),
+			Enum:        d.enumOf(p.schema),
+		})
+	}
+	return params
+}
+
+// Required returns the names of the parameters that every call has to give, in the order of
+// [Params]; required names that the schema does not describe come last.
+func Required(inputSchema []byte) []string {
+	d := open(inputSchema)
+	var names []string
+	for _, p := range d.properties(d.root) {
+		if p.required {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// Signature returns the parameters on one line, as in
+// "owner: string, repo: string, state?: open|closed, labels?: string[]": required ones first,
+// then in the schema's order. Beyond about 200 bytes it ends with the count of the parameters
+// left out ("… +12"). It is empty for a tool without parameters.
+func Signature(inputSchema []byte) string {
+	d := open(inputSchema)
+	var parts []string
+	props := d.properties(d.root)
+	for _, required := range []bool{true, false} {
+		for _, p := range props {
+			if p.required == required {
+				parts = append(parts, d.signaturePart(p))
+			}
+		}
+	}
+	var b strings.Builder
+	for i, part := range parts {
+		if i > 0 && b.Len()+2+len(part) > maxSignature {
+			fmt.Fprintf(&b, ", … +%d", len(parts)-i)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+func (d *document) signaturePart(p property) string {
+	name := p.name
+	if name == "" || len(name) > maxSignature || strings.ContainsAny(name, " ,:?|\"\t\r\n") {
+		name = string(tool.Quote(cut(name, maxSignature/2)))
+	}
+	if p.required {
+		return name + ": " + d.typeOf(p.schema, 0)
+	}
+	// An optional parameter may be left out, so that it may also be null tells nothing.
+	typ := d.typeOf(p.schema, 0)
+	return name + "?: " + strings.TrimSuffix(strings.TrimPrefix(typ, "null|"), "|null")
+}
+
+// typeOf returns the compact type of s, see [Param].
+func (d *document) typeOf(s *js.Schema, depth int) string {
+	if depth > maxTypeDepth {
+		return "any"
+	}
+	for _, part := range d.parts(s) {
+		if text := shortEnum(valuesOf(part)); text != "" {
+			return text
+		}
+	}
+	for _, part := range d.parts(s) {
+		if typ := d.plainType(part, depth); typ != "any" {
+			return typ
+		}
+	}
+	return "any"
+}
+
+// plainType is typeOf for the keywords of s alone.
+func (d *document) plainType(s *js.Schema, depth int) string {
+	var union []string
+	add := func(typ string) {
+		for _, have := range union {
+			if have == typ {
+				return
+			}
+		}
+		union = append(union, typ)
+	}
+	types := typesOf(s)
+	for _, typ := range types {
+		if typ == "array" {
+			typ = d.arrayType(s, depth)
+		}
+		add(typ)
+	}
+	branches := s.AnyOf
+	if len(branches) == 0 {
+		branches = s.OneOf
+	}
+	if len(types) == 0 && len(branches) <= maxBranches {
+		for _, branch := range branches {
+			add(d.typeOf(branch, depth+1))
+		}
+	}
+	if len(union) == 0 {
+		return impliedType(s)
+	}
+	for _, typ := range union {
+		if typ == "any" {
+			return "any"
+		}
+	}
+	if text := strings.Join(union, "|"); len(union) == 1 || len(text) <= maxTypeText {
+		return text
+	}
+	if len(types) > 0 {
+		return strings.Join(types, "|")
+	}
+	return "any"
+}
+
+func (d *document) arrayType(s *js.Schema, depth int) string {
+	if s.Items == nil || len(s.PrefixItems) > 0 {
+		return "array"
+	}
+	elem := d.typeOf(s.Items, depth+1)
+	switch {
+	case elem == "any":
+		return "array"
+	case strings.Contains(elem, "|"):
+		return "(" + elem + ")[]"
+	}
+	return elem + "[]"
+}
+
+// impliedType guesses the type of a schema without one from the keywords that it uses.
+func impliedType(s *js.Schema) string {
+	switch values := valuesOf(s); {
+	case len(values) > 0:
+		typ := jsonType(values[0])
+		for _, v := range values {
+			if jsonType(v) != typ {
+				return "any"
+			}
+		}
+		return typ
+	case s.Properties != nil || len(s.Required) > 0 || s.PatternProperties != nil:
+		return "object"
+	case s.Items != nil || len(s.PrefixItems) > 0:
+		return "array"
+	case isFalse(s):
+		return "never"
+	}
+	return "any"
+}
+
+// typesOf returns the value of the keyword type as a list.
+func typesOf(s *js.Schema) []string {
+	if s.Type != "" {
+		return []string{s.Type}
+	}
+	return s.Types
+}
+
+// valuesOf returns the values that const or enum allow; nil means that all are.
+func valuesOf(s *js.Schema) []any {
+	if s.Const != nil {
+		return []any{*s.Const}
+	}
+	return s.Enum
+}
+
+// shortEnum joins values by | where they are few and short, else it returns "".
+func shortEnum(values []any) string {
+	if len(values) == 0 || len(values) > maxEnum {
+		return ""
+	}
+	texts := make([]string, len(values))
+	for i, v := range values {
+		if texts[i] = bare(encode(v)); texts[i] == "" || strings.ContainsAny(texts[i], "|, \t\r\n{[") {
+			return ""
+		}
+	}
+	if text := strings.Join(texts, "|"); len(text) <= maxEnumText {
+		return text
+	}
+	return ""
+}
+
+func (d *document) enumOf(s *js.Schema) []string {
+	for _, part := range d.parts(s) {
+		values := valuesOf(part)
+		if len(values) == 0 && part.Items != nil {
+			for _, item := range d.parts(part.Items) {
+				values = append(values, valuesOf(item)...)
+			}
+		}
+		if len(values) > 0 {
+			texts := make([]string, len(values))
+			for i, v := range values {
+				texts[i] = bare(encode(v))
+			}
+			return texts
+		}
+	}
+	return nil
+}
+
+func (d *document) defaultOf(s *js.Schema) json.RawMessage {
+	for _, part := range d.parts(s) {
+		if part.Default != nil {
+			return part.Default
+		}
+	}
+	return nil
+}
+
+func (d *document) descriptionOf(s *js.Schema) string {
+	for _, part := range d.parts(s) {
+		if part.Description != "" {
+			return part.Description
+		}
+	}
+	return s.Title
+}
+
+// bare renders a JSON value for reading: a string without its quotes unless it is empty.
+func bare(raw json.RawMessage) string {
+	var s string
+	if len(raw) > 2 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
+		return s
+	}
+	return string(raw)
+}

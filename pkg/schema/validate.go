@@ -1,0 +1,190 @@
+package schema
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	js "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// maxArgsDepth is how deep arguments may be nested to be checked.
+const maxArgsDepth = 500
+
+// Validate returns every fault of args at once, in the order of the schema. No faults and no
+// error mean that the arguments fit. Empty args count as {}.
+//
+// Beyond the schema's own word, unknown top-level keys are refused where the schema names its
+// properties and does not say that there may be others (by additionalProperties,
+// patternProperties or a combinator): servers ignore a misspelt key without a word. Formats are
+// not asserted, nor is what mcpl cannot check: references to other documents, patterns with
+// look-ahead, fractional multipleOf.
+//
+// An error means that the schema itself cannot be used; the arguments may well be right.
+func Validate(inputSchema, args []byte) ([]fault.Argument, error) {
+	return open(inputSchema).validate(args)
+}
+
+func (d *document) validate(args []byte) ([]fault.Argument, error) {
+	if len(strings.TrimSpace(string(args))) == 0 {
+		args = []byte("{}")
+	}
+	if !json.Valid(args) {
+		return []fault.Argument{{Problem: "is not valid JSON", Expected: "a JSON object"}}, nil
+	}
+	value := decode(args)
+	object, ok := value.(map[string]any)
+	if !ok {
+		return []fault.Argument{{Problem: "is " + describe(value), Expected: "a JSON object"}}, nil
+	}
+	if d.err != nil {
+		return nil, d.err
+	}
+	if depth(value, maxArgsDepth+1) > maxArgsDepth || !d.affordable(d.root, value) {
+		return nil, errors.New("the arguments or the schema are nested too deeply to check")
+	}
+	verdict, err := d.judge(d.root, value)
+	if err != nil {
+		return nil, err
+	}
+	w := walker{document: d}
+	if verdict != nil {
+		w.walk(d.root, value, "")
+		if len(w.faults) == 0 {
+			w.faults = []fault.Argument{rephrase(verdict)}
+		}
+	}
+	w.strict(object)
+	return w.faults, nil
+}
+
+// judge returns the library's verdict on value under s: nil, or what is wrong first. The
+// second result says that the library cannot use the schema.
+func (d *document) judge(s *js.Schema, value any) (verdict, err error) {
+	resolved := d.judges[s]
+	if resolved == nil {
+		// A copy, since the library wants a tree, and s is part of one of the targets.
+		root := &js.Schema{AllOf: []*js.Schema{s.CloneSchemas()}, Defs: map[string]*js.Schema{}}
+		for ref, target := range d.targets {
+			root.Defs[strings.TrimPrefix(ref, "#/$defs/")] = target
+		}
+		if resolved, err = root.Resolve(nil); err != nil {
+			return nil, fmt.Errorf("the input schema cannot be used: %w", err)
+		}
+		d.judges[s] = resolved
+	}
+	return resolved.Validate(value), nil
+}
+
+// accepts reports whether value fits s, and yes where that cannot be told.
+func (d *document) accepts(s *js.Schema, value any) bool {
+	if d.err != nil || !d.affordable(s, value) {
+		return true
+	}
+	verdict, err := d.judge(s, value)
+	return verdict == nil || err != nil
+}
+
+// affordable reports whether the library can be asked about value under s without taking
+// forever: it follows every branch, and a hostile schema has more of them than there is time.
+func (d *document) affordable(s *js.Schema, value any) bool {
+	left := 100_000 + 200*size(value)
+	var visit func(s *js.Schema, v any)
+	visit = func(s *js.Schema, v any) {
+		if left--; left < 0 {
+			return
+		}
+		if target := d.targets[s.Ref]; target != nil {
+			visit(target, v)
+		}
+		for _, sub := range inPlace(s) {
+			visit(sub, v)
+		}
+		switch v := v.(type) {
+		case []any:
+			for i, elem := range v {
+				for _, sub := range elementSchemas(s, i) {
+					visit(sub, elem)
+				}
+			}
+		case map[string]any:
+			for name, member := range v {
+				for _, sub := range memberSchemas(s, name) {
+					visit(sub, member)
+				}
+			}
+		}
+	}
+	visit(s, value)
+	return left >= 0
+}
+
+// elementSchemas returns the schemas in s that may apply to element i of an array.
+func elementSchemas(s *js.Schema, i int) []*js.Schema {
+	var subs []*js.Schema
+	if i < len(s.PrefixItems) {
+		subs = append(subs, s.PrefixItems[i])
+	} else if s.Items != nil {
+		subs = append(subs, s.Items)
+	}
+	for _, sub := range []*js.Schema{s.Contains, s.UnevaluatedItems} {
+		if sub != nil {
+			subs = append(subs, sub)
+		}
+	}
+	return subs
+}
+
+// memberSchemas returns the schemas in s that may apply to the named member of an object.
+func memberSchemas(s *js.Schema, name string) []*js.Schema {
+	subs := sortedValues(s.PatternProperties)
+	if sub := s.Properties[name]; sub != nil {
+		subs = append(subs, sub)
+	} else if s.AdditionalProperties != nil {
+		subs = append(subs, s.AdditionalProperties)
+	}
+	if s.UnevaluatedProperties != nil {
+		subs = append(subs, s.UnevaluatedProperties)
+	}
+	return subs
+}
+
+// strict adds a fault for every unknown top-level key that the schema lets pass in silence.
+func (w *walker) strict(args map[string]any) {
+	root := w.root
+	for seen := 0; root.Ref != "" && seen <= len(w.targets); seen++ { // a root that is nothing but a $ref
+		target := w.targets[root.Ref]
+		if root.Properties != nil || len(inPlace(root)) > 0 {
+			return
+		}
+		root = target
+	}
+	if root.Properties == nil || root.AdditionalProperties != nil || root.PatternProperties != nil ||
+		root.UnevaluatedProperties != nil || root.Ref != "" || len(inPlace(root)) > 0 {
+		return
+	}
+	for _, name := range sortedKeys(args) {
+		if root.Properties[name] == nil && !slices.Contains(root.Required, name) {
+			w.unknown(root, args, name, "")
+		}
+	}
+}
+
+// rephrase makes a fault of the library's own words, which name only the first fault, and no
+// place in the arguments.
+func rephrase(verdict error) fault.Argument {
+	const prefix = "validating "
+	text := verdict.Error()
+	for strings.HasPrefix(text, prefix) {
+		_, rest, ok := strings.Cut(text, ": ")
+		if !ok {
+			break
+		}
+		text = rest
+	}
+	return fault.Argument{Problem: "does not fit the schema: " + cut(strings.Join(strings.Fields(text), " "), 200)}
+}

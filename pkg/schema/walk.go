@@ -1,0 +1,451 @@
+package schema
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	js "github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// unknownKey is the problem of a key that the schema does not know.
+const unknownKey = "is not a known key"
+
+// walker explains why a value does not fit. It goes through the plain keywords itself and
+// collects every fault; what it leaves out is for the library's verdict to catch. It must
+// never complain about what the library accepts.
+type walker struct {
+	*document
+	faults []fault.Argument
+}
+
+func (w *walker) add(at, problem, expected string) {
+	f := fault.Argument{Pointer: at, Problem: problem, Expected: expected}
+	if !slices.Contains(w.faults, f) { // allOf may say a thing twice
+		w.faults = append(w.faults, f)
+	}
+}
+
+// walk adds the faults of v, which is at the JSON pointer at, under s.
+func (w *walker) walk(s *js.Schema, v any, at string) {
+	if isFalse(s) {
+		w.add(at, "is not allowed here", "")
+		return
+	}
+	if !w.typed(s, v, at) {
+		return
+	}
+	before := len(w.faults)
+	if target := w.targets[s.Ref]; target != nil {
+		w.walk(target, v, at)
+	}
+	w.values(s, v, at)
+	switch v := v.(type) {
+	case int64:
+		w.number(s, float64(v), at)
+	case float64:
+		w.number(s, v, at)
+	case string:
+		w.text(s, v, at)
+	case []any:
+		w.array(s, v, at)
+	case map[string]any:
+		w.object(s, v, at)
+	}
+	for _, sub := range s.AllOf {
+		w.walk(sub, v, at)
+	}
+	if len(w.faults) == before { // else these would only repeat it less clearly
+		w.branches(s, v, at)
+	}
+}
+
+// typed checks the type, and reports whether it makes sense to look further.
+func (w *walker) typed(s *js.Schema, v any, at string) bool {
+	types := typesOf(s)
+	if len(types) == 0 || hasType(types, v) {
+		return true
+	}
+	w.add(at, "is "+describe(v), w.typeOf(s, 0)+hint(types, v))
+	return false
+}
+
+func hasType(types []string, v any) bool {
+	typ := jsonType(v)
+	return slices.Contains(types, typ) || typ == "integer" && slices.Contains(types, "number")
+}
+
+// hint tells how to write a value that was meant well and typed wrongly.
+func hint(types []string, v any) string {
+	s, ok := v.(string)
+	if !ok {
+		if slices.Contains(types, "string") && (jsonType(v) == "integer" || jsonType(v) == "number") {
+			return fmt.Sprintf(` (write "%s", with quotes)`, encode(v))
+		}
+		return ""
+	}
+	if number(s) && hasType(types, plainNumber(s)) || (s == "true" || s == "false") && slices.Contains(types, "boolean") {
+		return fmt.Sprintf(" (write %s, without quotes)", cut(s, 40))
+	}
+	return ""
+}
+
+// values checks enum and const.
+func (w *walker) values(s *js.Schema, v any, at string) {
+	equal := func(allowed any) bool { return js.Equal(allowed, v) }
+	if s.Const != nil && !equal(*s.Const) {
+		w.add(at, "is "+quoted(v), cut(string(encode(*s.Const)), 100))
+	}
+	if s.Enum != nil && !slices.ContainsFunc(s.Enum, equal) {
+		texts := make([]string, len(s.Enum))
+		for i, allowed := range s.Enum {
+			texts[i] = string(encode(allowed))
+		}
+		f := fault.Argument{Pointer: at, Problem: "is " + quoted(v), Expected: "one of " + cut(strings.Join(texts, ", "), 300)}
+		if given, ok := v.(string); ok {
+			f.Nearest = nearest(given, stringsOf(s.Enum))
+		}
+		w.faults = append(w.faults, f)
+	}
+}
+
+func (w *walker) number(s *js.Schema, n float64, at string) {
+	is := "is " + formatNumber(n)
+	switch {
+	case s.Minimum != nil && n < *s.Minimum:
+		w.add(at, is, "at least "+formatNumber(*s.Minimum))
+	case s.ExclusiveMinimum != nil && n <= *s.ExclusiveMinimum:
+		w.add(at, is, "more than "+formatNumber(*s.ExclusiveMinimum))
+	}
+	switch {
+	case s.Maximum != nil && n > *s.Maximum:
+		w.add(at, is, "at most "+formatNumber(*s.Maximum))
+	case s.ExclusiveMaximum != nil && n >= *s.ExclusiveMaximum:
+		w.add(at, is, "less than "+formatNumber(*s.ExclusiveMaximum))
+	}
+	if s.MultipleOf != nil && math.Mod(n, *s.MultipleOf) != 0 {
+		w.add(at, is, "a multiple of "+formatNumber(*s.MultipleOf))
+	}
+}
+
+func (w *walker) text(s *js.Schema, v, at string) {
+	w.bounds(s.MinLength, s.MaxLength, utf8.RuneCountInString(v), "character", at)
+	if s.Pattern == "" {
+		return
+	}
+	if re, err := regexp.Compile(s.Pattern); err == nil && !re.MatchString(v) {
+		w.add(at, quoted(v)+" does not match the pattern", s.Pattern)
+	}
+}
+
+// bounds checks the count of some things against a minimum and a maximum.
+func (w *walker) bounds(least, most *int, n int, thing, at string) {
+	has := "has " + count(n, thing)
+	if least != nil && n < *least {
+		w.add(at, has, "at least "+count(*least, thing))
+	}
+	if most != nil && n > *most {
+		w.add(at, has, "at most "+count(*most, thing))
+	}
+}
+
+func count(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	if rest, ok := strings.CutSuffix(thing, "y"); ok {
+		thing = rest + "ie"
+	}
+	return strconv.Itoa(n) + " " + thing + "s"
+}
+
+func (w *walker) array(s *js.Schema, v []any, at string) {
+	w.bounds(s.MinItems, s.MaxItems, len(v), "item", at)
+	for i, elem := range v {
+		here := pointer(at, strconv.Itoa(i))
+		if i < len(s.PrefixItems) {
+			w.walk(s.PrefixItems[i], elem, here)
+		} else if s.Items != nil {
+			w.walk(s.Items, elem, here)
+		}
+	}
+	if !s.UniqueItems {
+		return
+	}
+	seen := make(map[string]int, len(v))
+	for i, elem := range v {
+		key := string(encode(elem)) // objects by sorted keys, so equal ones are the same text
+		if first, twice := seen[key]; twice {
+			w.add(pointer(at, strconv.Itoa(i)), "is the same as item "+strconv.Itoa(first), "no item twice")
+			continue
+		}
+		seen[key] = i
+	}
+}
+
+func (w *walker) object(s *js.Schema, v map[string]any, at string) {
+	w.required(s, s.Required, v, at, "")
+	for _, name := range sortedKeys(s.DependentRequired) {
+		if _, given := v[name]; given {
+			w.required(s, s.DependentRequired[name], v, at, " (needed with "+name+")")
+		}
+	}
+	w.bounds(s.MinProperties, s.MaxProperties, len(v), "property", at)
+	names := slices.Clone(s.PropertyOrder)
+	for _, name := range sortedKeys(v) {
+		if s.Properties[name] == nil {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
+		member, given := v[name]
+		if !given {
+			continue
+		}
+		w.member(s, v, name, member, at)
+	}
+	for _, name := range sortedKeys(s.DependentSchemas) {
+		if _, given := v[name]; given {
+			w.walk(s.DependentSchemas[name], v, at)
+		}
+	}
+}
+
+// member checks one member of the object v under s.
+func (w *walker) member(s *js.Schema, v map[string]any, name string, member any, at string) {
+	here := pointer(at, name)
+	known := false
+	if sub := s.Properties[name]; sub != nil {
+		known = true
+		w.walk(sub, member, here)
+	}
+	for _, pattern := range sortedKeys(s.PatternProperties) {
+		if re, err := regexp.Compile(pattern); err == nil && re.MatchString(name) {
+			known = true
+			w.walk(s.PatternProperties[pattern], member, here)
+		}
+	}
+	switch {
+	case known || s.AdditionalProperties == nil:
+	case isFalse(s.AdditionalProperties):
+		w.unknown(s, v, name, at)
+	default:
+		w.walk(s.AdditionalProperties, member, here)
+	}
+	if s.PropertyNames != nil && !w.accepts(s.PropertyNames, name) {
+		w.add(here, "has a name that is not allowed", w.namesExpected(s.PropertyNames))
+	}
+}
+
+func (w *walker) namesExpected(s *js.Schema) string {
+	sub := walker{document: w.document}
+	sub.walk(s, "", "")
+	if s.Pattern != "" {
+		return "a name that matches " + s.Pattern
+	}
+	if len(sub.faults) > 0 && s.Enum != nil {
+		return sub.faults[0].Expected
+	}
+	return ""
+}
+
+func (w *walker) required(s *js.Schema, names []string, v map[string]any, at, why string) {
+	for _, name := range names {
+		if _, given := v[name]; given {
+			continue
+		}
+		expected := ""
+		if sub := w.property(s, name); sub != nil {
+			expected = w.typeOf(sub, 0)
+		}
+		w.add(pointer(at, name), "is missing"+why, expected)
+	}
+}
+
+// unknown adds the fault of a key that s does not know.
+func (w *walker) unknown(s *js.Schema, v map[string]any, name, at string) {
+	var known, free []string
+	for _, p := range w.properties(s) {
+		known = append(known, p.name)
+		if _, given := v[p.name]; !given {
+			free = append(free, p.name)
+		}
+	}
+	f := fault.Argument{Pointer: pointer(at, name), Problem: unknownKey, Nearest: nearest(name, free)}
+	switch {
+	case len(known) == 0:
+		f.Expected = "no keys"
+	case f.Nearest == "":
+		f.Expected = "one of " + cut(strings.Join(known, ", "), 200)
+	}
+	w.faults = append(w.faults, f)
+}
+
+// branches checks anyOf, oneOf, not and if, which the library decides.
+func (w *walker) branches(s *js.Schema, v any, at string) {
+	for _, choice := range [][]*js.Schema{s.AnyOf, s.OneOf} {
+		if len(choice) > 0 {
+			w.choice(choice, v, at, len(s.OneOf) > 0 && &choice[0] == &s.OneOf[0])
+		}
+	}
+	if s.Not != nil && w.accepts(s.Not, v) {
+		w.add(at, "is "+quoted(v), "anything but "+w.typeOf(s.Not, 0))
+	}
+	if s.If != nil {
+		then := s.Else
+		if w.accepts(s.If, v) {
+			then = s.Then
+		}
+		if then != nil {
+			w.walk(then, v, at)
+		}
+	}
+}
+
+// choice adds one fault where v fits none of the branches, or more than the one it may, unless
+// it is plain which branch was meant: then that one's own faults.
+func (w *walker) choice(branches []*js.Schema, v any, at string, exclusive bool) {
+	var fitting []*js.Schema
+	for _, branch := range branches {
+		if w.accepts(branch, v) {
+			fitting = append(fitting, branch)
+		}
+	}
+	if len(fitting) > 1 && exclusive {
+		w.add(at, fmt.Sprintf("fits %d of the alternatives", len(fitting)), "exactly one of "+w.alternatives(branches))
+	}
+	if len(fitting) > 0 {
+		return
+	}
+	if meant := w.meant(branches, v); meant != nil {
+		before := len(w.faults)
+		if w.walk(meant, v, at); len(w.faults) > before {
+			return
+		}
+	}
+	problem := "is " + describe(v)
+	if jsonType(v) != "object" && jsonType(v) != "array" {
+		problem = "is " + quoted(v)
+	}
+	w.add(at, problem, "one of "+w.alternatives(branches))
+}
+
+// meant returns the one branch that v was written for: the only one of its type, and among
+// objects the only one whose constant members (such as "type": "page") are those of v.
+func (w *walker) meant(branches []*js.Schema, v any) *js.Schema {
+	var typed, tagged []*js.Schema
+	for _, branch := range branches {
+		fits, tags := w.fitsTags(branch, v)
+		if fits {
+			typed = append(typed, branch)
+		}
+		if fits && tags > 0 {
+			tagged = append(tagged, branch)
+		}
+	}
+	switch {
+	case len(typed) == 1:
+		return typed[0]
+	case len(tagged) == 1:
+		return tagged[0]
+	}
+	return nil
+}
+
+// fitsTags reports whether v has the type of s and no constant member that differs, and how
+// many constant members it shares.
+func (w *walker) fitsTags(s *js.Schema, v any) (bool, int) {
+	tags := 0
+	object, _ := v.(map[string]any)
+	for _, part := range w.parts(s) {
+		if types := typesOf(part); len(types) > 0 && !hasType(types, v) {
+			return false, 0
+		}
+		for name, sub := range part.Properties {
+			for _, inner := range w.parts(sub) {
+				values := valuesOf(inner)
+				given, ok := object[name]
+				if len(values) == 0 || !ok {
+					continue
+				}
+				if !slices.ContainsFunc(values, func(allowed any) bool { return js.Equal(allowed, given) }) {
+					return false, 0
+				}
+				tags++
+			}
+		}
+	}
+	return true, tags
+}
+
+// alternatives renders branches for reading: types, and for objects what tells them apart.
+func (w *walker) alternatives(branches []*js.Schema) string {
+	var texts []string
+	for _, branch := range branches {
+		text := w.typeOf(branch, 0)
+		if text == "object" {
+			text = "object" + w.shape(branch)
+		}
+		if !slices.Contains(texts, text) {
+			texts = append(texts, text)
+		}
+	}
+	return cut(strings.Join(texts, " | "), 300)
+}
+
+// shape lists the required keys of an object schema, with their value where there is but one.
+func (w *walker) shape(s *js.Schema) string {
+	var keys []string
+	for _, p := range w.properties(s) {
+		if !p.required {
+			continue
+		}
+		key := p.name
+		for _, part := range w.parts(p.schema) {
+			if values := valuesOf(part); len(values) == 1 {
+				key += ": " + string(encode(values[0]))
+			}
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return ""
+	}
+	return "{" + strings.Join(keys, ", ") + "}"
+}
+
+// describe names the type of v with its article.
+func describe(v any) string {
+	switch typ := jsonType(v); typ {
+	case "null":
+		return typ
+	case "integer", "array", "object":
+		return "an " + typ
+	default:
+		return "a " + typ
+	}
+}
+
+// quoted renders a value inside a sentence, shortened.
+func quoted(v any) string { return cut(string(encode(v)), 60) }
+
+func formatNumber(n float64) string { return strconv.FormatFloat(n, 'g', -1, 64) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+func stringsOf(values []any) []string {
+	var list []string
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			list = append(list, s)
+		}
+	}
+	return list
+}
