@@ -1,0 +1,235 @@
+// Package config finds the servers that people have already configured, and mcpl's own
+// settings.
+//
+// It locates the configuration and environment files by stat alone ([Env.Locate]), which is all
+// that a search on a fresh cache needs; parses them when the cache is stale ([Env.Load]); fills
+// in ${VAR}; tells one resolved entry from another by fingerprint; and keeps secrets out of what
+// others print. One bad entry is a [Problem] and hides no other.
+//
+// It starts nothing and connects to nothing (pkg/conn), stores nothing (pkg/index) and prints
+// nothing (pkg/output). What a person has switched off by command is pkg/state's to know.
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Env is the process around us, as values, so that tests need no globals.
+type Env struct {
+	// Dir is the working directory and Home the user's folder, both absolute.
+	Dir, Home string
+	// Lookup returns the value of an environment variable: os.LookupEnv in main.
+	Lookup func(string) (string, bool)
+	// GOOS is the system whose conventions for folders and path lists apply.
+	GOOS string
+}
+
+// ProcessEnv returns the real process environment. It fails with a fault.Config where the
+// process has no working directory or no home.
+func ProcessEnv() (Env, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return Env{}, fault.New(fault.Config, "the working directory is gone or not readable",
+			"Change to a folder that exists and run the command again: cd ~").Because(err)
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return Env{}, fault.New(fault.Config, "your home folder is not known",
+			"Say where it is: export HOME=/path/to/your/home").Because(err)
+	}
+	return Env{Dir: dir, Home: home, Lookup: os.LookupEnv, GOOS: runtime.GOOS}, nil
+}
+
+// get returns the value of an environment variable, "" for one that is not set.
+func (e Env) get(name string) string {
+	value, _ := e.Lookup(name)
+	return value
+}
+
+// Config is everything that the configuration files say.
+type Config struct {
+	Sources *Sources
+	// Servers are all sound entries in file order, those with missing variables or switched
+	// off included. The first definition of a name wins.
+	Servers []*Server
+	// Problems are what is wrong or worth knowing, in the order it was met.
+	Problems []Problem
+	// Variables are all ${VAR}s referred to, sorted by name.
+	Variables []Variable
+
+	envNames []string
+}
+
+// Severity says how much a [Problem] matters.
+type Severity string
+
+// The severities of problems.
+const (
+	Error   Severity = "error"   // the entry or file cannot be used
+	Warning Severity = "warning" // it is used, but not as it was probably meant
+	Notice  Severity = "notice"  // nothing is wrong; good to know
+)
+
+// Problem is something wrong in a file. It never quotes values.
+type Problem struct {
+	Severity Severity `json:"severity"`
+	File     string   `json:"file"`
+	Line     int      `json:"line,omitempty"` // from 1; 0 where it concerns the whole file
+	Server   string   `json:"server,omitempty"`
+	Message  string   `json:"message"`
+	Fix      string   `json:"fix"`
+}
+
+// Variable is a ${VAR} that entries refer to. Its value is not here.
+type Variable struct {
+	Name string `json:"name"`
+	// From is "process environment" or the path of an environment file; "" where not set.
+	From    string   `json:"from,omitempty"`
+	Set     bool     `json:"set"`
+	Servers []string `json:"servers"`
+}
+
+// Load reads the files that Locate found. It fails with a fault.Config, which names path and
+// line, only where a configuration file cannot be read or is no JSON; everything smaller is
+// among the Problems.
+func (e Env) Load(src *Sources) (*Config, error) {
+	l := loader{env: e, config: &Config{Sources: src}, put: e.WhereToPut(src), variables: variables{lookup: e.Lookup}}
+	for _, file := range src.EnvFiles {
+		l.config.Problems = append(l.config.Problems, l.variables.read(file.Path)...)
+	}
+	for _, file := range src.Configs {
+		if err := l.read(file); err != nil {
+			return nil, err
+		}
+	}
+	l.finish()
+	return l.config, nil
+}
+
+// loader gathers a Config from its files.
+type loader struct {
+	env       Env
+	config    *Config
+	put       string // where missing variables belong
+	variables variables
+	used      []Variable // as met
+}
+
+// read adds the servers of one configuration file.
+func (l *loader) read(file Source) error {
+	data, err := readText(file.Path)
+	if err != nil {
+		return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", file.Path, reason(err)),
+			"Make it a readable text file, or name another one with --config FILE.").Because(err)
+	}
+	entries, problems, err := parseFile(file.Path, data)
+	if err != nil {
+		return err
+	}
+	l.config.Problems = append(l.config.Problems, problems...)
+	for _, written := range entries {
+		if first := l.find(written.name); first != nil {
+			l.problem(Notice, file.Path, written, fmt.Sprintf("%s is defined before, in %s line %d, and that definition is used",
+				written.name, first.File, first.Line), "Remove one of the two, or give one another name.")
+			continue
+		}
+		if server := l.resolve(file, written); server != nil {
+			l.config.Servers = append(l.config.Servers, server)
+		}
+	}
+	return nil
+}
+
+func (l *loader) problem(severity Severity, file string, w written, message, fix string) {
+	l.config.Problems = append(l.config.Problems,
+		Problem{Severity: severity, File: file, Line: w.line, Server: w.name, Message: message, Fix: fix})
+}
+
+func (l *loader) find(name string) *Server {
+	i := slices.IndexFunc(l.config.Servers, func(s *Server) bool { return s.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return l.config.Servers[i]
+}
+
+// use notes that a server refers to a variable.
+func (l *loader) use(name, server string) {
+	i := slices.IndexFunc(l.used, func(v Variable) bool { return v.Name == name })
+	if i < 0 {
+		value, set := l.variables.find(name)
+		l.used = append(l.used, Variable{Name: name, From: value.from, Set: set})
+		i = len(l.used) - 1
+		l.config.envNames = append(append(l.config.envNames, name), value.refers...)
+	}
+	if !slices.Contains(l.used[i].Servers, server) {
+		l.used[i].Servers = append(l.used[i].Servers, server)
+	}
+}
+
+func (l *loader) finish() {
+	slices.SortFunc(l.used, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
+	l.config.Variables = l.used
+	slices.Sort(l.config.envNames)
+	l.config.envNames = slices.Compact(l.config.envNames)
+}
+
+// EnvNames returns the names of all variables whose value in the process environment can make a
+// difference to the servers, sorted. See [Env.EnvDigest].
+func (c *Config) EnvNames() []string { return c.envNames }
+
+// Server returns the server of that name. An entry that exists but cannot be used gives the
+// fault.Config that says why; an unknown name a fault.ServerNotFound with the nearest names.
+func (c *Config) Server(name string) (*Server, error) {
+	names := make([]string, len(c.Servers))
+	for i, s := range c.Servers {
+		if s.Name == name {
+			return s, nil
+		}
+		names[i] = s.Name
+	}
+	for _, p := range c.Problems {
+		if p.Server == name && p.Severity == Error {
+			message := fmt.Sprintf("the entry of %s cannot be used: %s:%d: %s", name, p.File, p.Line, p.Message)
+			return nil, fault.New(fault.Config, message, p.Fix).On(name, "")
+		}
+	}
+	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", name), "").On(name, "")
+	f.Suggestions = nearest(name, names)
+	switch {
+	case len(f.Suggestions) > 0:
+		f.Help = fmt.Sprintf("Did you mean %s? See all servers with: mcpl list", strings.Join(f.Suggestions, " or "))
+	case len(names) > 0:
+		f.Help = "See all servers with: mcpl list"
+	default:
+		f.Help = "No server is configured. See which files were read with: mcpl config"
+	}
+	return nil, f
+}
+
+// base returns path made absolute against dir, with a leading ~ replaced by home.
+func absolute(path, dir, home string) string {
+	path = tilde(path, home)
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(dir, path)
+	}
+	return filepath.Clean(path)
+}
+
+// tilde replaces a leading ~ by home. The form ~user stays as it is.
+func tilde(path, home string) string {
+	if path == "~" {
+		return home
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(home, rest)
+	}
+	return path
+}

@@ -1,0 +1,257 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tailscale/hujson"
+)
+
+// KeyValue is an environment variable or a header.
+type KeyValue struct{ Name, Value string }
+
+// entry is what says how a server is reached: as a file has it, or with its variables filled in.
+type entry struct {
+	command string
+	args    []string
+	env     []KeyValue
+	cwd     string
+	url     string
+	headers []KeyValue
+}
+
+// written is a server's entry as it stands in a file.
+type written struct {
+	name      string
+	line      int
+	transport Transport
+	entry
+
+	connectTimeout, callTimeout, ttl time.Duration
+	disabled                         bool
+}
+
+// entryParser reads the fields of one entry.
+type entryParser struct {
+	*parser
+	name string
+	bad  bool // there was an error, so that the entry cannot be used
+}
+
+// entry reads a server's entry. ok is false where it cannot be used; a problem says why.
+func (p *parser) entry(m member) (w written, ok bool) {
+	e := &entryParser{parser: p, name: m.key}
+	w = written{name: m.key, line: m.line}
+	if wrong := invalidName(m.key); wrong != "" {
+		p.problem(Error, m.line, m.key, wrong, "Give it another name: letters, digits, - and _ work everywhere.")
+		return w, false
+	}
+	object, isObject := m.value.Value.(*hujson.Object)
+	if !isObject {
+		e.fail(m.line, "the entry is "+kind(m.value)+", not an object", `Write it as in: "NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}`)
+		return w, false
+	}
+	typ := ""
+	for _, field := range p.members(object, m.key) {
+		e.field(&w, &typ, field)
+	}
+	if !e.bad {
+		e.transport(&w, typ)
+	}
+	return w, !e.bad
+}
+
+// fail reports an error.
+func (e *entryParser) fail(line int, message, fix string) {
+	e.bad = true
+	e.problem(Error, line, e.name, message, fix)
+}
+
+// field reads one field. Fields of other clients are nothing to speak of.
+func (e *entryParser) field(w *written, typ *string, m member) {
+	switch m.key {
+	case "command":
+		w.command = e.string(m)
+	case "args":
+		w.args = e.strings(m)
+	case "env":
+		w.env = e.pairs(m)
+	case "cwd":
+		w.cwd = e.string(m)
+	case "type":
+		*typ = e.string(m)
+	case "url":
+		w.url = e.string(m)
+	case "headers":
+		w.headers = e.pairs(m)
+	case "connectTimeout":
+		w.connectTimeout = e.duration(m)
+	case "callTimeout":
+		w.callTimeout = e.duration(m)
+	case "timeout":
+		if d := e.duration(m); w.callTimeout == 0 {
+			w.callTimeout = d
+		}
+	case "ttl":
+		w.ttl = e.duration(m)
+	case "disabled":
+		w.disabled = e.bool(m)
+	}
+}
+
+// transport decides how the server is reached.
+func (e *entryParser) transport(w *written, typ string) {
+	switch strings.ToLower(typ) {
+	case "":
+		w.transport = Stdio
+		if w.url != "" {
+			w.transport = HTTP
+		}
+	case "stdio":
+		w.transport = Stdio
+	case "http", "streamable-http", "streamablehttp", "streamable_http":
+		w.transport = HTTP
+	case "sse":
+		w.transport = SSE
+	default:
+		e.fail(w.line, `"type" is not one that mcpl knows`, `Use "stdio", "http" or "sse", or leave it away.`)
+		return
+	}
+	switch {
+	case w.command == "" && w.url == "":
+		e.fail(w.line, `the entry has no "command" and no "url"`, `Give it the command that starts the server: "command": "npx", "args": ["-y", "PACKAGE"]`)
+	case w.command != "" && w.url != "":
+		e.fail(w.line, `the entry has both "command" and "url"`, `Keep "command" for a program to be started, or "url" for a server that runs elsewhere.`)
+	case w.transport == Stdio && w.url != "":
+		e.fail(w.line, `"type" is "stdio", but the entry has a "url"`, `Set "type" to "http", or replace "url" by "command".`)
+	case w.transport != Stdio && w.command != "":
+		e.fail(w.line, `"type" is that of a server elsewhere, but the entry has a "command"`, `Set "type" to "stdio", or replace "command" by "url".`)
+	}
+}
+
+// string reads a string. null is as good as nothing.
+func (e *entryParser) string(m member) string {
+	s, ok := scalar(m.value)
+	if k := m.value.Value.Kind(); k != '"' && k != 'n' {
+		ok = false
+	}
+	if !ok {
+		e.fail(m.line, fmt.Sprintf("%q is %s, not a string", m.key, kind(m.value)), "Put it in double quotes.")
+	}
+	return s
+}
+
+// strings reads an array of strings. Numbers and booleans count as their text.
+func (e *entryParser) strings(m member) []string {
+	array, ok := m.value.Value.(*hujson.Array)
+	if !ok {
+		if m.value.Value.Kind() != 'n' {
+			e.fail(m.line, fmt.Sprintf("%q is %s, not an array", m.key, kind(m.value)), `Write it as in: "args": ["-y", "PACKAGE"]`)
+		}
+		return nil
+	}
+	var list []string
+	for i, v := range array.Elements {
+		s, ok := scalar(v)
+		if !ok || v.Value.Kind() == 'n' {
+			e.fail(e.line(v), fmt.Sprintf("%q[%d] is %s, not a string", m.key, i, kind(v)), "Put it in double quotes.")
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// pairs reads an object of strings. Numbers and booleans count as their text.
+func (e *entryParser) pairs(m member) []KeyValue {
+	object, ok := m.value.Value.(*hujson.Object)
+	if !ok {
+		if m.value.Value.Kind() != 'n' {
+			e.fail(m.line, fmt.Sprintf("%q is %s, not an object", m.key, kind(m.value)), fmt.Sprintf("Write it as in: %q: {\"NAME\": \"value\"}", m.key))
+		}
+		return nil
+	}
+	var list []KeyValue
+	for _, inner := range e.members(object, e.name) {
+		s, ok := scalar(inner.value)
+		switch {
+		case !ok || inner.value.Value.Kind() == 'n':
+			e.fail(inner.line, fmt.Sprintf("%q of %q is %s, not a string", inner.key, m.key, kind(inner.value)), "Put it in double quotes.")
+		case m.key == "env" && (inner.key == "" || strings.ContainsAny(inner.key, "=\x00")):
+			e.fail(inner.line, fmt.Sprintf("%q is no name of an environment variable", inner.key), "Use letters, digits and _.")
+		case m.key == "headers" && !isHeaderName(inner.key):
+			e.fail(inner.line, fmt.Sprintf("%q is no name of a header", inner.key), "Use letters, digits and -.")
+		default:
+			list = append(list, KeyValue{inner.key, s})
+		}
+	}
+	return list
+}
+
+// duration reads a time limit: a text as "30s" or "24h", or a number of milliseconds, which is
+// what other clients mean. One that is neither is left out with a warning.
+func (e *entryParser) duration(m member) time.Duration {
+	var d time.Duration
+	var err error
+	switch m.value.Value.Kind() {
+	case 'n':
+		return 0
+	case '"':
+		d, err = time.ParseDuration(text(m.value))
+	case '0':
+		var ms float64
+		ms, err = strconv.ParseFloat(string(m.value.Value.(hujson.Literal)), 64)
+		if ms > math.MaxInt64/float64(time.Millisecond)/2 {
+			ms = 0
+		}
+		d = time.Duration(ms * float64(time.Millisecond))
+	}
+	if err != nil || d <= 0 {
+		e.problem(Warning, m.line, e.name, fmt.Sprintf("%q is no time limit and is left out", m.key),
+			fmt.Sprintf("Write it as in: %q: \"30s\" (a number counts milliseconds)", m.key))
+		return 0
+	}
+	return d
+}
+
+func (e *entryParser) bool(m member) bool {
+	switch m.value.Value.Kind() {
+	case 't', 'f':
+		return m.value.Value.Kind() == 't'
+	case 'n':
+		return false
+	}
+	e.fail(m.line, fmt.Sprintf("%q is %s, not true or false", m.key, kind(m.value)), "Write true or false, without quotes.")
+	return false
+}
+
+// scalar returns the text of a string, a number or a boolean; null gives "".
+func scalar(v hujson.Value) (string, bool) {
+	literal, ok := v.Value.(hujson.Literal)
+	if !ok {
+		return "", false
+	}
+	switch literal.Kind() {
+	case '"':
+		return literal.String(), true
+	case 'n':
+		return "", true
+	default:
+		return string(literal), true
+	}
+}
+
+// isHeaderName reports whether name is a token of RFC 9110, 5.6.2.
+func isHeaderName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return name != ""
+}

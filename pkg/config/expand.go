@@ -1,0 +1,137 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// maxNesting bounds how deep a default may hold references of its own.
+const maxNesting = 8
+
+// expansion is what filling in the references of one text gave.
+type expansion struct {
+	text    string
+	names   []string   // all variables referred to
+	missing []string   // those that had neither value nor default; they stay as they were written
+	values  []KeyValue // the variables whose value entered the text
+	strange bool       // there is a "${" that begins no reference; it stays as it is
+}
+
+// expand fills in ${NAME} and ${NAME:-default} (for a variable that is not set or is empty, as a
+// shell does; a default may hold references). $NAME stays as it is, and $${ stands for "${".
+func expand(text string, lookup func(string) (string, bool)) expansion {
+	if !strings.Contains(text, "${") {
+		return expansion{text: text}
+	}
+	x := expander{lookup: lookup}
+	x.found.text, _, _ = x.scan(text, 0, true)
+	return x.found
+}
+
+type expander struct {
+	lookup func(string) (string, bool)
+	found  expansion
+}
+
+// scan expands text: at depth 0 all of it, else up to the brace that closes a default. It returns
+// the result, what comes after that brace, and whether there was one. Where wanted is false the
+// result is not used, and what is missing in it is not missed.
+func (x *expander) scan(text string, depth int, wanted bool) (result, rest string, closed bool) {
+	var out strings.Builder
+	for text != "" {
+		switch {
+		case depth > 0 && text[0] == '}':
+			return out.String(), text[1:], true
+		case strings.HasPrefix(text, "$${"):
+			out.WriteString("${")
+			text = text[3:]
+		case strings.HasPrefix(text, "${"):
+			value, after, ok := x.reference(text, depth, wanted)
+			if !ok {
+				x.found.strange = true
+				value, after = text[:2], text[2:]
+			}
+			out.WriteString(value)
+			text = after
+		default:
+			out.WriteByte(text[0])
+			text = text[1:]
+		}
+	}
+	return out.String(), "", false
+}
+
+// reference expands the reference that text begins with. ok is false where it is none.
+func (x *expander) reference(text string, depth int, wanted bool) (result, rest string, ok bool) {
+	name := text[2 : 2+nameLength(text[2:])]
+	rest = text[2+len(name):]
+	if name == "" {
+		return "", "", false
+	}
+	value, set := x.lookup(name)
+	if after, plain := strings.CutPrefix(rest, "}"); plain {
+		x.refer(name)
+		switch {
+		case set:
+			x.found.values = append(x.found.values, KeyValue{name, value})
+		case wanted:
+			x.found.missing = append(x.found.missing, name)
+		}
+		if !set {
+			value = text[:len(name)+3]
+		}
+		return value, after, true
+	}
+	rest, ok = strings.CutPrefix(rest, ":-")
+	if !ok || depth == maxNesting {
+		return "", "", false
+	}
+	// An unclosed default ends at the end of the text, where every default around it is unclosed
+	// too: the whole rest is then taken as it is, which keeps the work linear.
+	before := x.found
+	fallback, after, closed := x.scan(rest, depth+1, wanted && value == "")
+	if !closed {
+		x.found = before
+		x.found.strange = true
+		return text, "", true
+	}
+	x.refer(name)
+	if value != "" {
+		x.found.values = append(x.found.values, KeyValue{name, value})
+		return value, after, true
+	}
+	return fallback, after, true
+}
+
+func (x *expander) refer(name string) {
+	if !slices.Contains(x.found.names, name) {
+		x.found.names = append(x.found.names, name)
+	}
+}
+
+// nameLength returns the length of the variable name that text begins with: letters, digits and
+// underscores, no digit first (POSIX, 3.216 Name).
+func nameLength(text string) int {
+	for i := range len(text) {
+		c := text[i]
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// onlyReferences reports whether a text consists of references without defaults, so that it
+// says nothing itself.
+func onlyReferences(text string) bool {
+	for text != "" {
+		rest, ok := strings.CutPrefix(text, "${")
+		n := nameLength(rest)
+		if !ok || n == 0 || !strings.HasPrefix(rest[n:], "}") {
+			return false
+		}
+		text = rest[n+1:]
+	}
+	return true
+}

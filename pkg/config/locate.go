@@ -1,0 +1,234 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Selection is what the command line says about files: --config and --env-file.
+type Selection struct{ Configs, EnvFiles []string }
+
+// Source is a file that is used.
+type Source struct {
+	Path  string `json:"path"` // absolute
+	Why   string `json:"why"`
+	MTime int64  `json:"mtime"` // nanoseconds since 1970
+	Size  int64  `json:"size"`  // bytes
+}
+
+// Looked is a place where a file was looked for.
+type Looked struct {
+	Path string `json:"path"`
+	Note string `json:"note"` // what was there
+	Used bool   `json:"used"`
+}
+
+// Sources are the files in force.
+type Sources struct {
+	Configs, EnvFiles []Source
+	// Looked are all places tried, in order.
+	Looked []Looked
+	// Explicit says that the configuration was named and not found.
+	Explicit bool
+
+	project string // the folder that a found project configuration belongs to, or ""
+	tried   int    // how many of Looked are places for a configuration
+}
+
+// Locate finds the configuration and environment files, by stat alone.
+//
+// Configuration: --config, else MCPL_CONFIG (paths separated as in PATH), else the first found
+// of .mcp.json and .claude/mcp.json in the working directory and its parents up to the
+// repository root, else ~/.claude/mcp.json. Environment files: --env-file, else all that are
+// there of .env in the working directory, .env in the folder of the project configuration, and
+// ~/.claude/.env.
+//
+// A file that was named and is not there is a fault.Config. That no configuration was found is
+// not an error: Configs is empty then, see [Sources.NoConfig].
+func (e Env) Locate(sel Selection) (*Sources, error) {
+	s := &Sources{}
+	named, why := sel.Configs, "--config"
+	if value := e.get("MCPL_CONFIG"); len(named) == 0 && value != "" {
+		named, why = e.splitList(value), "MCPL_CONFIG"
+	}
+	if len(named) > 0 {
+		s.Explicit = true
+		if err := e.named(s, &s.Configs, named, why); err != nil {
+			return nil, err
+		}
+	} else {
+		e.discover(s)
+	}
+	s.tried = len(s.Looked)
+	if len(sel.EnvFiles) > 0 {
+		return s, e.named(s, &s.EnvFiles, sel.EnvFiles, "--env-file")
+	}
+	s.try(&s.EnvFiles, filepath.Join(e.Dir, ".env"), "in the working directory")
+	if s.project != "" && s.project != e.Dir {
+		s.try(&s.EnvFiles, filepath.Join(s.project, ".env"), "beside the project's configuration")
+	}
+	if user := e.userEnvFile(); user != filepath.Join(e.Dir, ".env") {
+		s.try(&s.EnvFiles, user, "in your home folder")
+	}
+	return s, nil
+}
+
+func (e Env) userConfig() string  { return filepath.Join(e.Home, ".claude", "mcp.json") }
+func (e Env) userEnvFile() string { return filepath.Join(e.Home, ".claude", ".env") }
+
+// splitList splits a list of paths as the system separates them; empty parts are dropped.
+func (e Env) splitList(list string) []string {
+	separator := ":"
+	if e.GOOS == "windows" {
+		separator = ";"
+	}
+	return slices.DeleteFunc(strings.Split(list, separator), func(path string) bool { return path == "" })
+}
+
+// named adds files that the user named. They may also be pipes, but must be there.
+func (e Env) named(s *Sources, list *[]Source, paths []string, why string) error {
+	for _, path := range paths {
+		path = absolute(path, e.Dir, e.Home)
+		if slices.ContainsFunc(*list, func(f Source) bool { return f.Path == path }) {
+			continue
+		}
+		if !s.try(list, path, why) {
+			return fault.New(fault.Config, fmt.Sprintf("%s: cannot use %s: %s", why, path, s.Looked[len(s.Looked)-1].Note),
+				fmt.Sprintf("Correct the path, or leave %s away to use the files that mcpl finds: mcpl config", why))
+		}
+	}
+	return nil
+}
+
+// discover adds the first configuration found.
+func (e Env) discover(s *Sources) {
+	root := e.Dir
+	for dir, first := e.Dir, true; ; dir, first = filepath.Dir(dir), false {
+		why := "in the working directory"
+		if !first {
+			why = "in a parent of the working directory, within the repository"
+		}
+		if s.try(&s.Configs, filepath.Join(dir, ".mcp.json"), why) ||
+			s.try(&s.Configs, filepath.Join(dir, ".claude", "mcp.json"), why) {
+			s.project = dir
+			return
+		}
+		if first {
+			root = repository(e.Dir)
+		}
+		if dir == root {
+			break
+		}
+	}
+	user := e.userConfig()
+	if !slices.ContainsFunc(s.Looked, func(l Looked) bool { return l.Path == user }) {
+		s.try(&s.Configs, user, "in your home folder")
+	}
+}
+
+// repository returns the root of the repository that dir is in: the nearest folder with a .git
+// (a folder, or a file in worktrees and submodules). Without one it is dir itself.
+func repository(dir string) string {
+	for at := dir; ; {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		parent := filepath.Dir(at)
+		if parent == at {
+			return dir
+		}
+		at = parent
+	}
+}
+
+// try adds path to list if there is a file, and notes what was there.
+func (s *Sources) try(list *[]Source, path, why string) bool {
+	info, err := os.Stat(path)
+	note := why
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		note = "not there"
+	case err != nil:
+		note = reason(err)
+	case info.IsDir():
+		note = "a folder, not a file"
+	default:
+		*list = append(*list, Source{Path: path, Why: why, MTime: info.ModTime().UnixNano(), Size: info.Size()})
+		s.Looked = append(s.Looked, Looked{path, note, true})
+		return true
+	}
+	s.Looked = append(s.Looked, Looked{path, note, false})
+	return false
+}
+
+// Key names the cache folder of this set of files: 16 hex digits of a SHA-256 over their
+// absolute paths, in order.
+func (s *Sources) Key() string {
+	texts := []string{"mcpl sources 1"}
+	for _, f := range s.Configs {
+		texts = append(texts, "config", f.Path)
+	}
+	for _, f := range s.EnvFiles {
+		texts = append(texts, "env", f.Path)
+	}
+	return digest(texts)[:16]
+}
+
+// minimal is a configuration to paste. Its server needs Node.js and no account.
+const minimal = `{
+  "mcpServers": {
+    "everything": {
+      "command": "npx",
+      "args": ["-y", "@modelcontextprotocol/server-everything"]
+    }
+  }
+}`
+
+// NoConfig returns the fault of having no configuration: where it was looked for, in order, and
+// a minimal file to paste.
+func (s *Sources) NoConfig() *fault.Fault {
+	f := fault.New(fault.Config, "no configuration of MCP servers was found", "")
+	for _, l := range s.Looked[:s.tried] {
+		f.Trace(fmt.Sprintf("looked for %s: %s", l.Path, l.Note))
+	}
+	where := ".mcp.json"
+	if s.tried > 0 {
+		where = s.Looked[0].Path
+	}
+	f.Help = fmt.Sprintf("Put your servers into %s, for a start:\n%s\nand run: mcpl list --refresh\n"+
+		"Or name a file that you have: mcpl --config FILE list", where, minimal)
+	return f
+}
+
+// WhereToPut returns the environment file that a missing variable belongs in: the first one in
+// use, else the one that would be found beside the configuration.
+func (e Env) WhereToPut(s *Sources) string {
+	switch {
+	case len(s.EnvFiles) > 0:
+		return s.EnvFiles[0].Path
+	case s.project != "":
+		return filepath.Join(s.project, ".env")
+	case len(s.Configs) > 0 && s.Configs[0].Path == e.userConfig():
+		return e.userEnvFile()
+	default:
+		return filepath.Join(e.Dir, ".env")
+	}
+}
+
+// projectDir returns the folder that a configuration file speaks of: its own, or the parent of a
+// client's dot folder.
+func projectDir(path string) string {
+	dir := filepath.Dir(path)
+	switch filepath.Base(dir) {
+	case ".claude", ".vscode", ".cursor":
+		return filepath.Dir(dir)
+	}
+	return dir
+}

@@ -1,0 +1,41 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+)
+
+// maxNearest bounds how many names are suggested for one that is not there.
+const maxNearest = 3
+
+// nearest returns the names that one that is not there may have meant, best first: those within
+// a third of its length in edits, and those of which one is a part of the other.
+func nearest(name string, names []string) []string {
+	type candidate struct {
+		name     string
+		distance int
+	}
+	var found []candidate
+	low := strings.ToLower(name)
+	limit := max(2, len(name)/3)
+	for _, n := range names {
+		other := strings.ToLower(n)
+		distance := levenshtein.ComputeDistance(low, other)
+		part := len(low) >= 2 && strings.Contains(other, low) || len(other) >= 2 && strings.Contains(low, other)
+		if part {
+			distance = min(distance, limit)
+		}
+		if distance <= limit && distance < max(len(low), len(other)) {
+			found = append(found, candidate{n, distance})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.distance, b.distance) })
+	var best []string
+	for _, c := range found[:min(len(found), maxNearest)] {
+		best = append(best, c.name)
+	}
+	return best
+}

@@ -1,0 +1,230 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// maxDepth bounds how deep objects and arrays of a file may be nested; the parser recurses.
+const maxDepth = 1000
+
+// parser reads one configuration file and gathers what is wrong with it.
+type parser struct {
+	path     string
+	data     []byte
+	problems []Problem
+}
+
+// member is one member of a JSON object.
+type member struct {
+	key   string
+	line  int // of the key
+	value hujson.Value
+}
+
+// parseFile reads the bytes of a configuration file: JSON, or JSON with comments and trailing
+// commas, with the servers under "mcpServers" or, as VS Code has it, "servers". It fails with a
+// fault.Config where they are no such JSON at all.
+func parseFile(path string, data []byte) ([]written, []Problem, error) {
+	p := &parser{path: path, data: data}
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, nil, fault.New(fault.Config, path+":1: the file is empty", "Put your servers into it, for a start:\n"+minimal)
+	}
+	if line := tooDeep(data); line > 0 {
+		return nil, nil, p.notJSON(line, "the values are nested too deep")
+	}
+	root, err := hujson.Parse(data)
+	if err != nil {
+		return nil, nil, p.notJSON(position(err))
+	}
+	object, ok := root.Value.(*hujson.Object)
+	if !ok {
+		p.problem(Error, p.line(root), "", "the file holds "+kind(root)+", not an object", "Write it as in:\n"+minimal)
+		return nil, p.problems, nil
+	}
+	top := p.members(object, "")
+	var entries []written
+	found := false
+	for _, key := range []string{"mcpServers", "servers"} {
+		i := slices.IndexFunc(top, func(m member) bool { return m.key == key })
+		if i < 0 {
+			continue
+		}
+		found = true
+		servers, ok := top[i].value.Value.(*hujson.Object)
+		if !ok {
+			p.problem(Error, top[i].line, "", fmt.Sprintf("%q is %s, not an object", key, kind(top[i].value)), "Write it as in:\n"+minimal)
+			continue
+		}
+		for _, m := range p.members(servers, "") {
+			if entry, ok := p.entry(m); ok {
+				entries = append(entries, entry)
+			}
+		}
+	}
+	if !found {
+		p.withoutServers(top)
+	}
+	return entries, p.problems, nil
+}
+
+// withoutServers says what is wrong with a file that has neither of the two keys.
+func (p *parser) withoutServers(top []member) {
+	for _, m := range top {
+		object, ok := m.value.Value.(*hujson.Object)
+		if !ok {
+			continue
+		}
+		for _, inner := range object.Members {
+			if key := text(inner.Name); key == "command" || key == "url" {
+				p.problem(Error, m.line, "", `the servers stand at the top of the file, not under "mcpServers"`,
+					`Put them one level deeper: {"mcpServers": { ... }}`)
+				return
+			}
+		}
+	}
+	p.problem(Error, 1, "", `the file has no "mcpServers"`, "Put your servers there, as in:\n"+minimal)
+}
+
+// members returns the members of an object in order. Of a repeated key only the last one
+// counts, at the place of the first, as in other JSON parsers; within says where, in the message.
+func (p *parser) members(object *hujson.Object, within string) []member {
+	var list []member
+	at := make(map[string]int, len(object.Members))
+	for _, m := range object.Members {
+		next := member{key: text(m.Name), line: p.line(m.Name), value: m.Value}
+		i, repeated := at[next.key]
+		if !repeated {
+			at[next.key] = len(list)
+			list = append(list, next)
+			continue
+		}
+		p.problem(Warning, next.line, within, fmt.Sprintf("%s stands here and in line %d, and only the last one counts",
+			printable(next.key), list[i].line), "Remove one of the two.")
+		list[i] = next
+	}
+	return list
+}
+
+func (p *parser) problem(severity Severity, line int, server, message, fix string) {
+	p.problems = append(p.problems, Problem{severity, p.path, line, server, message, fix})
+}
+
+// line returns the line of a value in the file, from 1.
+func (p *parser) line(v hujson.Value) int {
+	return 1 + bytes.Count(p.data[:min(v.StartOffset, len(p.data))], []byte("\n"))
+}
+
+func (p *parser) notJSON(line int, why string) *fault.Fault {
+	return fault.New(fault.Config, fmt.Sprintf("%s:%d: not JSON: %s", p.path, line, why),
+		fmt.Sprintf("Correct line %d of %s, or the line before it. Comments and trailing commas are fine.", line, p.path))
+}
+
+// position returns the line of a syntax error and a description of it. The library's own text is
+// used only where it quotes no more than one character of the file.
+func position(err error) (line int, why string) {
+	var column int
+	if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); n < 1 {
+		line = 1
+	}
+	cause := errors.Unwrap(err)
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return line, "the file ends in the middle of a value"
+	case cause != nil && strings.HasPrefix(cause.Error(), "invalid character"):
+		return line, cause.Error()
+	default:
+		return line, "a word without quotes, or a string with a line break or an unknown escape"
+	}
+}
+
+// tooDeep returns the line where values are nested deeper than maxDepth, or 0.
+func tooDeep(data []byte) int {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '{', '[':
+			if depth++; depth > maxDepth {
+				return 1 + bytes.Count(data[:i], []byte("\n"))
+			}
+		case '}', ']':
+			depth--
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			i += max(0, commentLength(data[i:])-1)
+		}
+	}
+	return 0
+}
+
+// commentLength returns the length of the comment that data begins with, 0 where it is none.
+func commentLength(data []byte) int {
+	end := "\n"
+	switch {
+	case bytes.HasPrefix(data, []byte("/*")):
+		end = "*/"
+	case !bytes.HasPrefix(data, []byte("//")):
+		return 0
+	}
+	n := bytes.Index(data[2:], []byte(end))
+	if n < 0 {
+		return len(data)
+	}
+	return 2 + n + len(end)
+}
+
+// text returns a JSON string's value; other values give "".
+func text(v hujson.Value) string {
+	if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == '"' {
+		return literal.String()
+	}
+	return ""
+}
+
+// kind names the kind of a value, with its article.
+func kind(v hujson.Value) string {
+	switch v.Value.Kind() {
+	case '{':
+		return "an object"
+	case '[':
+		return "an array"
+	case '"':
+		return "a string"
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	default:
+		return "a number"
+	}
+}
+
+// printable returns a key of a file in quotes, with what is not printable escaped.
+func printable(key string) string { return fmt.Sprintf("%q", key) }
+
+// invalidName says what is wrong with a server's name, or nothing.
+func invalidName(name string) string {
+	switch {
+	case name == "":
+		return "the name of a server is empty"
+	case strings.Contains(name, "/"):
+		return `the name of a server contains "/", which separates servers from tools`
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "the name of a server contains a control character"
+	}
+	return ""
+}

@@ -1,0 +1,163 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// each returns the entry with every text in it replaced by what f makes of it. where names the
+// field, as in "args[2]" or "env.TOKEN".
+func (e entry) each(f func(where, text string) string) entry {
+	r := entry{command: f("command", e.command), cwd: f("cwd", e.cwd), url: f("url", e.url)}
+	for i, arg := range e.args {
+		r.args = append(r.args, f(fmt.Sprintf("args[%d]", i), arg))
+	}
+	for _, p := range e.env {
+		r.env = append(r.env, KeyValue{p.Name, f("env."+p.Name, p.Value)})
+	}
+	for _, p := range e.headers {
+		r.headers = append(r.headers, KeyValue{p.Name, f("headers."+p.Name, p.Value)})
+	}
+	return r
+}
+
+// resolve makes a server of a written entry. It returns nil where the entry turns out to be
+// unusable with its variables filled in; a problem says why.
+func (l *loader) resolve(file Source, w written) *Server {
+	w.command, w.cwd = tilde(w.command, l.env.Home), tilde(w.cwd, l.env.Home)
+	s := &Server{Name: w.name, Transport: w.transport, Disabled: w.disabled, File: file.Path, Line: w.line, Why: file.Why,
+		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, written: w.entry, put: l.put}
+	var through []string
+	filled := w.each(func(where, text string) string {
+		x := expand(text, l.variables.text)
+		for _, name := range x.names {
+			l.use(name, w.name)
+		}
+		for _, name := range x.missing {
+			if !slices.ContainsFunc(s.Missing, func(m MissingVariable) bool { return m.Name == name }) {
+				s.Missing = append(s.Missing, MissingVariable{name, where})
+			}
+		}
+		for _, v := range x.values {
+			if !isPlain(v.Name) {
+				through = append(through, v.Value)
+			}
+		}
+		if x.strange {
+			l.problem(Warning, file.Path, w, where+` has a "${" that is neither ${NAME} nor ${NAME:-default} and stays as it is`,
+				`Name a variable (${input:...} and ${env:...} of VS Code are not known here), or write $${ for a plain "${".`)
+		}
+		return x.text
+	})
+	if s.Transport == Stdio {
+		filled.cwd = l.cwd(file, filled.cwd)
+	}
+	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url, filled.headers
+	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
+	s.secrets = replacer(append(through, filled.secrets()...))
+	s.literals = replacer(w.entry.secrets())
+	if message, fix := l.unusable(s); message != "" {
+		l.problem(Error, file.Path, w, message, fix)
+		return nil
+	}
+	return s
+}
+
+// cwd returns the absolute folder that a server starts in. Relative ones are meant from the
+// folder that the file speaks of; the servers of a project that was found start there.
+func (l *loader) cwd(file Source, cwd string) string {
+	switch {
+	case cwd == "":
+		return l.config.Sources.project
+	case filepath.IsAbs(cwd):
+		return filepath.Clean(cwd)
+	default:
+		return filepath.Join(projectDir(file.Path), cwd)
+	}
+}
+
+// setters says how each variable or header is set.
+func (l *loader) setters(pairs []KeyValue) []Setter {
+	var list []Setter
+	for _, p := range pairs {
+		var from []string
+		x := expand(p.Value, l.variables.text)
+		for _, name := range x.names {
+			val, set := l.variables.find(name)
+			switch {
+			case slices.Contains(x.missing, name):
+				val.from = "not set"
+			case !set:
+				val.from = "not set, its default"
+			}
+			from = append(from, fmt.Sprintf("${%s}: %s", name, val.from))
+		}
+		if from == nil {
+			from = []string{"the entry"}
+		}
+		list = append(list, Setter{p.Name, strings.Join(from, ", ")})
+	}
+	return list
+}
+
+// unusable says what is wrong with a server whose variables are filled in, and how to mend it.
+// It quotes no values, since they may be secret. Where variables are missing there is more to
+// come before a URL or a command can be judged.
+func (l *loader) unusable(s *Server) (message, fix string) {
+	for _, header := range s.Headers {
+		if strings.ContainsAny(header.Value, "\r\n\x00") {
+			return fmt.Sprintf("the value of the header %s has a line break", header.Name), "Take it out, also from the variable it comes from."
+		}
+	}
+	texts := entry{s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers}
+	bad := ""
+	texts.each(func(where, text string) string {
+		if bad == "" && strings.Contains(text, "\x00") {
+			bad = where
+		}
+		return text
+	})
+	switch {
+	case bad != "":
+		return bad + " has a NUL character", "Take it out; no program can be given one."
+	case len(s.Missing) > 0:
+		return "", ""
+	case s.Transport != Stdio:
+		if u, err := url.Parse(s.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+			return `"url" is no http:// or https:// address with a host`, `Write it as in: "url": "https://example.com/mcp"`
+		}
+	case strings.TrimSpace(s.Command) == "":
+		return `"command" is empty once its variables are filled in`, "Set the variable, or write the command itself."
+	case strings.ContainsAny(s.Command, " \t\n") && !l.exists(s):
+		return `"command" is a whole command line, and no file of that name exists`, splitFix(s)
+	}
+	return "", ""
+}
+
+// exists reports whether a server's command is a file.
+func (l *loader) exists(s *Server) bool {
+	dir := s.Cwd
+	if dir == "" {
+		dir = l.env.Dir
+	}
+	info, err := os.Stat(absolute(s.Command, dir, l.env.Home))
+	return err == nil && !info.IsDir()
+}
+
+// splitFix says how to write a command line as command and args, secrets masked.
+func splitFix(s *Server) string {
+	words := strings.Fields(s.written.command)
+	if len(words) == 0 || strings.ContainsAny(s.written.command, `"'\`) {
+		return `Leave the program in "command" and put each argument into "args".`
+	}
+	split := entry{command: words[0], args: slices.Concat(words[1:], s.written.args)}
+	secrets := replacer(split.secrets())
+	for i, arg := range split.args {
+		split.args[i] = fmt.Sprintf("%q", mask(secrets, mask(s.literals, arg)))
+	}
+	return fmt.Sprintf(`Split it: "command": %q, "args": [%s]`, mask(secrets, mask(s.literals, split.command)), strings.Join(split.args, ", "))
+}

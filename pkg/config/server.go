@@ -1,0 +1,177 @@
+package config
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Transport is how a server is reached.
+type Transport string
+
+// The transports of the protocol: a child's stdin and stdout, Streamable HTTP, and the older
+// HTTP with server-sent events.
+const (
+	Stdio Transport = "stdio"
+	HTTP  Transport = "http"
+	SSE   Transport = "sse"
+)
+
+// Server is one configured server, its variables filled in.
+type Server struct {
+	Name      string
+	Transport Transport
+	// Command, Args, Env and Cwd are those of a Stdio server. Env has only what the entry sets;
+	// Cwd is absolute, or "" for the caller's.
+	Command string
+	Args    []string
+	Env     []KeyValue
+	Cwd     string
+	// URL and Headers are those of the others.
+	URL     string
+	Headers []KeyValue
+	// The limits that the entry sets; 0 where it sets none.
+	ConnectTimeout, CallTimeout, TTL time.Duration
+	// Disabled says that the entry has "disabled": true.
+	Disabled bool
+	// File and Line are where the entry stands, Why is how the file was found.
+	File string
+	Line int
+	Why  string
+	// Missing are the variables without value and default that the entry needs. In the fields
+	// above they stand as written, as in ${TOKEN}.
+	Missing []MissingVariable
+
+	written      entry    // as it stands in the file
+	env, headers []Setter // how each is set
+	put          string   // the environment file that missing variables belong in
+	secrets      *strings.Replacer
+	literals     *strings.Replacer // as secrets, for the entry as written
+}
+
+// MissingVariable is a variable that an entry needs, and the field that needs it.
+type MissingVariable struct {
+	Name  string `json:"name"`
+	Where string `json:"where"` // "args[2]", "env.TOKEN", "url" ...
+}
+
+// Usable returns nil for a server that has all it needs, else the fault.MissingVariable that
+// names each missing variable, the file to put it in and where to get it. A disabled server
+// can be usable.
+func (s *Server) Usable() error {
+	if len(s.Missing) == 0 {
+		return nil
+	}
+	var names, lines, sources []string
+	for _, m := range s.Missing {
+		names = append(names, "${"+m.Name+"} (in "+m.Where+")")
+		lines = append(lines, "  "+m.Name+"=...")
+		if url := WhereToGet(m.Name); url != "" {
+			sources = append(sources, fmt.Sprintf("\nGet %s at %s", m.Name, url))
+		}
+	}
+	verb := "which is not set"
+	if len(names) > 1 {
+		verb = "which are not set"
+	}
+	message := fmt.Sprintf("server %s needs %s, %s", s.Name, strings.Join(names, ", "), verb)
+	help := fmt.Sprintf("Add to %s:\n%s%s", s.put, strings.Join(lines, "\n"), strings.Join(sources, ""))
+	return fault.New(fault.MissingVariable, message, help).On(s.Name, "").
+		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
+}
+
+// Fingerprint identifies what the server is started or reached with: the hex SHA-256 of the
+// entry, variables filled in. Secrets enter it only through the hash; time limits do not.
+func (s *Server) Fingerprint() string {
+	texts := []string{"mcpl server 1", string(s.Transport), s.Command, s.Cwd, s.URL, fmt.Sprint(len(s.Args))}
+	texts = append(texts, s.Args...)
+	for _, pairs := range [][]KeyValue{s.Env, s.Headers} {
+		texts = append(texts, fmt.Sprint(len(pairs)))
+		pairs = slices.SortedFunc(slices.Values(pairs), func(a, b KeyValue) int { return strings.Compare(a.Name, b.Name) })
+		for _, p := range pairs {
+			texts = append(texts, p.Name, p.Value)
+		}
+	}
+	return digest(texts)
+}
+
+// Environ returns the environment of the server's process: base ("NAME=value", as os.Environ
+// has it) with the entry's own variables, which win, at the end.
+func (s *Server) Environ(base []string) []string {
+	environ := make([]string, 0, len(base)+len(s.Env))
+	for _, assignment := range base {
+		name, _, _ := strings.Cut(assignment, "=")
+		if !slices.ContainsFunc(s.Env, func(own KeyValue) bool { return sameVariable(own.Name, name) }) {
+			environ = append(environ, assignment)
+		}
+	}
+	for _, own := range s.Env {
+		environ = append(environ, own.Name+"="+own.Value)
+	}
+	return environ
+}
+
+// sameVariable compares names of environment variables as the system does.
+func sameVariable(a, b string) bool {
+	return a == b || runtime.GOOS == "windows" && strings.EqualFold(a, b)
+}
+
+// Display is a server as a person may see it: variables by their names, no secrets.
+type Display struct {
+	Transport Transport `json:"transport"`
+	// Command is the whole command line, in the quotes that a POSIX shell needs.
+	Command string   `json:"command,omitempty"`
+	Cwd     string   `json:"cwd,omitempty"`
+	URL     string   `json:"url,omitempty"`
+	Env     []Setter `json:"env,omitempty"`
+	Headers []Setter `json:"headers,omitempty"`
+}
+
+// Setter names an environment variable or a header and says how it is set.
+type Setter struct {
+	Name string `json:"name"`
+	From string `json:"from"` // "the entry", or each reference with its origin
+}
+
+// Display returns the entry as it was written, for people: ${VAR}s stay, literal secrets are
+// masked, and of env and headers there are only the names.
+func (s *Server) Display() Display {
+	d := Display{Transport: s.Transport, Env: s.env, Headers: s.headers}
+	d.URL = mask(s.literals, s.written.url)
+	d.Cwd = s.Cwd
+	if s.written.cwd != "" {
+		d.Cwd = mask(s.literals, s.written.cwd)
+	}
+	if s.written.command != "" {
+		words := []string{quote(mask(s.literals, s.written.command))}
+		for _, arg := range s.written.args {
+			words = append(words, quote(mask(s.literals, arg)))
+		}
+		d.Command = strings.Join(words, " ")
+	}
+	return d
+}
+
+// quote quotes a word for a shell so that its references stay references there.
+func quote(word string) string {
+	if strings.Contains(word, "${") && !strings.ContainsAny(strings.ReplaceAll(word, "${", ""), "\"\\`$!\n") {
+		return `"` + word + `"`
+	}
+	return fault.Quote(word)
+}
+
+// Mask replaces every secret of the server in text by "***": what came through ${VAR}, and the
+// literal values of its entry that look secret by name, flag or form, in plain, URL and JSON
+// spelling. Values of fewer than four bytes, which are everywhere, stay.
+func (s *Server) Mask(text string) string { return mask(s.secrets, text) }
+
+func mask(secrets *strings.Replacer, text string) string {
+	if secrets == nil {
+		return text
+	}
+	return secrets.Replace(text)
+}

@@ -1,0 +1,228 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Settings are mcpl's own settings, the values in force. Flags and a server's entry go before
+// them.
+type Settings struct {
+	// ConnectTimeout bounds starting and greeting a server, CallTimeout a call of a tool.
+	ConnectTimeout, CallTimeout time.Duration
+	// TTL is the age at which the list of a server's tools is asked for again.
+	TTL time.Duration
+	// Limit is how many hits a search gives.
+	Limit int
+	// MaxBytes is the size of a result above which it goes to a file; 0 is no limit.
+	MaxBytes int
+}
+
+// Setting is one setting as `mcpl config` shows it.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	// From is "default", a variable's name, or the settings file with its line.
+	From string `json:"from"`
+}
+
+// LoadSettings returns the settings in force and the origin of each: the variables
+// MCPL_CONNECT_TIMEOUT, MCPL_CALL_TIMEOUT, MCPL_TTL, MCPL_LIMIT and MCPL_MAX_BYTES, else the same
+// names in small letters in the settings file, else 30 s, 30 s, 24 h, 5 and no limit. Times are
+// texts with a unit, as "30s" or "24h". An unknown key and a value that is not what it should be
+// are a fault.Config that names the line. A missing file costs one failed open.
+func (e Env) LoadSettings() (Settings, []Setting, error) {
+	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, TTL: 24 * time.Hour, Limit: 5}
+	file, err := e.readSettings()
+	if err != nil {
+		return Settings{}, nil, err
+	}
+	var shown []Setting
+	for _, slot := range s.slots() {
+		from := "default"
+		if text := slot.in(&file.values); text != nil {
+			from = fmt.Sprintf("%s:%d", file.path, file.line(slot.name))
+			if err := slot.set(string(*text)); err != nil {
+				return Settings{}, nil, badSetting(from+": "+slot.name, err)
+			}
+		}
+		if variable := "MCPL_" + strings.ToUpper(slot.name); e.get(variable) != "" {
+			from = variable
+			if err := slot.set(e.get(variable)); err != nil {
+				return Settings{}, nil, badSetting(variable, err)
+			}
+		}
+		shown = append(shown, Setting{slot.name, slot.show(), from})
+	}
+	return s, shown, nil
+}
+
+// slot is one setting by its name in the file.
+type slot struct {
+	name string
+	time *time.Duration
+	int  *int
+	min  int
+}
+
+func (s *Settings) slots() []slot {
+	return []slot{
+		{name: "connect_timeout", time: &s.ConnectTimeout},
+		{name: "call_timeout", time: &s.CallTimeout},
+		{name: "ttl", time: &s.TTL},
+		{name: "limit", int: &s.Limit, min: 1},
+		{name: "max_bytes", int: &s.MaxBytes},
+	}
+}
+
+// set takes a value from its text.
+func (s slot) set(text string) error {
+	if s.time != nil {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return errors.New(`it is no time with a unit: write it as "30s", "5m" or "24h"`)
+		}
+		*s.time = d
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 0, 0)
+	if err != nil || n < int64(s.min) {
+		return fmt.Errorf("it is no whole number from %d up", s.min)
+	}
+	*s.int = int(n)
+	return nil
+}
+
+func (s slot) show() string {
+	if s.time != nil {
+		return shortDuration(*s.time)
+	}
+	return strconv.Itoa(*s.int)
+}
+
+// shortDuration writes 24h0m0s as 24h.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func badSetting(where string, err error) *fault.Fault {
+	return fault.New(fault.Config, where+": "+err.Error(), "Correct it there. The settings in force are shown by: mcpl config")
+}
+
+// rawText is a scalar of the settings file as it is written there.
+type rawText string
+
+// UnmarshalText keeps the text.
+func (t *rawText) UnmarshalText(text []byte) error {
+	*t = rawText(text)
+	return nil
+}
+
+// settingValues are the keys of the settings file.
+type settingValues struct {
+	ConnectTimeout *rawText `toml:"connect_timeout"`
+	CallTimeout    *rawText `toml:"call_timeout"`
+	TTL            *rawText `toml:"ttl"`
+	Limit          *rawText `toml:"limit"`
+	MaxBytes       *rawText `toml:"max_bytes"`
+}
+
+// in returns the setting's text in the file, nil where it has none.
+func (s slot) in(v *settingValues) *rawText {
+	switch s.name {
+	case "connect_timeout":
+		return v.ConnectTimeout
+	case "call_timeout":
+		return v.CallTimeout
+	case "ttl":
+		return v.TTL
+	case "limit":
+		return v.Limit
+	default:
+		return v.MaxBytes
+	}
+}
+
+// settingsFile is the settings file, read.
+type settingsFile struct {
+	path   string
+	data   []byte
+	values settingValues
+}
+
+func (e Env) readSettings() (settingsFile, error) {
+	f := settingsFile{path: e.SettingsFile()}
+	data, err := readText(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err != nil {
+		return f, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", f.path, reason(err)), "Make it a readable text file, or remove it.")
+	}
+	f.data = data
+	return f, f.parse()
+}
+
+// parse reads the file's TOML.
+func (f *settingsFile) parse() error {
+	err := toml.NewDecoder(bytes.NewReader(f.data)).DisallowUnknownFields().Decode(&f.values)
+	var unknown *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &unknown):
+		row, _ := unknown.Errors[0].Position()
+		return f.unknown(row, strings.Join(unknown.Errors[0].Key(), "."))
+	case errors.As(err, &wrong):
+		row, _ := wrong.Position()
+		return fault.New(fault.Config, fmt.Sprintf("%s:%d: not the TOML of a setting", f.path, row),
+			`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
+	default:
+		return fault.New(fault.Config, f.path+": not the TOML of a setting",
+			`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
+	}
+}
+
+// unknown is the fault of a key that is no setting.
+func (f *settingsFile) unknown(line int, key string) *fault.Fault {
+	var known []string
+	for _, slot := range (&Settings{}).slots() {
+		known = append(known, slot.name)
+	}
+	fix := "The settings are " + strings.Join(known, ", ") + "."
+	near := nearest(key, known)
+	if len(near) > 0 {
+		fix = fmt.Sprintf("Did you mean %s? %s", near[0], fix)
+	}
+	unknown := fault.New(fault.Config, fmt.Sprintf("%s:%d: there is no setting %q", f.path, line, key), fix)
+	unknown.Suggestions = near
+	return unknown
+}
+
+// line returns the line that sets a known key. Since the file was accepted, the key stands at the
+// beginning of a line, in capitals or not, maybe in quotes.
+func (f *settingsFile) line(key string) int {
+	lines := bytes.Split(f.data, []byte("\n"))
+	return 1 + slices.IndexFunc(lines, func(line []byte) bool {
+		name, _, ok := strings.Cut(string(line), "=")
+		return ok && strings.EqualFold(strings.Trim(strings.TrimSpace(name), `"'`), key)
+	})
+}

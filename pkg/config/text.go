@@ -1,0 +1,52 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+)
+
+// maxFile bounds a configuration, environment or settings file. The largest one met in the wild
+// is another client's state file of a few MB that also holds its servers.
+const maxFile = 16 << 20
+
+var (
+	errTooLarge = errors.New("it is larger than 16 MB")
+	errUTF16    = errors.New("it is UTF-16, not UTF-8: save it again as UTF-8")
+)
+
+// readText reads a text file of at most maxFile bytes. A UTF-8 byte order mark is taken off.
+func readText(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxFile:
+		return nil, errTooLarge
+	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
+		return nil, errUTF16
+	}
+	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
+}
+
+// reason says in a few words why a file cannot be read, without its path.
+func reason(err error) string {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it is not there"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case errors.As(err, &path):
+		return path.Err.Error()
+	default:
+		return err.Error()
+	}
+}
