@@ -23,7 +23,7 @@ type document struct {
 // open reads a schema. It never fails: a schema that cannot be used at all gives a document
 // that accepts everything, with the reason in err.
 func open(inputSchema []byte) *document {
-	p := &parser{raw: inputSchema, keys: map[string]string{}}
+	p := &parser{raw: inputSchema, keys: map[string]string{}, children: map[string]map[string][]byte{}}
 	d := &document{targets: map[string]*js.Schema{}, judges: map[*js.Schema]*js.Resolved{}}
 	if d.err = p.check(); d.err != nil {
 		d.root = &js.Schema{}

@@ -197,6 +197,9 @@ func (e *exampler) strings(parts []*js.Schema, name string) []json.RawMessage {
 		}
 	}
 	texts = append(texts, placeholder)
+	if name != "" {
+		texts = append(texts, name)
+	}
 	for _, s := range parts {
 		least, most := 0, math.MaxInt32
 		if s.MinLength != nil {
@@ -295,7 +298,7 @@ func numbers(parts []*js.Schema) []json.RawMessage {
 // arrays returns arrays that parts may accept: with one element, to show what it is, or with
 // as many as are asked for, or empty.
 func (e *exampler) arrays(parts []*js.Schema, name string, depth int) []json.RawMessage {
-	name = strings.TrimSuffix(name, "s")
+	name = singular(name)
 	var list []json.RawMessage
 	for _, s := range parts {
 		least, most := 1, maxExampleItems
@@ -322,6 +325,14 @@ func (e *exampler) arrays(parts []*js.Schema, name string, depth int) []json.Raw
 		list = append(list, joinArray(elems))
 	}
 	return append(list, json.RawMessage("[]"))
+}
+
+// singular guesses the name of one of some things: "category" of "categories".
+func singular(name string) string {
+	if stem, ok := strings.CutSuffix(name, "ies"); ok {
+		return stem + "y"
+	}
+	return strings.TrimSuffix(name, "s")
 }
 
 // element returns the i-th element of an example array; where no two may be the same, other
@@ -370,16 +381,16 @@ func (e *exampler) objects(s *js.Schema, depth int, full bool) []json.RawMessage
 	for _, part := range parts {
 		for _, branches := range [][]*js.Schema{part.AnyOf, part.OneOf} {
 			for _, branch := range branches[:min(len(branches), maxBranches)] {
-				list = append(list, tool.JoinObject(e.members(slices.Clone(base), e.parts(branch), depth, full)))
+				list = append(list, tool.JoinObject(e.members(slices.Clone(base), append(e.parts(branch), parts...), depth, full)))
 			}
 		}
 		if part.Then != nil {
-			list = append(list, tool.JoinObject(e.members(slices.Clone(base), e.parts(part.Then), depth, full)))
+			list = append(list, tool.JoinObject(e.members(slices.Clone(base), append(e.parts(part.Then), parts...), depth, full)))
 		}
 		for name, needed := range part.DependentRequired {
 			if get(base, name) != nil {
 				more := &js.Schema{Required: needed}
-				list = append(list, tool.JoinObject(e.members(slices.Clone(base), append(e.parts(s), more), depth, full)))
+				list = append(list, tool.JoinObject(e.members(slices.Clone(base), append(parts, more), depth, full)))
 			}
 		}
 	}
@@ -406,14 +417,14 @@ func (e *exampler) members(object []tool.Field, parts []*js.Schema, depth int, a
 	}
 	for _, name := range required {
 		if get(object, name) == nil && e.left > 0 {
-			object = put(object, name, e.example(e.additional(parts, name), name, depth+1))
+			object = put(object, name, e.example(e.additional(parts), name, depth+1))
 		}
 	}
 	return e.fill(object, parts, depth)
 }
 
 // additional returns the schema for a required property that parts do not describe.
-func (e *exampler) additional(parts []*js.Schema, _ string) *js.Schema {
+func (e *exampler) additional(parts []*js.Schema) *js.Schema {
 	for _, part := range parts {
 		if part.AdditionalProperties != nil {
 			return part.AdditionalProperties
@@ -435,7 +446,7 @@ func (e *exampler) fill(object []tool.Field, parts []*js.Schema, depth int) []to
 		}
 		for i := 1; len(object) < min(*part.MinProperties, maxExampleItems); i++ {
 			name := "key" + string(encode(i))
-			object = put(object, name, e.example(e.additional(parts, name), name, depth+1))
+			object = put(object, name, e.example(e.additional(parts), name, depth+1))
 		}
 	}
 	return object

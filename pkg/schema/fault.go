@@ -6,16 +6,22 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// maxExample is how many bytes of arguments a suggested command shows.
-const maxExample = 1500
+// Limits of the arguments in a suggested command, in bytes.
+const (
+	maxExample = 1500 // all of them
+	maxString  = 200  // one string
+)
 
 // Fault makes of the faults that [Validate] found in args the one fault a user sees: the
 // faults, the tool's signature, and a command to type that keeps the good arguments, mends
 // those that can be mended, and completes the rest.
 func Fault(server, name string, inputSchema, args []byte, faults []fault.Argument) *fault.Fault {
-	verb := " do not fit "
+	what := count(len(faults), "argument") + " do not fit "
 	if len(faults) == 1 {
-		verb = " does not fit "
+		what = "1 argument does not fit "
+		if faults[0].Pointer == "" {
+			what = "The arguments do not fit "
+		}
 	}
 	var help strings.Builder
 	if signature := Signature(inputSchema); signature != "" {
@@ -27,7 +33,7 @@ func Fault(server, name string, inputSchema, args []byte, faults []fault.Argumen
 	if unknownOnly(faults) {
 		help.WriteString("\nTo send unknown keys all the same, add --no-validate.")
 	}
-	f := fault.New(fault.InvalidArguments, count(len(faults), "argument")+verb+server+"/"+name, help.String())
+	f := fault.New(fault.InvalidArguments, what+server+"/"+name, help.String())
 	f.Arguments = faults
 	return f.On(server, name)
 }

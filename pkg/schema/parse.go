@@ -17,7 +17,7 @@ import (
 // Limits against hostile schemas. What lies beyond is not asserted.
 const (
 	maxDepth   = 128  // levels of subschemas
-	maxTargets = 2000 // schemas that references lead to
+	maxTargets = 1000 // schemas that references lead to
 )
 
 // parser rewrites a stranger's schema into 2020-12 as the library takes it: references are
@@ -32,6 +32,8 @@ type parser struct {
 	// keys maps a reference to the target it has become; queue holds the raw targets.
 	keys  map[string]string
 	queue [][]byte
+	// children holds the objects and arrays that references led through, by JSON pointer.
+	children map[string]map[string][]byte
 	// lax is set when something was left out that may have meant something.
 	lax bool
 }
@@ -114,7 +116,7 @@ func (p *parser) reference(ref string, foreign bool) string {
 	if key, ok := p.keys[ref]; ok && !foreign {
 		return key
 	}
-	raw := lookup(p.raw, ref)
+	raw := p.lookup(ref)
 	if raw == nil || foreign || len(p.queue) >= maxTargets {
 		p.lax = true
 		return ""
@@ -125,33 +127,42 @@ func (p *parser) reference(ref string, foreign bool) string {
 	return key
 }
 
-// lookup follows a local reference such as "#/$defs/a~1b" through raw; nil means that it leads
-// nowhere. Names of anchors are not looked for.
-func lookup(raw []byte, ref string) []byte {
-	pointer, ok := strings.CutPrefix(ref, "#/")
+// lookup follows a local reference such as "#/$defs/a~1b" through the schema; nil means that
+// it leads nowhere. Names of anchors are not looked for.
+func (p *parser) lookup(ref string) []byte {
+	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
 		return nil
 	}
-	for _, segment := range strings.Split(unescapePercent(pointer), "/") {
-		segment = strings.ReplaceAll(strings.ReplaceAll(segment, "~1", "/"), "~0", "~")
-		var next []byte
-		if fields, err := tool.SplitObject(raw); err == nil {
-			for _, f := range fields {
-				if f.Key == segment {
-					next = f.Value
-				}
-			}
-		} else if elems, err := tool.SplitArray(raw); err == nil {
-			if i, err := strconv.Atoi(segment); err == nil && i >= 0 && i < len(elems) {
-				next = elems[i]
-			}
+	raw, at := p.raw, ""
+	for _, segment := range strings.Split(unescapePercent(path), "/") {
+		children, known := p.children[at]
+		if !known {
+			children = split(raw)
+			p.children[at] = children
 		}
-		if next == nil {
+		raw = children[strings.ReplaceAll(strings.ReplaceAll(segment, "~1", "/"), "~0", "~")]
+		if raw == nil {
 			return nil
 		}
-		raw = next
+		at += "/" + segment
 	}
 	return raw
+}
+
+// split returns the members of an object by name, or the elements of an array by number.
+func split(raw []byte) map[string][]byte {
+	children := map[string][]byte{}
+	if fields, err := tool.SplitObject(raw); err == nil {
+		for _, f := range fields {
+			children[f.Key] = f.Value
+		}
+	} else if elems, err := tool.SplitArray(raw); err == nil {
+		for i, elem := range elems {
+			children[strconv.Itoa(i)] = elem
+		}
+	}
+	return children
 }
 
 // unescapePercent decodes %XX, as the fragment of a URI is written.

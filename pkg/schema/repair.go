@@ -33,9 +33,13 @@ func corrected(inputSchema, args []byte) json.RawMessage {
 // repairer mends values.
 type repairer struct{ exampler }
 
-// value returns raw where it fits s, else something like it that does.
+// value returns raw where it fits s, else something like it that does. Long text gives way to
+// an example: a command to type is no place for it.
 func (r *repairer) value(s *js.Schema, name string, raw json.RawMessage, depth int) json.RawMessage {
 	v := decode(raw)
+	if _, long := v.(string); long && len(raw) > maxString {
+		return r.example(s, name, depth)
+	}
 	if r.accepts(s, v) {
 		return raw
 	}
@@ -74,6 +78,8 @@ func (r *repairer) converted(s *js.Schema, raw json.RawMessage, v any, depth int
 				list = append(list, elems[0])
 			}
 		}
+	case nil:
+		return nil
 	default: // 5 for "5"
 		list = append(list, tool.Quote(string(raw)))
 	}

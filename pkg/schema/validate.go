@@ -82,6 +82,11 @@ func (d *document) judge(s *js.Schema, value any) (verdict, err error) {
 
 // accepts reports whether value fits s, and yes where that cannot be told.
 func (d *document) accepts(s *js.Schema, value any) bool {
+	if s.Ref == "" && len(inPlace(s)) == 0 && len(below(s)) == 0 {
+		w := walker{document: d} // knows every keyword there can be, and needs no compilation
+		w.walk(s, value, "")
+		return len(w.faults) == 0
+	}
 	if d.err != nil || !d.affordable(s, value) {
 		return true
 	}
@@ -156,12 +161,8 @@ func memberSchemas(s *js.Schema, name string) []*js.Schema {
 // strict adds a fault for every unknown top-level key that the schema lets pass in silence.
 func (w *walker) strict(args map[string]any) {
 	root := w.root
-	for seen := 0; root.Ref != "" && seen <= len(w.targets); seen++ { // a root that is nothing but a $ref
-		target := w.targets[root.Ref]
-		if root.Properties != nil || len(inPlace(root)) > 0 {
-			return
-		}
-		root = target
+	for root.Ref != "" && root.Properties == nil && len(inPlace(root)) == 0 {
+		root = w.targets[root.Ref] // a root that is nothing but a reference; loops are broken
 	}
 	if root.Properties == nil || root.AdditionalProperties != nil || root.PatternProperties != nil ||
 		root.UnevaluatedProperties != nil || root.Ref != "" || len(inPlace(root)) > 0 {
@@ -174,17 +175,24 @@ func (w *walker) strict(args map[string]any) {
 	}
 }
 
-// rephrase makes a fault of the library's own words, which name only the first fault, and no
-// place in the arguments.
+// rephrase makes a fault of the library's first complaint, which walker could not find: of the
+// keyword and its place in the schema. The rest of the library's words is for programmers.
 func rephrase(verdict error) fault.Argument {
 	const prefix = "validating "
-	text := verdict.Error()
-	for strings.HasPrefix(text, prefix) {
-		_, rest, ok := strings.Cut(text, ": ")
-		if !ok {
+	place, rule := "", verdict.Error()
+	for {
+		next, rest, ok := strings.Cut(strings.TrimPrefix(rule, prefix), ": ")
+		if !ok || !strings.HasPrefix(rule, prefix) {
 			break
 		}
-		text = rest
+		place, rule = next, rest
 	}
-	return fault.Argument{Problem: "does not fit the schema: " + cut(strings.Join(strings.Fields(text), " "), 200)}
+	rule, _, _ = strings.Cut(rule, ":")
+	for _, wrapped := range []string{"/allOf/0", "/$defs/0"} {
+		place = strings.TrimPrefix(place, wrapped)
+	}
+	return fault.Argument{
+		Problem:  "does not fit the schema",
+		Expected: "what the schema says at #" + cut(place, 100) + " (" + cut(rule, 60) + ")",
+	}
 }

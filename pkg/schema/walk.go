@@ -156,14 +156,16 @@ func (w *walker) bounds(least, most *int, n int, thing, at string) {
 	}
 }
 
+// count writes a number of things: "1 item", "2 properties", "3 items of string".
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	if rest, ok := strings.CutSuffix(thing, "y"); ok {
-		thing = rest + "ie"
+	noun, kind, _ := strings.Cut(thing, " ")
+	if rest, ok := strings.CutSuffix(noun, "y"); ok {
+		noun = rest + "ie"
 	}
-	return strconv.Itoa(n) + " " + thing + "s"
+	return strings.TrimSuffix(strconv.Itoa(n)+" "+noun+"s "+kind, " ")
 }
 
 func (w *walker) array(s *js.Schema, v []any, at string) {
@@ -175,6 +177,9 @@ func (w *walker) array(s *js.Schema, v []any, at string) {
 		} else if s.Items != nil {
 			w.walk(s.Items, elem, here)
 		}
+	}
+	if s.Contains != nil {
+		w.contains(s, v, at)
 	}
 	if !s.UniqueItems {
 		return
@@ -188,6 +193,21 @@ func (w *walker) array(s *js.Schema, v []any, at string) {
 		}
 		seen[key] = i
 	}
+}
+
+// contains checks how many elements fit the schema in contains: one or more, if nothing is said.
+func (w *walker) contains(s *js.Schema, v []any, at string) {
+	fitting := 0
+	for _, elem := range v {
+		if w.accepts(s.Contains, elem) {
+			fitting++
+		}
+	}
+	least := s.MinContains
+	if least == nil {
+		least = js.Ptr(1)
+	}
+	w.bounds(least, s.MaxContains, fitting, "item of "+w.typeOf(s.Contains, 0), at)
 }
 
 func (w *walker) object(s *js.Schema, v map[string]any, at string) {
