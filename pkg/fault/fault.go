@@ -151,3 +151,11 @@ func Is(err error, t Type) bool {
 	var f *Fault
 	return errors.As(err, &f) && f.Type == t
 }
+
+// Quote quotes a word for a POSIX shell where it needs it, for commands in help texts.
+func Quote(word string) string {
+	if word != "" && !strings.ContainsAny(word, " \t\r\n'\"\\$`!*?[]{}()<>|&;#~%^") {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -52,6 +52,13 @@ func (t Tools) AllowsServer(server string) bool {
 	})
 }
 
+// Whole reports whether every tool of a server is on.
+func (t Tools) Whole(server string) bool {
+	single := func(name string) bool { return strings.HasPrefix(name, server+"/") }
+	return t.AllowsServer(server) && !slices.ContainsFunc(t.Disabled, single) &&
+		(len(t.Enabled) == 0 || slices.Contains(t.Enabled, server))
+}
+
 // Enable switches names on: out of disabled, and into enabled where that is filled. Switching a
 // tool on also takes its server out of disabled, since nothing of it could be called otherwise.
 func (t *Tools) Enable(names ...string) {

@@ -1,0 +1,70 @@
+// Command mcpl is one command in front of every MCP server that is configured: it searches,
+// inspects, calls and lists their tools. See README.md.
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/mcp-launchpad/mcpl/internal/cli"
+	_ "github.com/mcp-launchpad/mcpl/internal/early"
+	"github.com/mcp-launchpad/mcpl/internal/example"
+	"github.com/mcp-launchpad/mcpl/internal/verb"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/conn"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+func main() { os.Exit(run()) }
+
+// run wires the rooms together and returns the exit code.
+func run() int {
+	// The SDK logs broken pipes of dying servers; what matters of that is in our faults.
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	ctx, stop := interruptible()
+	defer stop()
+	app, err := verb.Process(version())
+	if err != nil {
+		f := fault.From(err)
+		_ = output.New(output.Options{Out: os.Stdout, Err: os.Stderr}).Fault(f)
+		return f.Type.ExitCode()
+	}
+	app.Query = cli.Query
+	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
+		return conn.NewPool(cfg, conn.Options{
+			ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
+			Version: o.Version, Environ: os.Environ(), Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+		})
+	}
+	return cli.Execute(ctx, os.Args[1:], cli.Options{App: app, ExampleServer: func(ctx context.Context, in io.Reader, out io.Writer) error {
+		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})
+	}})
+}
+
+// interruptible returns a context that ends with SIGINT or SIGTERM; servers are then stopped, which
+// takes at most a few seconds. A closed stdout becomes a write error instead of a sudden death that
+// would leave servers behind; unlike an ignored signal, a caught one is not inherited by them.
+func interruptible() (context.Context, func()) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	pipe := make(chan os.Signal, 1)
+	signal.Notify(pipe, syscall.SIGPIPE)
+	return ctx, stop
+}
+
+// version returns the version that the Go toolchain stamped into the binary: a tag, or a
+// pseudo-version with the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
+}

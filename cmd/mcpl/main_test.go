@@ -1,0 +1,57 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+)
+
+var update = flag.Bool("update", false, "rewrite golden files with what is printed now")
+
+func TestMain(m *testing.M) {
+	mcptest.Maybe()
+	testscript.Main(m, map[string]func(){
+		"mcpl":    func() { os.Exit(run()) },
+		"mcptest": mcptest.Run,
+	})
+}
+
+// TestScripts runs the end-to-end scripts: the real program against real server processes. Each
+// script has a HOME and XDG folders of its own. "mcptest SCRIPT.json" is the scripted server.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup:               setup,
+		Cmds:                commands(),
+	})
+}
+
+func setup(env *testscript.Env) error {
+	home := filepath.Join(env.WorkDir, ".home")
+	for name, dir := range map[string]string{
+		"HOME": home, "USERPROFILE": home,
+		"XDG_CACHE_HOME":  filepath.Join(home, "cache"),
+		"XDG_STATE_HOME":  filepath.Join(home, "state"),
+		"XDG_CONFIG_HOME": filepath.Join(home, "config"),
+	} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		env.Setenv(name, dir)
+	}
+	// The repository root, so that no configuration above the script's folder is found.
+	if err := os.MkdirAll(filepath.Join(env.WorkDir, ".git"), 0o700); err != nil {
+		return err
+	}
+	env.Setenv("NO_COLOR", "1")
+	return nil
+}

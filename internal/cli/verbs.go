@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-launchpad/mcpl/internal/verb"
+)
+
+func (t *tree) search() *cobra.Command {
+	return t.command(new(verb.Search), "agent", &cobra.Command{
+		Use:   "search QUERY...",
+		Short: "Find tools by what they do (starts no server)",
+		Long: `Search finds tools by words, best first. The score is between 0 and 1: how much of what
+the query asks for the tool matches. Nothing found is an answer, not an error.
+
+With --method regex the query is an RE2 pattern over "server/name", title, description and
+parameter names, without regard to case unless the pattern has flags of its own. With
+--method exact it is a piece of text.`,
+		Example: `  mcpl search open a pull request
+  mcpl --json search "read a file" --server filesystem --limit 3
+  mcpl search --method regex '^github/(create|update)_'`,
+	})
+}
+
+func (t *tree) inspect() *cobra.Command {
+	cmd := t.command(new(verb.Inspect), "agent", &cobra.Command{
+		Use:   "inspect SERVER TOOL",
+		Short: "Read one tool's definition (starts no server)",
+		Long: `Inspect shows a tool's signature, parameters and annotations, and how to call it. With
+--json it prints the definition, its schemas byte for byte as the server sent them.
+
+The tool may also be written SERVER/TOOL or SERVER.TOOL.`,
+		Example: `  mcpl inspect github create_pull_request
+  mcpl --json inspect github/create_pull_request --example`,
+	})
+	cmd.ValidArgsFunction = t.completeTool
+	return cmd
+}
+
+func (t *tree) call() *cobra.Command {
+	cmd := t.command(new(verb.Call), "agent", &cobra.Command{
+		Use:   "call SERVER TOOL [ARGS]",
+		Short: "Call one tool (starts its server only)",
+		Long: `Call checks the arguments against the tool's schema, starts its server, calls the tool
+and stops the server. The tool may also be written SERVER/TOOL or SERVER.TOOL.
+
+ARGS is one JSON object, or pairs, or an object and pairs that override it:
+  key=value   typed by the schema: n=5 is a number only where the schema says so
+  key:=json   any JSON value
+  key=@file   the content of a file
+  - (or --stdin), --args-file F   the object from stdin or from a file
+
+A tool that reports an error makes the exit code 1; docs/contracts.md lists the others.`,
+		Example: `  mcpl call github create_issue owner=me repo=app title="It broke"
+  mcpl --json call github create_issue '{"owner":"me","repo":"app","title":"It broke"}'
+  mcpl call everything echo message=hello --dry-run
+  mcpl call github list_issues owner=me repo=app --jq '.[].title'`,
+	})
+	cmd.ValidArgsFunction = t.completeTool
+	return cmd
+}
+
+func (t *tree) list() *cobra.Command {
+	cmd := t.command(new(verb.List), "agent", &cobra.Command{
+		Use:   "list [SERVER]",
+		Short: "List the servers, or the tools of one",
+		Long: `List shows each server's state, how many tools it has, about how many tokens their
+definitions would cost a model, and when it was last asked. With a server's name it lists the
+tools of that server.
+
+States: connected (its tools are known), stale (it failed when last asked; the tools are from
+before), error (it failed and no tools are known), disabled.`,
+		Example: `  mcpl list
+  mcpl list github
+  mcpl list --refresh`,
+	})
+	cmd.ValidArgsFunction = t.completeServer
+	return cmd
+}
+
+func (t *tree) config() *cobra.Command {
+	return t.command(new(verb.Config), "setup", &cobra.Command{
+		Use:   "config",
+		Short: "Show which configuration is used, and what is wrong with it",
+		Long: `Config shows which files are used and why, where each server comes from, which variables
+are set or missing (never their values), the settings in force, and every problem found.`,
+		Example: `  mcpl config
+  mcpl --json config --config other.json`,
+	})
+}
+
+func (t *tree) enable() *cobra.Command {
+	cmd := t.command(new(verb.Enable), "setup", &cobra.Command{
+		Use:   "enable NAME...",
+		Short: "Switch servers or tools on",
+		Long:  `Enable switches servers, or tools written SERVER/TOOL, on. What is off is found nowhere and cannot be called.`,
+		Example: `  mcpl enable github
+  mcpl enable --only github filesystem/read_file
+  mcpl enable --all`,
+	})
+	cmd.ValidArgsFunction = t.completeNames
+	return cmd
+}
+
+func (t *tree) disable() *cobra.Command {
+	cmd := t.command(new(verb.Disable), "setup", &cobra.Command{
+		Use:   "disable NAME...",
+		Short: "Switch servers or tools off",
+		Long:  `Disable switches servers, or tools written SERVER/TOOL, off: they are found nowhere and cannot be called.`,
+		Example: `  mcpl disable playwright
+  mcpl disable github/delete_repository`,
+	})
+	cmd.ValidArgsFunction = t.completeNames
+	return cmd
+}
+
+func (t *tree) instructions() *cobra.Command {
+	return t.command(new(verb.Instructions), "setup", &cobra.Command{
+		Use:   "instructions",
+		Short: "Print the snippet that teaches an agent to use mcpl",
+		Long: `Instructions prints a short text for CLAUDE.md, AGENTS.md or a system prompt: the three
+verbs, the rule, and the servers that are on.`,
+		Example: `  mcpl instructions
+  mcpl instructions --write AGENTS.md`,
+	})
+}
+
+func (t *tree) version() *cobra.Command {
+	return t.command(new(verb.Version), "setup", &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+	})
+}
+
+func (t *tree) exampleServer() *cobra.Command {
+	return &cobra.Command{
+		Use:    "example-server",
+		Short:  "Run the embedded example server on stdin and stdout",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return t.opt.ExampleServer(cmd.Context(), t.opt.App.Stdin, t.opt.App.Stdout)
+		},
+	}
+}

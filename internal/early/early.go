@@ -1,0 +1,86 @@
+// Package early answers a verb before the MCP SDK is initialised.
+//
+// Importing mcp-go costs every process several milliseconds before main, since a JSON Schema
+// library under it compiles its meta-schemas in an init function. A search on a fresh index
+// needs none of that. The Go linker initialises packages in the order of their import paths as
+// soon as what they import is ready (https://go.dev/ref/spec#Program_initialization), and what
+// this package imports is ready long before net/http, which the SDK needs. So its init runs
+// first and may answer and exit; whatever is unusual (help, a mistake in the flags, a stale
+// index, a call) it leaves to main, having written nothing.
+//
+// Rules of this package, held by a test on the built binary: it imports nothing that reaches
+// net/http, text/template, cobra or the SDK, directly or not, and nothing but cmd/mcpl imports
+// it. Setting MCPL_EARLY=off switches it off; both ways print the same bytes.
+package early
+
+import (
+	"context"
+	"io"
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/internal/verb"
+)
+
+func init() {
+	if os.Getenv("MCPL_EARLY") == "off" {
+		return
+	}
+	if code, ok := answer(os.Args[1:]); ok {
+		os.Exit(code)
+	}
+}
+
+// answer runs the verb that args name, if it is one that the index alone can answer.
+func answer(args []string) (code int, ok bool) {
+	var g verb.Globals
+	front := flagSet(&g)
+	front.SetInterspersed(false) // stop at the verb
+	if front.Parse(args) != nil || front.NArg() == 0 {
+		return 0, false
+	}
+	v := named(front.Arg(0))
+	if v == nil {
+		return 0, false
+	}
+	whole := flagSet(&g)
+	v.Flags(whole)
+	if whole.Parse(front.Args()[1:]) != nil {
+		return 0, false
+	}
+	app, err := verb.Process("")
+	if err != nil {
+		return 0, false
+	}
+	// Nothing here waits: there is no caller, and a fresh index needs no lock.
+	code, err = app.Run(context.Background(), v, g, whole.Args())
+	return code, err == nil
+}
+
+// named returns the verbs that the index can answer.
+func named(name string) verb.Verb {
+	switch name {
+	case "search":
+		return new(verb.Search)
+	case "inspect":
+		return new(verb.Inspect)
+	case "list":
+		return new(verb.List)
+	case "call": // of which only faulty arguments are answered here
+		return new(verb.Call)
+	}
+	return nil
+}
+
+// flagSet returns a silent flag set with the global flags. A second one over the same values
+// keeps what the first has parsed, as far as its own arguments do not say otherwise.
+func flagSet(g *verb.Globals) *pflag.FlagSet {
+	parsed := *g
+	fs := pflag.NewFlagSet("mcpl", pflag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	g.Flags(fs)
+	*g = parsed // defining flags sets their defaults
+	return fs
+}

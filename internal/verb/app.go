@@ -1,0 +1,222 @@
+// Package verb holds what each verb of mcpl does: its flags, on a pflag.FlagSet, and its run
+// function, from parsed flags to a written answer.
+//
+// It imports neither cobra nor the MCP SDK. That lets internal/early answer a verb before
+// those packages are initialised, and internal/cli hang the same verbs into its command tree:
+// both paths run the same code and print the same bytes.
+package verb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/state"
+)
+
+// App is the process as verbs see it. All of it is handed in, nothing is global.
+type App struct {
+	Env            config.Env
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+	OutTTY, ErrTTY output.Terminal
+	Version        string
+	Now            func() time.Time
+	Started        time.Time
+	// NewCaller reaches live servers. nil (the early path) means that only what a fresh index
+	// can answer is answered; all else is engine.ErrNotFresh.
+	NewCaller func(*config.Config, CallerOptions) engine.Caller
+	// Query applies a jq expression to a JSON value and returns the results.
+	Query func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
+}
+
+// CallerOptions are what the settings and flags say about connections.
+type CallerOptions struct {
+	ConnectTimeout, CallTimeout time.Duration // for entries that set none
+	ForceConnectTimeout         time.Duration // beats the entries; 0: does not
+	Version, EnvFile, Dir       string
+	Log                         func(server, event string) // nil: nobody listens
+}
+
+// Verb is one verb: a new value for each run, since flags are parsed into it.
+type Verb interface {
+	// Flags defines the verb's flags, bound to the value.
+	Flags(fs *pflag.FlagSet)
+	// Run does the verb. Errors are faults, except engine.ErrNotFresh.
+	Run(ctx context.Context, s *Session, args []string) error
+}
+
+// Globals are the flags that every verb has, before and after its name.
+type Globals struct {
+	JSON, Verbose, NoColor bool
+	Configs, EnvFiles      []string
+	ConnectTimeout         time.Duration
+}
+
+// Flags defines the global flags.
+func (g *Globals) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&g.JSON, "json", false, "print the answer as one JSON document, also on failure")
+	fs.BoolVarP(&g.Verbose, "verbose", "v", false, "tell on stderr what happens, with times")
+	fs.BoolVar(&g.NoColor, "no-color", false, "print without colours (as NO_COLOR=1 does)")
+	fs.StringArrayVar(&g.Configs, "config", nil, "configuration `FILE` to use instead of the ones that are found; repeatable")
+	fs.StringArrayVar(&g.EnvFiles, "env-file", nil, "environment `FILE` to use instead of ./.env and ~/.claude/.env; repeatable")
+	fs.Var((*durationValue)(&g.ConnectTimeout), "connect-timeout", "how long a server may take to start and shake hands (default 30s)")
+}
+
+// durationValue is a flag that takes "30s", "2m" or a number of seconds.
+type durationValue time.Duration
+
+func (d *durationValue) Set(text string) error {
+	if n, err := strconv.ParseFloat(text, 64); err == nil {
+		text = strconv.FormatFloat(n, 'f', -1, 64) + "s"
+	}
+	v, err := time.ParseDuration(text)
+	if err != nil || v <= 0 {
+		return errors.New("give a duration like 30s or 2m")
+	}
+	*d = durationValue(v)
+	return nil
+}
+
+func (d *durationValue) Type() string { return "duration" }
+
+func (d *durationValue) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+// Session is one run of one verb.
+type Session struct {
+	App      *App
+	Globals  Globals
+	Printer  *output.Printer
+	Settings config.Settings
+	States   state.File
+	Tools    state.Tools
+	Engine   *engine.Engine
+	// code is the exit code of an answer that is no fault and yet no success.
+	code int
+}
+
+// NewPrinter returns the printer for these flags.
+func (a *App) NewPrinter(g Globals) *output.Printer {
+	out, errs := a.OutTTY, a.ErrTTY
+	if g.NoColor {
+		out.Color, errs.Color = false, false
+	}
+	return output.New(output.Options{Out: a.Stdout, Err: a.Stderr, JSON: g.JSON, Verbose: g.Verbose,
+		OutTTY: out, ErrTTY: errs, Started: a.Started})
+}
+
+// Run runs a verb with parsed flags and writes its answer or its fault. It returns the exit
+// code, or ErrNotFresh where the app has no way to live servers and the answer needs one;
+// nothing was written then.
+func (a *App) Run(ctx context.Context, v Verb, g Globals, args []string) (code int, err error) {
+	p := a.NewPrinter(g)
+	s := &Session{App: a, Globals: g, Printer: p}
+	err = s.run(ctx, v, args)
+	switch {
+	case errors.Is(err, engine.ErrNotFresh):
+		return 0, err
+	case err == nil:
+		return s.code, nil
+	}
+	return a.Fail(p, err), nil
+}
+
+// Fail writes the fault in err and returns its exit code. Nobody reading stdout any more (a
+// closed pipe) is no failure of ours.
+func (a *App) Fail(p *output.Printer, err error) int {
+	if isClosedPipe(err) {
+		return 0
+	}
+	f := fault.From(err)
+	if err := p.Fault(f); err != nil && !isClosedPipe(err) {
+		return fault.Internal.ExitCode()
+	}
+	return f.Type.ExitCode()
+}
+
+func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
+	settings, _, err := s.App.Env.LoadSettings()
+	if err != nil {
+		return err
+	}
+	s.Settings = settings
+	s.States = state.FileIn(s.App.Env.StateDir())
+	tools, notice, err := s.States.Read()
+	if err != nil {
+		return err
+	}
+	if notice != "" {
+		s.Printer.Notice("%s", notice)
+	}
+	s.Tools = tools
+	s.Engine = s.newEngine(settings)
+	defer func() {
+		if closeErr := s.Engine.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	return v.Run(ctx, s, args)
+}
+
+func (s *Session) newEngine(settings config.Settings) *engine.Engine {
+	opt := engine.Options{
+		Env:       s.App.Env,
+		Selection: config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles},
+		Settings:  settings,
+		Switches:  s.Tools,
+		Events:    s.Printer,
+		Now:       s.App.Now,
+	}
+	if s.App.NewCaller != nil {
+		opt.NewCaller = func(cfg *config.Config) engine.Caller {
+			o := CallerOptions{
+				ConnectTimeout: settings.ConnectTimeout, CallTimeout: settings.CallTimeout,
+				ForceConnectTimeout: s.Globals.ConnectTimeout,
+				Version:             s.App.Version,
+				EnvFile:             s.App.Env.WhereToPut(cfg.Sources),
+				Dir:                 s.App.Env.Dir,
+			}
+			if s.Globals.Verbose {
+				o.Log = s.Printer.Verbose
+			}
+			return s.App.NewCaller(cfg, o)
+		}
+	}
+	return engine.New(opt)
+}
+
+// live is for verbs that cannot be answered from the index: it stops the early path.
+func (s *Session) live() error {
+	if s.App.NewCaller == nil {
+		return engine.ErrNotFresh
+	}
+	return nil
+}
+
+// Cached opens the index as it is, for completion; nil where there is none that matches the
+// configuration. The caller ends its use with done.
+func (a *App) Cached(g Globals) (sn *index.Snapshot, done func()) {
+	s := &Session{App: a, Globals: g, Printer: a.NewPrinter(g)}
+	e := s.newEngine(config.Settings{})
+	sn, err := e.Cached()
+	if err != nil || sn == nil {
+		e.Close()
+		return nil, nil
+	}
+	return sn, func() { e.Close() }
+}

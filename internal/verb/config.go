@@ -1,0 +1,156 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// Config shows what the configuration says and where it comes from: mcpl config.
+type Config struct{}
+
+// Flags implements [Verb].
+func (v *Config) Flags(*pflag.FlagSet) {}
+
+// Run implements [Verb].
+func (v *Config) Run(_ context.Context, s *Session, args []string) error {
+	if len(args) > 0 {
+		return fault.New(fault.Usage, fmt.Sprintf("config takes no %q", args[0]), "Type: mcpl config")
+	}
+	if err := s.live(); err != nil {
+		return err
+	}
+	cfg, err := s.Engine.Config()
+	if err != nil {
+		return err
+	}
+	_, settings, err := s.App.Env.LoadSettings()
+	if err != nil {
+		return err
+	}
+	cache, err := s.Engine.CacheFolder()
+	if err != nil {
+		return err
+	}
+	a := &configAnswer{Looked: cfg.Sources.Looked, Servers: []configServer{}, Variables: cfg.Variables,
+		Problems: cfg.Problems, Settings: settings, Cache: cache, State: s.States.Path, SettingsFile: s.App.Env.SettingsFile()}
+	for _, server := range cfg.Servers {
+		a.Servers = append(a.Servers, configServer{Name: server.Name, File: server.File, Line: server.Line,
+			Disabled: server.Disabled || !s.Tools.AllowsServer(server.Name), Display: server.Display(), Missing: missingNames(server)})
+	}
+	return s.Printer.Answer(a)
+}
+
+func missingNames(s *config.Server) []string {
+	var names []string
+	for _, m := range s.Missing {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+type configAnswer struct {
+	Looked       []config.Looked   `json:"files"`
+	Servers      []configServer    `json:"servers"`
+	Variables    []config.Variable `json:"variables"`
+	Problems     []config.Problem  `json:"problems"`
+	Settings     []config.Setting  `json:"settings"`
+	SettingsFile string            `json:"settings_file"`
+	State        string            `json:"state_file"`
+	Cache        string            `json:"cache"`
+}
+
+type configServer struct {
+	Name     string   `json:"name"`
+	File     string   `json:"file"`
+	Line     int      `json:"line"`
+	Disabled bool     `json:"disabled,omitempty"`
+	Missing  []string `json:"missing,omitempty"`
+	config.Display
+}
+
+// WriteText implements [output.Document].
+func (a *configAnswer) WriteText(t *output.Text) {
+	t.Line(output.Bold("Files"), output.Dim("  in the order they are looked for"))
+	var rows [][]any
+	for _, l := range a.Looked {
+		mark := output.Dim("-")
+		if l.Used {
+			mark = output.Green("used")
+		}
+		rows = append(rows, []any{mark, l.Path, output.Dim(l.Note)})
+	}
+	t.Table("  ", rows)
+	t.Line()
+	t.Line(output.Bold("Servers"))
+	rows = nil
+	for _, s := range a.Servers {
+		what := s.Command
+		if what == "" {
+			what = s.URL
+		}
+		if s.Disabled {
+			what += " (disabled)"
+		}
+		rows = append(rows, []any{output.Cyan(s.Name), output.Dim(fmt.Sprintf("%s:%d", s.File, s.Line)), what})
+	}
+	t.Table("  ", rows)
+	a.writeVariables(t)
+	a.writeProblems(t)
+	t.Line()
+	t.Line(output.Bold("Settings"), output.Dim("  "+a.SettingsFile))
+	rows = nil
+	for _, s := range a.Settings {
+		rows = append(rows, []any{s.Name, s.Value, output.Dim(s.From)})
+	}
+	t.Table("  ", rows)
+	t.Line()
+	t.Line(output.Bold("Kept in"))
+	t.Table("  ", [][]any{{"index", a.Cache}, {"enabled, disabled", a.State}})
+}
+
+func (a *configAnswer) writeVariables(t *output.Text) {
+	if len(a.Variables) == 0 {
+		return
+	}
+	t.Line()
+	t.Line(output.Bold("Variables"))
+	var rows [][]any
+	for _, v := range a.Variables {
+		state, from := output.Green("set"), v.From
+		if !v.Set {
+			state, from = output.Yellow("not set"), ""
+		}
+		rows = append(rows, []any{v.Name, state, from, output.Dim("for " + strings.Join(v.Servers, ", "))})
+	}
+	t.Table("  ", rows)
+}
+
+func (a *configAnswer) writeProblems(t *output.Text) {
+	if len(a.Problems) == 0 {
+		return
+	}
+	t.Line()
+	t.Line(output.Bold("Problems"))
+	for _, p := range a.Problems {
+		where := p.File
+		if p.Line > 0 {
+			where = fmt.Sprintf("%s:%d", p.File, p.Line)
+		}
+		style := output.Yellow
+		if p.Severity == config.Error {
+			style = output.Red
+		}
+		t.Line("  ", style(string(p.Severity)), " ", where)
+		t.Wrap("    ", p.Message)
+		if p.Fix != "" {
+			t.Wrap("    ", p.Fix)
+		}
+	}
+}

@@ -1,0 +1,105 @@
+package verb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/schema"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// dryRun shows what a call would do. It exits with 2 where the arguments do not fit.
+func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, build func([]byte) (json.RawMessage, error)) error {
+	if err := s.live(); err != nil { // the configuration has to be read
+		return err
+	}
+	plan, err := s.Engine.Plan(ctx, ref, build, false)
+	if err != nil {
+		return err
+	}
+	cfg, err := s.Engine.Config()
+	if err != nil {
+		return err
+	}
+	server, err := cfg.Server(ref.Server)
+	if err != nil {
+		return err
+	}
+	a := &dryAnswer{ref: ref, server: server.Display(), args: plan.Args}
+	faults, err := schema.Validate(plan.Def.InputSchema, plan.Args)
+	switch {
+	case err != nil:
+		a.unchecked = err.Error()
+	case len(faults) > 0:
+		a.faults = schema.Fault(ref.Server, ref.Name, plan.Def.InputSchema, plan.Args, faults)
+		s.code = a.faults.Type.ExitCode()
+	}
+	return s.Printer.Answer(a)
+}
+
+// dryAnswer is what a call would do.
+type dryAnswer struct {
+	ref       tool.Ref
+	server    config.Display
+	args      json.RawMessage
+	faults    *fault.Fault // nil: the arguments fit
+	unchecked string       // why they could not be checked
+}
+
+// RawJSON implements [output.RawDocument].
+func (a *dryAnswer) RawJSON() []byte {
+	var o output.Object
+	o.Add("dry_run", true)
+	o.Add("server", a.server)
+	o.Add("tool", a.ref.Name)
+	o = append(o, tool.Field{Key: "arguments", Value: a.args})
+	o.Add("valid", a.faults == nil)
+	if a.faults != nil {
+		o.Add("error", a.faults)
+	}
+	if a.unchecked != "" {
+		o.Add("unchecked", a.unchecked)
+	}
+	return o.Bytes()
+}
+
+// WriteText implements [output.Document].
+func (a *dryAnswer) WriteText(t *output.Text) {
+	rows := [][]any{{output.Bold("server"), fmt.Sprintf("%s (%s)", a.ref.Server, a.server.Transport)}}
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []any{output.Bold(name), value})
+		}
+	}
+	add("command", a.server.Command)
+	add("url", a.server.URL)
+	add("cwd", a.server.Cwd)
+	var set []string
+	for _, kv := range slices.Concat(a.server.Env, a.server.Headers) {
+		set = append(set, fmt.Sprintf("%s (%s)", kv.Name, kv.From))
+	}
+	add("sets", strings.Join(set, ", "))
+	add("tool", a.ref.Name)
+	add("arguments", string(a.args))
+	switch {
+	case a.unchecked != "":
+		add("verdict", "not checked: "+a.unchecked)
+	case a.faults == nil:
+		rows = append(rows, []any{output.Bold("verdict"), output.Green("the arguments fit; nothing was started")})
+	default:
+		rows = append(rows, []any{output.Bold("verdict"), output.Red(a.faults.Message)})
+	}
+	t.Table("", rows)
+	if a.faults != nil {
+		for _, f := range a.faults.Arguments {
+			t.Line("  ", output.Bold(f.Pointer), " ", f.Problem, prefixed("; expected ", f.Expected), prefixed("; did you mean ", f.Nearest))
+		}
+		t.Wrap("", a.faults.Help)
+	}
+}

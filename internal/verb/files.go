@@ -1,0 +1,214 @@
+package verb
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// saveFiles writes every image, audio and blob of a result to a file in dir and names the file
+// in its place.
+func saveFiles(r result, dir string, ref tool.Ref) (result, error) {
+	for i := range r.blocks {
+		b := &r.blocks[i]
+		data := b.Data
+		if b.Type == "resource" && b.Resource != nil && b.Resource.Text == nil {
+			data = b.Resource.Blob
+		} else if b.Type != "image" && b.Type != "audio" {
+			continue
+		}
+		content, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			return r, fault.New(fault.Protocol, fmt.Sprintf("%s sent a %s that is not base64", ref.Server, b.Type),
+				"See it as it came with --raw.").On(ref.Server, ref.Name).Because(err)
+		}
+		if b.file, err = saveFile(dir, ref, content, extension(b.mime())); err != nil {
+			return r, err
+		}
+		var o output.Object
+		o.Add("type", b.Type)
+		o.Add("mimeType", b.mime())
+		o.Add("bytes", len(content))
+		o.Add("file", b.file)
+		b.raw = o.Bytes()
+	}
+	return r, nil
+}
+
+// saveFile writes content to a file named after the tool and the content: the same content
+// gets the same name, another never does.
+func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, error) {
+	sum := sha256.Sum256(content)
+	name := fmt.Sprintf("%s-%s-%s%s", fileWord(ref.Server), fileWord(ref.Name), hex.EncodeToString(sum[:6]), ext)
+	path, err := filepath.Abs(filepath.Join(dir, name))
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	if err == nil {
+		err = writeNew(path, content)
+	}
+	if err != nil {
+		return "", fault.New(fault.Config, "cannot write to "+dir,
+			"Give --output-dir a folder that you may write to and that has room.").On(ref.Server, ref.Name).Because(err)
+	}
+	return path, nil
+}
+
+// writeNew writes a file that only the user can read. What cannot be written whole is removed.
+func writeNew(path string, content []byte) error {
+	file, err := os.CreateTemp(filepath.Dir(path), ".mcpl-*")
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(content)
+	err = errors.Join(err, file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+	}
+	return err
+}
+
+// fileWord makes a name fit for a file name on every system.
+func fileWord(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, s)
+	return s[:min(len(s), 60)]
+}
+
+// extension returns the usual file extension of a media type. The common ones are listed here,
+// since the system's table differs from machine to machine; the rest get their subtype.
+func extension(mime string) string {
+	mime, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(mime)), ";")
+	switch mime {
+	case "image/jpeg", "image/jpg":
+		return ".jpg"
+	case "image/svg+xml":
+		return ".svg"
+	case "image/x-icon", "image/vnd.microsoft.icon":
+		return ".ico"
+	case "audio/mpeg", "audio/mp3":
+		return ".mp3"
+	case "audio/x-wav", "audio/wave", "audio/vnd.wave":
+		return ".wav"
+	case "audio/mp4", "audio/x-m4a":
+		return ".m4a"
+	case "text/plain":
+		return ".txt"
+	case "text/markdown":
+		return ".md"
+	case "application/gzip", "application/x-gzip":
+		return ".gz"
+	case "", "application/octet-stream":
+		return ".bin"
+	}
+	_, sub, _ := strings.Cut(mime, "/")
+	if i := strings.LastIndexByte(sub, '+'); i >= 0 {
+		sub = sub[i+1:]
+	}
+	if sub = fileWord(sub); sub == "" || len(sub) > 12 {
+		return ".bin"
+	}
+	return "." + sub
+}
+
+// spilled is a result that was too large to print.
+type spilled struct {
+	File      string `json:"file"`
+	Bytes     int    `json:"bytes"`
+	Structure any    `json:"structure"`
+}
+
+// keepSpilled is how long spilled results stay in the cache.
+const keepSpilled = 7 * 24 * time.Hour
+
+// spill writes a whole result to a file, in dir or else in the cache.
+func spill(s *Session, dir string, ref tool.Ref, a *callAnswer) (*spilled, error) {
+	content, ext := []byte(a.joined()), ".json"
+	if !a.queried && a.value.plain != nil {
+		content, ext = []byte(*a.value.plain), ".txt"
+	}
+	if dir == "" {
+		dir = filepath.Join(s.App.Env.CacheDir(), "results")
+		forgetOld(dir, s.App.Now().Add(-keepSpilled))
+	}
+	path, err := saveFile(dir, ref, content, ext)
+	if err != nil {
+		return nil, err
+	}
+	return &spilled{File: path, Bytes: len(content), Structure: structure(a.joined(), 3)}, nil
+}
+
+// forgetOld removes files last written before t. What cannot be removed stays.
+func forgetOld(dir string, t time.Time) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().Type()&fs.ModeType == 0 && info.ModTime().Before(t) {
+			os.Remove(filepath.Join(dir, e.Name()))
+		}
+	}
+}
+
+// structure describes a JSON value: objects by their keys, lists by length and first element,
+// strings by size, down to depth levels.
+func structure(raw json.RawMessage, depth int) any {
+	if fields, err := tool.SplitObject(raw); err == nil {
+		if depth == 0 {
+			return fmt.Sprintf("object, %d keys, %s", len(fields), size(len(raw)))
+		}
+		const most = 30
+		var o output.Object
+		for i, f := range fields {
+			if i == most {
+				o.Add("…", fmt.Sprintf("%d more keys", len(fields)-most))
+				break
+			}
+			o.Add(f.Key, structure(f.Value, depth-1))
+		}
+		return json.RawMessage(o.Bytes())
+	}
+	if list, err := tool.SplitArray(raw); err == nil && list != nil {
+		about := fmt.Sprintf("list, %d items, %s", len(list), size(len(raw)))
+		if len(list) == 0 || depth == 0 {
+			return about
+		}
+		return []any{about, structure(list[0], depth-1)}
+	}
+	var s string
+	if json.Unmarshal(raw, &s) == nil && strings.HasPrefix(string(raw), `"`) {
+		return fmt.Sprintf("string, %s, %d lines", size(len(s)), strings.Count(s, "\n")+1)
+	}
+	return raw // a number, true, false or null says itself
+}
+
+// WriteText implements [output.Document].
+func (s *spilled) WriteText(t *output.Text) {
+	t.Line(fmt.Sprintf("The result has %s. It is whole in:", size(s.Bytes)))
+	t.Line("  ", output.Cyan(s.File))
+	t.Line("Its structure:")
+	var o output.Object
+	o.Add("v", s.Structure)
+	t.Print(indented(o[0].Value, "  "))
+	t.Line(output.Dim("Select what you need of it with --jq EXPR."))
+}

@@ -1,0 +1,219 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// List shows all servers, or one server's tools: mcpl list [SERVER].
+type List struct {
+	Refresh bool
+}
+
+// Flags implements [Verb].
+func (v *List) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again, all at once")
+}
+
+// Run implements [Verb].
+func (v *List) Run(ctx context.Context, s *Session, args []string) error {
+	switch len(args) {
+	case 0:
+		return v.all(ctx, s)
+	case 1:
+		return v.one(ctx, s, args[0])
+	}
+	return fault.New(fault.Usage, fmt.Sprintf("list takes one server, %q is too much", args[1]), "Type: mcpl list "+fault.Quote(args[0]))
+}
+
+func (v *List) all(ctx context.Context, s *Session) error {
+	listed, err := s.Engine.List(ctx, v.Refresh)
+	if err != nil {
+		return err
+	}
+	a := &listAnswer{now: s.App.Now(), Servers: []serverLine{}, Warnings: s.Engine.Warnings()}
+	for _, l := range listed {
+		line := lineOf(l)
+		a.Servers = append(a.Servers, line)
+		a.Tools += l.On
+		if !l.Disabled {
+			a.Tokens += l.Tokens
+		}
+	}
+	return s.Printer.Answer(a)
+}
+
+func lineOf(l engine.Listed) serverLine {
+	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Error: l.Error}
+	if l.Disabled {
+		line.Error = nil
+	}
+	if !l.ListedAt.IsZero() {
+		line.ListedAt = l.ListedAt.UTC().Format(time.RFC3339)
+	}
+	line.asked = l.TriedAt
+	line.Notes = l.Notes
+	return line
+}
+
+// status is the state of a server in one word of the contract.
+func status(l engine.Listed) string {
+	switch {
+	case l.Disabled:
+		return "disabled"
+	case l.State == index.Listed:
+		return "connected"
+	case l.State == index.Failed && l.Tools > 0:
+		return "stale"
+	case l.State == index.Failed:
+		return "error"
+	}
+	return "unknown"
+}
+
+type listAnswer struct {
+	Servers  []serverLine `json:"servers"`
+	Tools    int          `json:"tools"`
+	Tokens   int          `json:"tokens"`
+	Warnings []string     `json:"warnings,omitempty"`
+	now      time.Time
+}
+
+type serverLine struct {
+	Name     string       `json:"name"`
+	Status   string       `json:"status"`
+	Tools    int          `json:"tools"`
+	Tokens   int          `json:"tokens"`
+	ListedAt string       `json:"listed_at,omitempty"`
+	Notes    []string     `json:"notes,omitempty"`
+	Error    *fault.Fault `json:"error,omitempty"`
+	asked    time.Time
+}
+
+// WriteText implements [output.Document].
+func (a *listAnswer) WriteText(t *output.Text) {
+	rows := [][]any{{output.Dim("SERVER"), output.Dim("STATUS"), output.Dim("TOOLS"), output.Dim("TOKENS"), output.Dim("ASKED")}}
+	on := 0
+	for _, s := range a.Servers {
+		rows = append(rows, []any{output.Bold(s.Name), statusSpan(s.Status), fmt.Sprintf("%5d", s.Tools), fmt.Sprintf("%6s", count(s.Tokens)), ago(a.now, s.asked)})
+		if s.Status != "disabled" {
+			on++
+		}
+	}
+	t.Table("", rows)
+	for _, s := range a.Servers {
+		if s.Error != nil {
+			t.Line()
+			t.Line(statusSpan(s.Status), " ", output.Bold(s.Name), ": ", s.Error.Message)
+			t.Wrap("  ", s.Error.Help)
+		}
+		for _, note := range s.Notes {
+			t.Line()
+			t.Line(output.Yellow("note "), output.Bold(s.Name), ": ", note)
+		}
+	}
+	for _, w := range a.Warnings {
+		t.Line()
+		t.Line(output.Yellow("warning: "), w)
+	}
+	t.Line()
+	t.Line(fmt.Sprintf("%s on %s on. Their definitions would cost a model about %s tokens.",
+		plural(a.Tools, "tool"), plural(on, "server"), count(a.Tokens)))
+}
+
+func statusSpan(status string) any {
+	switch status {
+	case "connected":
+		return output.Green(status)
+	case "error":
+		return output.Red(status)
+	case "stale", "unknown":
+		return output.Yellow(status)
+	}
+	return output.Dim(status)
+}
+
+// ago says how long before now t was.
+func ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	switch d := now.Sub(t); {
+	case d < 5*time.Second:
+		return "just now"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	}
+}
+
+// count writes a number with thousands separated.
+func count(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%s %ss", count(n), noun)
+}
+
+func (v *List) one(ctx context.Context, s *Session, server string) error {
+	st, err := s.Engine.ListServer(ctx, server, v.Refresh)
+	if err != nil {
+		return err
+	}
+	a := &toolsAnswer{Server: server, Tools: []toolLine{}, Stale: st.Server.State == index.Failed, info: st.Server}
+	for _, rec := range st.Tools {
+		a.Tools = append(a.Tools, toolLine{rec.Name, rec.Description})
+	}
+	return s.Printer.Answer(a)
+}
+
+type toolsAnswer struct {
+	Server string     `json:"server"`
+	Tools  []toolLine `json:"tools"`
+	Stale  bool       `json:"stale,omitempty"`
+	info   index.ServerInfo
+}
+
+type toolLine struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// WriteText implements [output.Document].
+func (a *toolsAnswer) WriteText(t *output.Text) {
+	for i, line := range a.Tools {
+		if i > 0 {
+			t.Line()
+		}
+		t.Line(output.Cyan(line.Name))
+		t.Wrap("  ", line.Description)
+	}
+	if len(a.Tools) > 0 {
+		t.Line()
+	}
+	t.Line(fmt.Sprintf("%s has %s, about %s tokens.", a.Server, plural(len(a.Tools), "tool"), count(a.info.Tokens)))
+	if a.Stale {
+		t.Line(output.Yellow("They may be out of date: "), a.info.Error.Message)
+	}
+}

@@ -1,0 +1,38 @@
+package verb
+
+import (
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// Process returns the app of this process: its streams, environment and clock, without a way to
+// live servers.
+func Process(version string) (*App, error) {
+	env, err := config.ProcessEnv()
+	if err != nil {
+		return nil, err
+	}
+	return &App{
+		Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
+		OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr),
+		Version: version, Now: time.Now, Started: time.Now(),
+	}, nil
+}
+
+// terminal describes the terminal behind a stream. Colour follows https://no-color.org.
+func terminal(f *os.File) output.Terminal {
+	if !term.IsTerminal(int(f.Fd())) {
+		return output.Terminal{}
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		width = 0
+	}
+	color := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	return output.Terminal{Is: true, Color: color, Width: width}
+}

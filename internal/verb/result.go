@@ -1,0 +1,230 @@
+package verb
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// result is what a call gave, reduced to what a caller wants: the structured content where there
+// is some; else the one text block, as JSON where it holds an object or array; else the list of
+// content blocks.
+type result struct {
+	value  json.RawMessage // structured content, parsed text, or nil
+	plain  *string         // the text of the one block where that is no JSON
+	blocks []block         // the content, whatever else is set
+}
+
+// block is one content block (MCP 2025-11-25, server/tools, Tool Result). raw is as it came, or
+// with a file in place of data once that was saved.
+type block struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     string `json:"data"`
+	MimeType string `json:"mimeType"`
+	URI      string `json:"uri"`
+	Name     string `json:"name"`
+	Resource *struct {
+		URI      string  `json:"uri"`
+		MimeType string  `json:"mimeType"`
+		Text     *string `json:"text"`
+		Blob     string  `json:"blob"`
+	} `json:"resource"`
+	raw  json.RawMessage
+	file string
+}
+
+func resultOf(raw json.RawMessage) (result, error) {
+	var head struct {
+		Content           json.RawMessage `json:"content"`
+		StructuredContent json.RawMessage `json:"structuredContent"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return result{}, err
+	}
+	var r result
+	if len(head.Content) > 0 && string(head.Content) != "null" {
+		list, err := tool.SplitArray(head.Content)
+		if err != nil {
+			return result{}, errors.New("content is not a list")
+		}
+		for _, raw := range list {
+			b := block{raw: raw}
+			// A block of a kind that we do not know is passed on as it is.
+			_ = json.Unmarshal(raw, &b)
+			r.blocks = append(r.blocks, b)
+		}
+	}
+	switch {
+	case len(head.StructuredContent) > 0 && string(head.StructuredContent) != "null":
+		r.value = head.StructuredContent
+	case len(r.blocks) == 1 && r.blocks[0].Type == "text":
+		text := r.blocks[0].Text
+		if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
+			if json.Valid([]byte(trimmed)) {
+				r.value = json.RawMessage(trimmed)
+				break
+			}
+		}
+		r.plain = &text
+	}
+	return r, nil
+}
+
+// json returns the result as the JSON value of the contract.
+func (r result) json() json.RawMessage {
+	switch {
+	case r.value != nil:
+		return r.value
+	case r.plain != nil:
+		return tool.Quote(*r.plain)
+	}
+	list := make([][]byte, len(r.blocks))
+	for i, b := range r.blocks {
+		list[i] = b.raw
+	}
+	return append(append([]byte("["), bytes.Join(list, []byte(","))...), ']')
+}
+
+// text returns the text of all blocks, or the structured content where there is none.
+func (r result) text() string {
+	var parts []string
+	for _, b := range r.blocks {
+		if b.Type == "text" {
+			parts = append(parts, b.Text)
+		}
+	}
+	if len(parts) == 0 && r.value != nil {
+		return string(r.value)
+	}
+	return strings.Join(parts, "\n")
+}
+
+// callAnswer is the answer of a call.
+type callAnswer struct {
+	ref     tool.Ref
+	value   result
+	queried bool              // results are those of --jq
+	results []json.RawMessage // the one result, or any number of them after --jq
+	spilled *spilled          // the result went to a file
+}
+
+// joined returns the results as one JSON value: several results of --jq become a list.
+func (a *callAnswer) joined() json.RawMessage {
+	if len(a.results) == 1 {
+		return a.results[0]
+	}
+	return append(append([]byte("["), bytes.Join(rawBytes(a.results), []byte(","))...), ']')
+}
+
+func rawBytes(list []json.RawMessage) [][]byte {
+	out := make([][]byte, len(list))
+	for i, raw := range list {
+		out[i] = raw
+	}
+	return out
+}
+
+func (a *callAnswer) size() int { return len(a.joined()) }
+
+// RawJSON implements [output.RawDocument].
+func (a *callAnswer) RawJSON() []byte {
+	var o output.Object
+	o.Add("success", true)
+	if a.spilled != nil {
+		o.Add("spilled", a.spilled)
+	} else {
+		o = append(o, tool.Field{Key: "result", Value: a.joined()})
+	}
+	return o.Bytes()
+}
+
+// WriteText implements [output.Document].
+func (a *callAnswer) WriteText(t *output.Text) {
+	switch {
+	case a.spilled != nil:
+		a.spilled.WriteText(t)
+	case a.queried:
+		for _, raw := range a.results {
+			writeValue(t, raw)
+		}
+	case a.value.plain != nil:
+		writeLines(t, *a.value.plain)
+	case a.value.value != nil:
+		writeValue(t, a.value.value)
+		for _, b := range a.value.blocks {
+			if b.Type != "text" {
+				b.writeText(t)
+			}
+		}
+	case len(a.value.blocks) == 0:
+		t.Line(output.Dim("(the tool answered without content)"))
+	default:
+		for _, b := range a.value.blocks {
+			b.writeText(t)
+		}
+	}
+}
+
+// writeValue writes a JSON value for people: strings bare, all else indented.
+func writeValue(t *output.Text, raw json.RawMessage) {
+	var s string
+	if json.Unmarshal(raw, &s) == nil && bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) {
+		writeLines(t, s)
+		return
+	}
+	t.Print(indented(raw, ""))
+}
+
+func writeLines(t *output.Text, s string) {
+	t.Print(s)
+	if !strings.HasSuffix(s, "\n") {
+		t.Line()
+	}
+}
+
+func (b block) writeText(t *output.Text) {
+	switch {
+	case b.file != "":
+		t.Line(fmt.Sprintf("[%s %s saved as %s]", b.Type, b.mime(), b.file))
+	case b.Type == "text":
+		writeLines(t, b.Text)
+	case b.Type == "image" || b.Type == "audio":
+		t.Line(fmt.Sprintf("[%s %s, %s; save it with --output-dir DIR]", b.Type, b.MimeType, size(base64.StdEncoding.DecodedLen(len(b.Data)))))
+	case b.Type == "resource_link":
+		t.Line(fmt.Sprintf("[link %s %s]", b.Name, b.URI))
+	case b.Type == "resource" && b.Resource != nil && b.Resource.Text != nil:
+		t.Line(output.Dim(b.Resource.URI))
+		writeLines(t, *b.Resource.Text)
+	case b.Type == "resource" && b.Resource != nil:
+		t.Line(fmt.Sprintf("[resource %s %s, %s; save it with --output-dir DIR]", b.Resource.URI, b.Resource.MimeType,
+			size(base64.StdEncoding.DecodedLen(len(b.Resource.Blob)))))
+	default:
+		t.Print(indented(b.raw, ""))
+	}
+}
+
+func (b block) mime() string {
+	if b.MimeType == "" && b.Resource != nil {
+		return b.Resource.MimeType
+	}
+	return b.MimeType
+}
+
+// size writes a number of bytes for people, in powers of 1000.
+func size(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	default:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+}

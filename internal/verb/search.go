@@ -1,0 +1,176 @@
+package verb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/search"
+)
+
+// Search finds tools: mcpl search QUERY...
+type Search struct {
+	Method  string
+	Limit   int
+	Servers []string
+	Schema  bool
+	Refresh bool
+	Explain bool
+}
+
+// Flags implements [Verb].
+func (v *Search) Flags(fs *pflag.FlagSet) {
+	fs.StringVarP(&v.Method, "method", "m", string(search.BM25), "how to match: bm25 (words, ranked), regex (RE2) or exact (substring)")
+	fs.IntVarP(&v.Limit, "limit", "n", 0, "how many tools to show (default 5)")
+	fs.StringArrayVarP(&v.Servers, "server", "s", nil, "only tools of this server; repeatable")
+	fs.BoolVar(&v.Schema, "schema", false, "show each tool's input schema")
+	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again first")
+	fs.BoolVar(&v.Explain, "explain", false, "show what made each score")
+}
+
+type searchAnswer struct {
+	Query   string      `json:"query"`
+	Method  string      `json:"method"`
+	Results []searchHit `json:"results"`
+	Help    string      `json:"help,omitempty"`
+}
+
+type searchHit struct {
+	Server      string          `json:"server"`
+	Tool        string          `json:"tool"`
+	Score       float64         `json:"score"`
+	Description string          `json:"description"`
+	Signature   string          `json:"signature"`
+	Required    []string        `json:"required"`
+	MatchedIn   []string        `json:"matched_in"`
+	Stale       bool            `json:"stale,omitempty"`
+	Explain     []contribution  `json:"explain,omitempty"`
+	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+}
+
+// contribution is a part of a score: a term of the query, where it was found, how much it gave.
+type contribution struct {
+	Term  string  `json:"term"`
+	Field string  `json:"field"`
+	Score float64 `json:"score"`
+}
+
+// Run implements [Verb].
+func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
+	query := strings.TrimSpace(strings.Join(args, " "))
+	if query == "" {
+		return fault.New(fault.Usage, "search for what?", `Say it in words: mcpl search "open a pull request". To see everything: mcpl list`)
+	}
+	method := search.Method(strings.ToLower(v.Method))
+	if method != search.BM25 && method != search.Regex && method != search.Exact {
+		return fault.New(fault.Usage, fmt.Sprintf("there is no search method %q", v.Method), "Use --method bm25, regex or exact.")
+	}
+	if v.Limit < 0 {
+		return fault.New(fault.Usage, fmt.Sprintf("cannot show %d tools", v.Limit), "Give --limit a number of 1 or more.")
+	}
+	limit := v.Limit
+	if limit == 0 {
+		limit = s.Settings.Limit
+	}
+	found, err := s.Engine.Search(ctx, search.Query{Text: query, Method: method, Limit: limit, Explain: v.Explain}, v.Servers, v.Refresh)
+	var syntax *search.SyntaxError
+	if errors.As(err, &syntax) {
+		return fault.New(fault.Usage, fmt.Sprintf("%q is not a regular expression: %v", query, syntax),
+			"Patterns are RE2 (https://github.com/google/re2/wiki/Syntax). To find the text as it stands, use --method exact.")
+	}
+	if err != nil {
+		return err
+	}
+	answer, err := v.answer(ctx, s, query, method, found)
+	if err != nil {
+		return err
+	}
+	return s.Printer.Answer(answer)
+}
+
+func (v *Search) answer(ctx context.Context, s *Session, query string, method search.Method, found []engine.Found) (*searchAnswer, error) {
+	a := &searchAnswer{Query: query, Method: string(method), Results: []searchHit{}}
+	for _, f := range found {
+		hit := searchHit{Server: f.Server, Tool: f.Name, Score: math.Round(f.Score*1000) / 1000, Description: f.Description,
+			Signature: f.Signature, Required: f.Required, MatchedIn: f.MatchedIn, Stale: f.Stale}
+		for _, c := range f.Hit.Explain {
+			hit.Explain = append(hit.Explain, contribution{c.Term, c.Field, c.Score})
+		}
+		if hit.Required == nil {
+			hit.Required = []string{}
+		}
+		if v.Schema {
+			def, err := s.Engine.Definition(f.Record)
+			if err != nil {
+				return nil, err
+			}
+			hit.InputSchema = def.InputSchema
+		}
+		a.Results = append(a.Results, hit)
+	}
+	if len(found) == 0 {
+		a.Help = v.emptyHelp(s, method)
+	}
+	return a, nil
+}
+
+// emptyHelp says what to try where nothing was found.
+func (v *Search) emptyHelp(s *Session, method search.Method) string {
+	var tries []string
+	if method != search.BM25 {
+		tries = append(tries, "search by words (without --method)")
+	} else {
+		tries = append(tries, "use other or fewer words")
+	}
+	if len(v.Servers) > 0 {
+		tries = append(tries, "search all servers (without --server)")
+	}
+	help := "No tool fits. " + capital(strings.Join(tries, ", or ")) + ". See which servers there are with: mcpl list"
+	if failed := s.Engine.FailedServers(); len(failed) > 0 {
+		help += fmt.Sprintf(". Not searched, because they could not be asked: %s", strings.Join(failed, ", "))
+	}
+	return help
+}
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+
+// WriteText implements [output.Document].
+func (a *searchAnswer) WriteText(t *output.Text) {
+	for i, hit := range a.Results {
+		if i > 0 {
+			t.Line()
+		}
+		stale := ""
+		if hit.Stale {
+			stale = "  (its server failed when last asked)"
+		}
+		t.Line(output.Cyan(hit.Server+"/"+hit.Tool), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(stale))
+		if hit.Description != "" {
+			t.Wrap("  ", hit.Description)
+		}
+		if hit.Signature != "" {
+			t.Wrap("  ", "("+hit.Signature+")")
+		}
+		for _, c := range hit.Explain {
+			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
+		}
+		if hit.InputSchema != nil {
+			t.Print(indented(hit.InputSchema, "  "))
+		}
+	}
+	if len(a.Results) == 0 {
+		t.Line(a.Help)
+		return
+	}
+	first := a.Results[0]
+	t.Line()
+	t.Line(output.Dim("Read one: "), output.Cyan(fmt.Sprintf("mcpl inspect %s %s", fault.Quote(first.Server), fault.Quote(first.Tool))))
+}

@@ -1,0 +1,32 @@
+package verb
+
+import (
+	"context"
+	"runtime"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// Version says which mcpl this is: mcpl version.
+type Version struct{}
+
+// Flags implements [Verb].
+func (v *Version) Flags(*pflag.FlagSet) {}
+
+// Run implements [Verb].
+func (v *Version) Run(_ context.Context, s *Session, _ []string) error {
+	return s.Printer.Answer(&versionAnswer{s.App.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
+}
+
+type versionAnswer struct {
+	Version  string `json:"version"`
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// WriteText implements [output.Document].
+func (a *versionAnswer) WriteText(t *output.Text) {
+	t.Line("mcpl ", a.Version, " (", a.Go, ", ", a.Platform, ")")
+}

@@ -1,0 +1,168 @@
+// Package conn starts, supervises and stops MCP servers, and speaks MCP to them. It is the only
+// importer of mcp-go's client.
+//
+// [Pool] is the in-process way to live servers: it starts each server at the first request that
+// needs it and stops all of them in Close. It turns everything that can go wrong on the way
+// (no such program, silence, noise, crashes, protocol errors) into faults that carry the
+// command, how it ended and the tail of its stderr, with secrets masked. What tools exist, what
+// may be called and what is shown is decided in other rooms.
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Options are what a pool needs beside the configuration.
+type Options struct {
+	// ConnectTimeout bounds start and handshake, CallTimeout each listing and call. They hold
+	// for servers whose entry sets none; 0 means 30 s.
+	ConnectTimeout, CallTimeout time.Duration
+	// ForceConnectTimeout, when not 0, beats the entries' own (the --connect-timeout flag).
+	ForceConnectTimeout time.Duration
+	// Version is mcpl's own, told to servers in the handshake.
+	Version string
+	// Environ is the environment that servers inherit, as os.Environ gives it.
+	Environ []string
+	// Dir is where servers without a cwd run; "" is the current directory.
+	Dir string
+	// EnvFile is the environment file that help texts name for missing variables.
+	EnvFile string
+	// Log, when not nil, is told what happens, for --verbose. It may be called concurrently.
+	Log func(server, event string)
+}
+
+// defaultTimeout is the limit of each phase unless something sets another.
+const defaultTimeout = 30 * time.Second
+
+// Pool holds a connection to each server that was asked for. It is safe for concurrent use.
+type Pool struct {
+	cfg *config.Config
+	opt Options
+
+	mu     sync.Mutex
+	slots  map[string]*slot
+	closed bool
+}
+
+// slot is the place of one server in a pool. Whoever holds its turn may start the server.
+type slot struct {
+	turn    chan struct{} // holds one token
+	session *session      // nil until started; guarded by turn
+}
+
+// NewPool returns a pool over cfg's servers. Nothing is started.
+func NewPool(cfg *config.Config, opt Options) *Pool {
+	if opt.ConnectTimeout == 0 {
+		opt.ConnectTimeout = defaultTimeout
+	}
+	if opt.CallTimeout == 0 {
+		opt.CallTimeout = defaultTimeout
+	}
+	if opt.Log == nil {
+		opt.Log = func(string, string) {}
+	}
+	return &Pool{cfg: cfg, opt: opt, slots: make(map[string]*slot)}
+}
+
+// Tools asks a server for all its tools, starting it where it does not run yet.
+func (p *Pool) Tools(ctx context.Context, server string) (tool.Listing, error) {
+	s, err := p.session(ctx, server)
+	if err != nil {
+		return tool.Listing{}, err
+	}
+	return s.list(ctx, p.callTimeout(s.server, 0))
+}
+
+// Call calls a tool, starting its server where it does not run yet. A result that reports an
+// error is a result; err is for calls that gave none.
+func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+	s, err := p.session(ctx, ref.Server)
+	if err != nil {
+		return nil, err
+	}
+	return s.call(ctx, ref, args, p.callTimeout(s.server, opt.Timeout))
+}
+
+// Close stops every server of the pool, all at once, and returns when none of them or of what
+// they started is left. The pool cannot be used after.
+func (p *Pool) Close() error {
+	p.mu.Lock()
+	p.closed = true
+	slots := p.slots
+	p.slots = nil
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, s := range slots {
+		wg.Go(func() {
+			<-s.turn // whoever starts it now has to end first; a closed turn is never given back
+			if s.session != nil {
+				s.session.close()
+			}
+		})
+	}
+	wg.Wait()
+	return nil
+}
+
+// session returns the live session of a server, started now if need be. A dead one is replaced.
+func (p *Pool) session(ctx context.Context, name string) (*session, error) {
+	server, err := p.cfg.Server(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := server.Usable(); err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, fault.New(fault.Internal, "the connection pool is closed", "").On(name, "")
+	}
+	s, ok := p.slots[name]
+	if !ok {
+		s = &slot{turn: make(chan struct{}, 1)}
+		s.turn <- struct{}{}
+		p.slots[name] = s
+	}
+	p.mu.Unlock()
+
+	select {
+	case <-s.turn:
+		defer func() { s.turn <- struct{}{} }()
+	case <-ctx.Done():
+		return nil, interrupted(ctx, server, "waiting for its start")
+	}
+	if s.session != nil && s.session.alive() {
+		return s.session, nil
+	}
+	if s.session != nil {
+		s.session.close()
+		s.session = nil
+	}
+	s.session, err = p.start(ctx, server)
+	return s.session, err
+}
+
+func (p *Pool) connectTimeout(s *config.Server) time.Duration {
+	return firstSet(p.opt.ForceConnectTimeout, s.ConnectTimeout, p.opt.ConnectTimeout)
+}
+
+func (p *Pool) callTimeout(s *config.Server, asked time.Duration) time.Duration {
+	return firstSet(asked, s.CallTimeout, p.opt.CallTimeout)
+}
+
+func firstSet(ds ...time.Duration) time.Duration {
+	for _, d := range ds {
+		if d > 0 {
+			return d
+		}
+	}
+	return 0
+}

@@ -1,0 +1,243 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Bounds of one tools/list, so that a server that invents pages cannot hold us for ever.
+const (
+	maxPages = 1000
+	maxTools = 100_000
+)
+
+// session is one running server and the client that speaks to it.
+type session struct {
+	server   *config.Server
+	opt      Options
+	child    *child
+	wire     *wire
+	client   *client.Client
+	info     mcp.Implementation
+	about    string       // the server's instructions
+	foreign  atomic.Int64 // lines on stdout that were no messages
+	tooLong  atomic.Bool  // a message exceeded maxMessage
+	endScope context.CancelFunc
+}
+
+// start starts server and shakes hands. On failure nothing is left running.
+func (p *Pool) start(ctx context.Context, server *config.Server) (*session, error) {
+	if server.Transport != config.Stdio {
+		return nil, notReachable(server)
+	}
+	limit := p.connectTimeout(server)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	defer cancel()
+
+	cmd := exec.Command(server.Command, server.Args...)
+	cmd.Dir = server.Cwd
+	if cmd.Dir == "" {
+		cmd.Dir = p.opt.Dir
+	}
+	cmd.Env = server.Environ(p.opt.Environ)
+	log := func(event string) { p.opt.Log(server.Name, server.Mask(event)) }
+	log("starting " + server.Display().Command)
+	c, err := startChild(cmd, func(line string) { log("stderr: " + line) })
+	if err != nil {
+		return nil, cannotStart(server, err)
+	}
+	s := &session{server: server, opt: p.opt, child: c}
+	s.wire = newWire(c, newMessageFilter(c.stdout, func(line []byte) {
+		s.foreign.Add(1)
+		log(fmt.Sprintf("not a message on stdout: %.200q", line))
+	}, func() { s.tooLong.Store(true) }))
+
+	if err := s.handshake(ctx); err != nil {
+		f := s.explain(ctx, err, phase{name: "initialize", limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
+		s.close()
+		log(f.Message)
+		return nil, f
+	}
+	log(fmt.Sprintf("connected in %s: %s %s, protocol %s", seconds(time.Since(c.started)),
+		s.info.Name, s.info.Version, s.client.ProtocolVersion()))
+	return s, nil
+}
+
+// handshake agrees on a revision. It tries initialize first, which servers of every revision up
+// to 2025-11-25 and most newer ones answer; only a server that refuses it is asked the way of
+// 2026-07-28 (server/discover). The other order costs five seconds with each old server that
+// ignores a method it does not know.
+func (s *session) handshake(ctx context.Context) error {
+	// The scope outlives ctx: the SDK answers the server's own requests under it.
+	scope, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.endScope = end
+	req := mcp.InitializeRequest{}
+	req.Params.ClientInfo = mcp.Implementation{Name: "mcpl", Version: s.opt.Version}
+
+	s.client = client.NewClient(s.wire, client.WithLegacyProtocolOnly())
+	if err := s.client.Start(scope); err != nil {
+		return err
+	}
+	try, x := record(ctx)
+	res, err := s.client.Initialize(try, req)
+	if err != nil && x.answer != nil && x.answer.Error != nil {
+		refused := err
+		s.client = client.NewClient(s.wire)
+		if err := s.client.Start(scope); err != nil {
+			return err
+		}
+		if res, err = s.client.Initialize(ctx, req); err != nil && ctx.Err() == nil {
+			return refused
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.info, s.about = res.ServerInfo, res.Instructions
+	return nil
+}
+
+// alive reports whether the server's process still runs.
+func (s *session) alive() bool { return !s.child.within(0) }
+
+// close stops the server; see child.close.
+func (s *session) close() {
+	if s.endScope != nil {
+		s.endScope()
+	}
+	s.wire.Close() // releases waiting requests and closes stdin
+	s.child.close()
+}
+
+// list follows all pages of tools/list.
+func (s *session) list(ctx context.Context, limit time.Duration) (tool.Listing, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	defer cancel()
+	l := tool.Listing{Protocol: s.client.ProtocolVersion(), ServerName: s.info.Name,
+		ServerVersion: s.info.Version, Instructions: s.about}
+	var col collector
+	var cursor mcp.Cursor
+	for page := 1; ; page++ {
+		next, ttl, err := s.page(ctx, cursor, &col)
+		if err != nil {
+			return tool.Listing{}, s.explain(ctx, err, phase{name: "tools/list", limit: limit, flag: "--timeout", key: "callTimeout"})
+		}
+		if ttl > 0 {
+			l.TTL = ttl
+		}
+		if next == "" || col.stop(next, page) {
+			break
+		}
+		cursor = next
+	}
+	l.Tools, l.Notes = col.tools, col.notes
+	s.opt.Log(s.server.Name, fmt.Sprintf("listed %d tools", len(l.Tools)))
+	return l, nil
+}
+
+// page asks for one page and collects its tools from the raw answer: the SDK's own decoding of
+// definitions loses keywords and rejects odd schemas, so its complaints about them are ignored.
+func (s *session) page(ctx context.Context, cursor mcp.Cursor, col *collector) (mcp.Cursor, time.Duration, error) {
+	var req mcp.ListToolsRequest
+	req.Params.Cursor = cursor
+	try, x := record(ctx)
+	_, err := s.client.ListToolsByPage(try, req)
+	switch {
+	case x.answer == nil:
+		return "", 0, err
+	case x.answer.Error != nil && x.answer.Error.Code == mcp.METHOD_NOT_FOUND && cursor == "":
+		return "", 0, nil // a server without tools
+	case x.answer.Error != nil:
+		return "", 0, &refusal{method: "tools/list", details: *x.answer.Error}
+	}
+	var result struct {
+		Tools      []json.RawMessage `json:"tools"`
+		NextCursor mcp.Cursor        `json:"nextCursor"`
+		TTLMs      float64           `json:"ttlMs"`
+	}
+	if err := json.Unmarshal(x.answer.Result, &result); err != nil {
+		return "", 0, &breach{what: "its answer to tools/list is not what the protocol says", cause: err}
+	}
+	for _, raw := range result.Tools {
+		col.add(raw)
+	}
+	return result.NextCursor, time.Duration(result.TTLMs) * time.Millisecond, nil
+}
+
+// call sends tools/call and returns the raw result.
+func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration) (*tool.Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+	defer cancel()
+	var req mcp.CallToolRequest
+	req.Params.Name = ref.Name
+	req.Params.Arguments = args
+	try, x := record(ctx)
+	started := time.Now()
+	_, err := s.client.CallTool(try, req)
+	switch {
+	case x.answer == nil || (err != nil && ctx.Err() != nil):
+		return nil, s.explain(ctx, err, phase{name: "tools/call", limit: limit, flag: "--timeout", key: "callTimeout"}).On(ref.Server, ref.Name)
+	case x.answer.Error != nil:
+		return nil, s.explain(ctx, &refusal{method: "tools/call", details: *x.answer.Error}, phase{}).On(ref.Server, ref.Name)
+	}
+	var head struct {
+		IsError bool `json:"isError"`
+	}
+	if err := json.Unmarshal(x.answer.Result, &head); err != nil {
+		return nil, s.explain(ctx, &breach{what: "its answer to tools/call is not what the protocol says", cause: err}, phase{}).On(ref.Server, ref.Name)
+	}
+	s.opt.Log(s.server.Name, fmt.Sprintf("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(x.answer.Result)))
+	return &tool.Result{Raw: x.answer.Result, IsError: head.IsError}, nil
+}
+
+// collector gathers definitions over pages and notes what is odd about them.
+type collector struct {
+	tools   []tool.Def
+	notes   []string
+	names   map[string]bool
+	cursors map[mcp.Cursor]bool
+}
+
+func (c *collector) add(raw json.RawMessage) {
+	def, err := tool.ParseDef(raw)
+	if err != nil {
+		c.notes = append(c.notes, fmt.Sprintf("a definition was left out: %v", err))
+		return
+	}
+	if c.names[def.Name] {
+		c.notes = append(c.notes, fmt.Sprintf("the tool %q is defined more than once; the first definition counts", def.Name))
+		return
+	}
+	if c.names == nil {
+		c.names = make(map[string]bool)
+	}
+	c.names[def.Name] = true
+	c.tools = append(c.tools, def)
+}
+
+// stop reports whether to ask for no more pages although the server offers next.
+func (c *collector) stop(next mcp.Cursor, pages int) bool {
+	switch {
+	case c.cursors[next]:
+		c.notes = append(c.notes, fmt.Sprintf("page %d of its tools points back to an earlier one; what came until then is kept", pages))
+	case pages >= maxPages || len(c.tools) >= maxTools:
+		c.notes = append(c.notes, fmt.Sprintf("its tools have no end; the first %d are kept", len(c.tools)))
+	default:
+		if c.cursors == nil {
+			c.cursors = make(map[mcp.Cursor]bool)
+		}
+		c.cursors[next] = true
+		return false
+	}
+	return true
+}

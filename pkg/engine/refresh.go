@@ -1,0 +1,281 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+const (
+	// retryAfter is how long a server that failed is left alone by requests that do not name
+	// it. Its last good tools stay searchable meanwhile.
+	retryAfter = 10 * time.Minute
+	// minTTL bounds a TTL from below: a server that says its list is valid for a second must
+	// not be started by every search.
+	minTTL = time.Minute
+)
+
+// Need says what of the index a request needs to be fresh.
+type Need struct {
+	// Servers in question; nil means all.
+	Servers []string
+	// Refresh asks these servers again however fresh the index is.
+	Refresh bool
+	// RetryFailed asks those again that failed last time, however recently.
+	RetryFailed bool
+}
+
+func (n Need) covers(server string) bool {
+	return n.Servers == nil || slices.Contains(n.Servers, server)
+}
+
+// Snapshot returns the index, fresh as needed. Servers that are asked and fail do not fail the
+// request: the index says how they failed. The snapshot is valid until the engine is closed or
+// asked for another.
+func (e *Engine) Snapshot(ctx context.Context, need Need) (*index.Snapshot, error) {
+	if err := e.locate(); err != nil {
+		return nil, err
+	}
+	if !need.Refresh && e.sn != nil && e.fresh(need) {
+		return e.sn, nil
+	}
+	if e.opt.NewCaller == nil {
+		return nil, ErrNotFresh
+	}
+	cfg, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := e.lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	// Another process may have done the work while this one waited for the lock.
+	if !need.Refresh {
+		if e.reopen(); e.sn != nil && e.fresh(need) {
+			return e.sn, nil
+		}
+	}
+	return e.rebuild(ctx, cfg, need)
+}
+
+// lock takes the index for writing. Where it cannot be written at all, the answer is still
+// given, from memory.
+func (e *Engine) lock(ctx context.Context) (unlock func(), err error) {
+	waiting := time.AfterFunc(500*time.Millisecond, func() {
+		e.opt.Events.Status("waiting for another mcpl that is refreshing the index")
+	})
+	unlock, err = e.store.Lock(ctx)
+	if !waiting.Stop() {
+		e.opt.Events.Status("")
+	}
+	switch {
+	case err == nil:
+		return unlock, nil
+	case ctx.Err() != nil:
+		return nil, interrupted(ctx)
+	}
+	e.opt.Events.Notice("the index cannot be kept in %s (%v): servers are asked each time", e.store.Dir, err)
+	return func() {}, nil
+}
+
+// fresh reports whether the open index serves the need.
+func (e *Engine) fresh(need Need) bool {
+	for _, s := range e.sn.Servers() {
+		if need.covers(s.Name) && !s.Off && e.opt.Switches.AllowsServer(s.Name) &&
+			e.due(s.State, s.ListedAt, s.TriedAt, s.TTL, s.Error, need) {
+			return false
+		}
+	}
+	return true
+}
+
+// due reports whether a server in that state has to be asked.
+func (e *Engine) due(state index.State, listed, tried time.Time, ttl time.Duration, failure *fault.Fault, need Need) bool {
+	now := e.opt.Now()
+	switch state {
+	case index.Listed:
+		if ttl == 0 {
+			ttl = e.opt.Settings.TTL
+		}
+		return expired(listed, now, max(ttl, minTTL))
+	case index.Failed:
+		// Only another configuration or environment gives a missing variable a value.
+		if failure != nil && failure.Type == fault.MissingVariable {
+			return false
+		}
+		return need.RetryFailed || expired(tried, now, retryAfter)
+	}
+	return true
+}
+
+// expired reports whether d has passed since t. A time in the future (the clock was set back)
+// counts as long ago.
+func expired(t, now time.Time, d time.Duration) bool {
+	age := now.Sub(t)
+	return age >= d || age < -time.Minute
+}
+
+// rebuild reconciles the index on disk with the configuration, asks the servers that are due,
+// all at once, and writes the result.
+func (e *Engine) rebuild(ctx context.Context, cfg *config.Config, need Need) (*index.Snapshot, error) {
+	old, notice := e.store.Load()
+	if notice != "" {
+		e.opt.Events.Notice("%s", notice)
+	}
+	cat, ask := e.reconcile(cfg, old, need)
+	if err := e.ask(ctx, cat, ask); err != nil {
+		return nil, err
+	}
+	names := cfg.EnvNames()
+	stamp := index.Stamp{Sources: e.files(), EnvNames: names, EnvDigest: e.opt.Env.EnvDigest(names)}
+	sn, err := e.store.Save(cat, stamp)
+	if sn == nil {
+		return nil, err
+	}
+	if err != nil {
+		e.opt.Events.Notice("the index could not be written to %s: %v", e.store.Dir, err)
+	}
+	if e.sn != nil {
+		e.sn.Close()
+	}
+	e.sn = sn
+	return sn, nil
+}
+
+// reconcile carries over what is known of each configured server and returns those that are to
+// be asked. Servers that are no longer configured are dropped.
+func (e *Engine) reconcile(cfg *config.Config, old *index.Catalog, need Need) (*index.Catalog, []*config.Server) {
+	cat := &index.Catalog{Servers: make([]index.Server, len(cfg.Servers))}
+	var ask []*config.Server
+	for _, p := range cfg.Problems {
+		cat.Warnings = append(cat.Warnings, warning(p))
+	}
+	for i, s := range cfg.Servers {
+		entry := &cat.Servers[i]
+		if known := old.Find(s.Name); known != nil {
+			*entry = *known
+		}
+		entry.Name, entry.Transport, entry.Off = s.Name, string(s.Transport), s.Disabled
+		if entry.State == "" {
+			entry.State = index.Unknown
+		}
+		if err := s.Usable(); err != nil {
+			entry.State, entry.Error, entry.Fingerprint = index.Failed, fault.From(err), ""
+			entry.TriedAt = e.opt.Now()
+			continue
+		}
+		if fp := s.Fingerprint(); fp != entry.Fingerprint {
+			entry.State, entry.Fingerprint = index.Unknown, fp
+		}
+		if s.Disabled || !e.opt.Switches.AllowsServer(s.Name) || !need.covers(s.Name) {
+			continue
+		}
+		if need.Refresh || e.due(entry.State, entry.ListedAt, entry.TriedAt, entry.TTL, entry.Error, need) {
+			ask = append(ask, s)
+		}
+	}
+	return cat, ask
+}
+
+func warning(p config.Problem) string {
+	where := p.File
+	if p.Line > 0 {
+		where = fmt.Sprintf("%s:%d", p.File, p.Line)
+	}
+	text := where + ": " + p.Message
+	if p.Fix != "" {
+		text += " (" + p.Fix + ")"
+	}
+	return text
+}
+
+// answer is what one server said.
+type answer struct {
+	server  *config.Server
+	listing tool.Listing
+	err     error
+	took    time.Duration
+}
+
+// ask lists the tools of all these servers at once and records the outcome of each in cat. Only
+// an interruption is an error.
+func (e *Engine) ask(ctx context.Context, cat *index.Catalog, servers []*config.Server) error {
+	if len(servers) == 0 {
+		return nil
+	}
+	caller, err := e.live()
+	if err != nil {
+		return err
+	}
+	defer e.opt.Events.Status("")
+	answers := make(chan answer) // one receive below for each send
+	for _, s := range servers {
+		go func() {
+			started := time.Now()
+			listing, err := caller.Tools(ctx, s.Name)
+			answers <- answer{s, listing, err, time.Since(started)}
+		}()
+	}
+	waiting := make([]string, len(servers))
+	for i, s := range servers {
+		waiting[i] = s.Name
+	}
+	for range servers {
+		e.opt.Events.Status(fmt.Sprintf("asking for tools: %d of %d servers answered, waiting for %s",
+			len(servers)-len(waiting), len(servers), strings.Join(waiting, ", ")))
+		a := <-answers
+		waiting = slices.DeleteFunc(waiting, func(name string) bool { return name == a.server.Name })
+		e.record(cat.Find(a.server.Name), a)
+	}
+	if ctx.Err() != nil {
+		return interrupted(ctx)
+	}
+	return nil
+}
+
+// record enters an answer. A failure keeps the tools of the last good listing.
+func (e *Engine) record(entry *index.Server, a answer) {
+	entry.TriedAt, entry.Took, entry.Error = e.opt.Now(), a.took, nil
+	if a.err != nil {
+		entry.State, entry.Error = index.Failed, fault.From(a.err)
+		if entry.TTL = a.server.TTL; len(entry.Tools) > 0 && !fault.Is(a.err, fault.Interrupted) {
+			e.opt.Events.Notice("%s could not be asked, its %d tools of %s are used: %v",
+				entry.Name, len(entry.Tools), entry.ListedAt.Format("2006-01-02 15:04"), a.err)
+		}
+		return
+	}
+	l := a.listing
+	entry.State, entry.ListedAt, entry.Tools, entry.Notes = index.Listed, entry.TriedAt, l.Tools, l.Notes
+	entry.Protocol, entry.ServerName, entry.ServerVersion, entry.Instructions = l.Protocol, l.ServerName, l.ServerVersion, l.Instructions
+	if entry.TTL = a.server.TTL; l.TTL > 0 {
+		entry.TTL = l.TTL
+	}
+	for _, note := range l.Notes {
+		e.opt.Events.Verbose(entry.Name, note)
+	}
+}
+
+func interrupted(ctx context.Context) *fault.Fault {
+	f := fault.New(fault.Interrupted, "interrupted", "Nothing is left running. Type the command again to retry.")
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		f.Because(cause)
+	}
+	return f
+}
+
+// CacheFolder returns where the index of this configuration set is kept.
+func (e *Engine) CacheFolder() (string, error) {
+	err := e.locate()
+	return filepath.Clean(e.store.Dir), err
+}

@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/search"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Resolve reads a reference to a tool from the front of args: SERVER TOOL, SERVER/TOOL or
+// SERVER.TOOL. It returns what follows. The server is known to exist and to be on; the tool
+// need not be.
+func (e *Engine) Resolve(args []string) (tool.Ref, []string, error) {
+	names, err := e.ServerNames()
+	if err != nil {
+		return tool.Ref{}, nil, err
+	}
+	if len(args) == 0 {
+		return tool.Ref{}, nil, fault.New(fault.Usage, "which tool?", "Name it as SERVER TOOL. Find one with: mcpl search WORDS")
+	}
+	if slices.Contains(names, args[0]) {
+		if len(args) == 1 {
+			return tool.Ref{}, nil, fault.New(fault.Usage, fmt.Sprintf("which tool of %s?", args[0]),
+				"See its tools with: mcpl list "+fault.Quote(args[0])).On(args[0], "")
+		}
+		return tool.Ref{Server: args[0], Name: args[1]}, args[2:], e.checkServer(args[0])
+	}
+	if ref, ok := splitRef(args[0], names); ok {
+		return ref, args[1:], e.checkServer(ref.Server)
+	}
+	return tool.Ref{}, nil, e.noServer(args[0], names)
+}
+
+// splitRef splits "server/tool" or "server.tool" at a configured server's name, the longest one
+// that fits: both names may contain the separator.
+func splitRef(text string, names []string) (tool.Ref, bool) {
+	var best tool.Ref
+	for _, name := range names {
+		rest, ok := strings.CutPrefix(text, name)
+		if ok && len(rest) > 1 && (rest[0] == '/' || rest[0] == '.') && len(name) > len(best.Server) {
+			best = tool.Ref{Server: name, Name: rest[1:]}
+		}
+	}
+	return best, best.Server != ""
+}
+
+// CheckServer fails for a server that is not configured or switched off.
+func (e *Engine) CheckServer(name string) error {
+	names, err := e.ServerNames()
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(names, name) {
+		return e.noServer(name, names)
+	}
+	return e.checkServer(name)
+}
+
+func (e *Engine) checkServer(name string) error {
+	if !e.opt.Switches.AllowsServer(name) {
+		return fault.New(fault.ServerNotFound, name+" is disabled", "Switch it on with: mcpl enable "+fault.Quote(name)).On(name, "")
+	}
+	if e.sn != nil {
+		if info, _ := e.sn.Server(name); info.Off {
+			return offByEntry(name)
+		}
+		return nil
+	}
+	if cfg, err := e.Config(); err == nil {
+		if s, err := cfg.Server(name); err == nil && s.Disabled {
+			return offByEntry(name)
+		}
+	}
+	return nil
+}
+
+func offByEntry(name string) error {
+	return fault.New(fault.ServerNotFound, name+" is disabled in its configuration entry",
+		"Remove \"disabled\": true from its entry (mcpl config says in which file).").On(name, "")
+}
+
+// noServer is the fault of a name that is no server, with what may have been meant: a server,
+// or a tool given without its server.
+func (e *Engine) noServer(text string, names []string) error {
+	word, rest, _ := strings.Cut(text, "/")
+	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", text), "").On(word, rest)
+	if near := nearest(word, names); len(near) > 0 {
+		f.Suggestions = near
+		f.Help = fmt.Sprintf("Did you mean %s? ", strings.Join(near, " or "))
+	} else if refs := e.toolsNamed(text); len(refs) > 0 {
+		f.Message = fmt.Sprintf("%q is a tool, its server has to be named first", text)
+		for _, ref := range refs {
+			f.Suggestions = append(f.Suggestions, ref.String())
+		}
+		f.Help = fmt.Sprintf("Write it as: %s %s. ", fault.Quote(refs[0].Server), fault.Quote(refs[0].Name))
+	}
+	f.Help += "See all servers with: mcpl list"
+	return f
+}
+
+// toolsNamed returns the tools of exactly that name in the index.
+func (e *Engine) toolsNamed(name string) []tool.Ref {
+	if e.sn == nil {
+		return nil
+	}
+	var refs []tool.Ref
+	for _, s := range e.sn.Servers() {
+		ref := tool.Ref{Server: s.Name, Name: name}
+		if _, ok, err := e.sn.Find(ref); err == nil && ok && e.opt.Switches.Allows(s.Name, name) {
+			refs = append(refs, ref)
+		}
+	}
+	return refs
+}
+
+// find returns the record of a tool that may be used. A tool that a failed server may have is
+// asked for again.
+func (e *Engine) find(ctx context.Context, ref tool.Ref) (*index.Snapshot, index.Record, error) {
+	sn, err := e.Snapshot(ctx, Need{Servers: []string{ref.Server}})
+	if err != nil {
+		return nil, index.Record{}, err
+	}
+	rec, ok, err := sn.Find(ref)
+	if info, _ := sn.Server(ref.Server); err == nil && !ok && info.State == index.Failed {
+		if sn, err = e.Snapshot(ctx, Need{Servers: []string{ref.Server}, RetryFailed: true}); err != nil {
+			return nil, index.Record{}, err
+		}
+		if rec, ok, err = sn.Find(ref); err == nil && !ok {
+			if info, _ = sn.Server(ref.Server); info.State == index.Failed && info.Tools == 0 {
+				return nil, index.Record{}, info.Error
+			}
+		}
+	}
+	switch {
+	case err != nil:
+		return nil, index.Record{}, err
+	case !ok:
+		return nil, index.Record{}, e.noTool(sn, ref)
+	case !e.opt.Switches.Allows(ref.Server, ref.Name):
+		return nil, index.Record{}, fault.New(fault.ToolNotFound, ref.String()+" is disabled",
+			"Switch it on with: mcpl enable "+fault.Quote(ref.String())).On(ref.Server, ref.Name)
+	}
+	return sn, rec, nil
+}
+
+// noTool is the fault of a name that is no tool of its server.
+func (e *Engine) noTool(sn *index.Snapshot, ref tool.Ref) error {
+	f := fault.New(fault.ToolNotFound, fmt.Sprintf("%s has no tool %q", ref.Server, ref.Name), "").On(ref.Server, ref.Name)
+	recs, err := sn.Records(ref.Server)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, rec := range recs {
+		if e.opt.Switches.Allows(rec.Server, rec.Name) {
+			names = append(names, rec.Name)
+		}
+	}
+	f.Suggestions = nearest(ref.Name, names)
+	if len(f.Suggestions) == 0 {
+		hits, err := sn.Search(search.Query{Text: ref.Name, Limit: 3, Keep: func(doc int) bool { return sn.ServerOf(doc) == ref.Server }})
+		if err != nil {
+			return err
+		}
+		for _, h := range hits {
+			if rec, err := sn.Record(h.Doc); err == nil && slices.Contains(names, rec.Name) {
+				f.Suggestions = append(f.Suggestions, rec.Name)
+			}
+		}
+	}
+	if len(f.Suggestions) > 0 {
+		f.Help = fmt.Sprintf("Did you mean %s? ", strings.Join(f.Suggestions, " or "))
+	}
+	f.Help += fmt.Sprintf("See its tools with: mcpl list %s. Ask it again, if the tool is new, with: mcpl list %[1]s --refresh", fault.Quote(ref.Server))
+	return f
+}
+
+// nearest returns up to three names that differ from text by few letters, best first. Case and
+// separators do not count.
+func nearest(text string, names []string) []string {
+	type near struct {
+		name string
+		dist int
+	}
+	want := fold(text)
+	var found []near
+	for _, name := range names {
+		got := fold(name)
+		d := levenshtein.ComputeDistance(want, got)
+		if d <= max(1, len(want)/4) || (len(want) >= 4 && strings.HasPrefix(got, want)) {
+			found = append(found, near{name, d})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return a.dist - b.dist })
+	var best []string
+	for _, n := range found[:min(3, len(found))] {
+		best = append(best, n.name)
+	}
+	return best
+}
+
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("_-./ ", r) {
+			return -1
+		}
+		return r
+	}, strings.ToLower(s))
+}

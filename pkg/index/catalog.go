@@ -1,0 +1,92 @@
+// Package index is the disk cache of one configuration set: every tool definition of every
+// server, what is known of each listing, and a packed form from which searches are answered
+// without parsing JSON.
+//
+//	tool_index.json      every definition, readable: the truth
+//	index_metadata.json  per server: fingerprint, times, state, last error
+//	search.idx           derived from both; mapped by readers; rebuilt when it does not match
+//
+// The package reads, checks, writes and locks these files. It decides neither when they are too
+// old nor how they are filled (pkg/engine does), and it never talks to a server.
+package index
+
+import (
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// State says how the last attempt to list a server's tools went.
+type State string
+
+// The states of a server in the index.
+const (
+	// Unknown: never asked, or its entry changed since.
+	Unknown State = "unknown"
+	// Listed: the definitions are what the server answered.
+	Listed State = "listed"
+	// Failed: the last attempt failed; the definitions are from the last good one.
+	Failed State = "error"
+)
+
+// Catalog is all that is known of a configuration set's servers, in configuration order.
+type Catalog struct {
+	Servers []Server
+	// Warnings are what was wrong with the configuration when it was last read, ready to show.
+	Warnings []string
+}
+
+// Server is one server's place in the index.
+type Server struct {
+	Meta
+	Tools []tool.Def
+}
+
+// Meta is what is known of a server beside its tools.
+type Meta struct {
+	Name string `json:"name"`
+	// Transport is "stdio", "http" or "sse".
+	Transport string `json:"transport"`
+	// Fingerprint of the resolved entry at the last attempt.
+	Fingerprint string `json:"fingerprint"`
+	State       State  `json:"state"`
+	// ListedAt is when the tools were last listed, TriedAt when that was last tried.
+	ListedAt time.Time `json:"listedAt,omitzero"`
+	TriedAt  time.Time `json:"triedAt,omitzero"`
+	// TTL is how long the listing holds by the entry or the server's own word; 0 is unsaid.
+	TTL time.Duration `json:"ttl,omitzero"`
+	// Took is how long start, handshake and listing took.
+	Took time.Duration `json:"took,omitzero"`
+	// Protocol is the revision agreed on, the rest what the server says of itself.
+	Protocol      string       `json:"protocol,omitempty"`
+	ServerName    string       `json:"serverName,omitempty"`
+	ServerVersion string       `json:"serverVersion,omitempty"`
+	Instructions  string       `json:"instructions,omitempty"`
+	Notes         []string     `json:"notes,omitempty"`
+	Error         *fault.Fault `json:"error,omitempty"`
+	// Off says that the entry itself switches the server off ("disabled": true).
+	Off bool `json:"off,omitempty"`
+}
+
+// Stamp is what the index was made from. While none of it changes, the configuration need not
+// be read again.
+type Stamp struct {
+	// Sources are the configuration and environment files, in order.
+	Sources []config.Source `json:"sources"`
+	// EnvNames are the process variables that the configuration refers to; EnvDigest
+	// identifies the values they had.
+	EnvNames  []string `json:"envNames"`
+	EnvDigest uint64   `json:"envDigest"`
+}
+
+// Find returns the server of that name, or nil.
+func (c *Catalog) Find(name string) *Server {
+	for i := range c.Servers {
+		if c.Servers[i].Name == name {
+			return &c.Servers[i]
+		}
+	}
+	return nil
+}

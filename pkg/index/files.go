@@ -1,0 +1,209 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/natefinch/atomic"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// formatVersion is that of the two JSON files. A file of another version is rebuilt.
+//
+//	1: the first
+const formatVersion = 1
+
+// Store is the folder of one configuration set. It need not exist.
+type Store struct{ Dir string }
+
+func (s Store) toolsFile() string  { return filepath.Join(s.Dir, "tool_index.json") }
+func (s Store) metaFile() string   { return filepath.Join(s.Dir, "index_metadata.json") }
+func (s Store) packedFile() string { return filepath.Join(s.Dir, "search.idx") }
+
+// Lock takes the store for writing, waiting for other processes until ctx ends. Readers need no
+// lock: files are only ever replaced as a whole. The error is one of the file system or of ctx.
+func (s Store) Lock(ctx context.Context) (unlock func(), err error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600))
+	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
+		return nil, err
+	}
+	return func() { lock.Unlock() }, nil
+}
+
+// definitions is the layout of tool_index.json.
+type definitions struct {
+	Version int `json:"version"`
+	Servers []struct {
+		Name  string            `json:"name"`
+		Tools []json.RawMessage `json:"tools"`
+	} `json:"servers"`
+}
+
+// metadata is the layout of index_metadata.json.
+type metadata struct {
+	Version int `json:"version"`
+	// Definitions is the SHA-256 of the tool_index.json that this belongs to.
+	Definitions string `json:"definitions"`
+	Stamp
+	Warnings []string `json:"warnings,omitempty"`
+	Servers  []Meta   `json:"servers"`
+}
+
+// Load reads both JSON files. What is damaged, of another version or does not belong together
+// is not trusted: the definitions are kept where they can be read, but their servers count as
+// Unknown. The notice tells of that; it is "" where all is well or nothing was there yet.
+func (s Store) Load() (cat *Catalog, notice string) {
+	cat = new(Catalog)
+	data, err := os.ReadFile(s.toolsFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return cat, ""
+	}
+	if err != nil {
+		return cat, fmt.Sprintf("the tool index cannot be read and is built anew: %v", err)
+	}
+	defs, err := parseDefinitions(data)
+	if err != nil {
+		return cat, fmt.Sprintf("the tool index %s is damaged and is built anew: %v", s.toolsFile(), err)
+	}
+	metas, warnings, err := s.loadMeta(data)
+	if err != nil {
+		notice = fmt.Sprintf("the index metadata %s is not usable, servers are asked again: %v", s.metaFile(), err)
+	}
+	cat.Warnings = warnings
+	for _, d := range defs {
+		if m, ok := metas[d.Name]; ok {
+			d.Meta = m
+		}
+		cat.Servers = append(cat.Servers, d)
+	}
+	return cat, notice
+}
+
+func parseDefinitions(data []byte) ([]Server, error) {
+	var file definitions
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	if file.Version != formatVersion {
+		return nil, fmt.Errorf("it has version %d, this mcpl writes version %d", file.Version, formatVersion)
+	}
+	servers := make([]Server, 0, len(file.Servers))
+	for _, s := range file.Servers {
+		server := Server{Meta: Meta{Name: s.Name, State: Unknown}}
+		for _, raw := range s.Tools {
+			def, err := tool.ParseDef(raw)
+			if err != nil {
+				return nil, fmt.Errorf("a tool of %s: %w", s.Name, err)
+			}
+			server.Tools = append(server.Tools, def)
+		}
+		servers = append(servers, server)
+	}
+	return servers, nil
+}
+
+// loadMeta reads the metadata that belongs to the definitions in data.
+func (s Store) loadMeta(data []byte) (map[string]Meta, []string, error) {
+	raw, err := os.ReadFile(s.metaFile())
+	if err != nil {
+		return nil, nil, err
+	}
+	var file metadata
+	if err := json.Unmarshal(raw, &file); err != nil {
+		return nil, nil, err
+	}
+	if file.Version != formatVersion {
+		return nil, nil, fmt.Errorf("it has version %d, this mcpl writes version %d", file.Version, formatVersion)
+	}
+	if file.Definitions != digest(data) {
+		return nil, nil, errors.New("it belongs to another tool index")
+	}
+	metas := make(map[string]Meta, len(file.Servers))
+	for _, m := range file.Servers {
+		metas[m.Name] = m
+	}
+	return metas, file.Warnings, nil
+}
+
+// Save writes all three files and returns the snapshot of what was written. The caller holds
+// the lock. Each file is replaced atomically, the packed one last: a reader sees the old state
+// or the new one, or a mixture that it recognises. Where writing fails, the snapshot is still
+// good, served from memory, and err says what failed.
+func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
+	defs, spans := renderDefinitions(cat)
+	meta := metadata{Version: formatVersion, Definitions: digest(defs), Stamp: stamp, Warnings: cat.Warnings}
+	for _, server := range cat.Servers {
+		meta.Servers = append(meta.Servers, server.Meta)
+	}
+	text, err := json.MarshalIndent(meta, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	err = errors.Join(
+		atomic.WriteFile(s.toolsFile(), bytes.NewReader(defs)),
+		atomic.WriteFile(s.metaFile(), bytes.NewReader(append(text, '\n'))))
+	mtime := int64(0)
+	if info, statErr := os.Stat(s.toolsFile()); statErr == nil && err == nil {
+		mtime = info.ModTime().UnixNano()
+	}
+	packed := pack(cat, stamp, spans, int64(len(defs)), mtime)
+	if err == nil {
+		err = atomic.WriteFile(s.packedFile(), bytes.NewReader(packed))
+	}
+	sn, openErr := parseSnapshot(packed)
+	if openErr != nil { // what pack made must be readable
+		return nil, openErr
+	}
+	sn.defs = func(at span) ([]byte, error) { return defs[at.off : at.off+at.len], nil }
+	return sn, err
+}
+
+// Discard removes the packed index, so that it is rebuilt from the JSON files.
+func (s Store) Discard() error { return os.Remove(s.packedFile()) }
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// span is where a definition lies in tool_index.json.
+type span struct{ off, len int64 }
+
+// renderDefinitions writes tool_index.json, one definition a line, and says where each lies.
+func renderDefinitions(cat *Catalog) ([]byte, []span) {
+	var b bytes.Buffer
+	var spans []span
+	fmt.Fprintf(&b, "{\"version\":%d,\"servers\":[", formatVersion)
+	for i, server := range cat.Servers {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "\n{\"name\":%s,\"tools\":[", tool.Quote(server.Name))
+		for j, def := range server.Tools {
+			if j > 0 {
+				b.WriteByte(',')
+			}
+			b.WriteByte('\n')
+			raw := def.Raw()
+			spans = append(spans, span{int64(b.Len()), int64(len(raw))})
+			b.Write(raw)
+		}
+		b.WriteString("\n]}")
+	}
+	b.WriteString("\n]}\n")
+	return b.Bytes(), spans
+}

@@ -1,0 +1,188 @@
+package index
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/schema"
+	"github.com/mcp-launchpad/mcpl/pkg/search"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// The packed index, search.idx. All numbers are little-endian; strings are a uvarint length and
+// bytes; checksums are CRC-32C.
+//
+//	header   magic[8], version u32, crc u32 of the rest of the header and the meta section,
+//	         meta length u64, record table offset u64, documents u64, records offset u64,
+//	         search offset u64, search length u64
+//	meta     the stamp, tool_index.json's size and mtime, warnings, and per server what a list
+//	         prints
+//	table    per document: definition offset u64 and length u64 in tool_index.json, record offset
+//	         u64 and length u32, crc u32 of these and the record
+//	records  per document: name, title, description, signature, required names
+//	search   what pkg/search packs, with checksums of its own
+//
+// Documents are numbered in catalog order. The meta section is checked when the file is opened,
+// each record when it is read: opening costs the same for ten tools and for a hundred thousand.
+//
+// Changelog of the version:
+//
+//	1: the first
+const (
+	packedMagic   = "MCPLIDX\x00"
+	packedVersion = 1
+	headerSize    = 8 + 4 + 4 + 6*8
+	tableEntry    = 8 + 8 + 8 + 4 + 4
+)
+
+// maxDescription is how much of a description a hit shows, in bytes.
+const maxDescription = 200
+
+func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
+
+// pack renders search.idx. spans are those of the definitions, in catalog order.
+func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []byte {
+	meta := packMeta(cat, stamp, defsSize, defsMTime)
+	var table, records []byte
+	var docs []search.Document
+	for _, server := range cat.Servers {
+		for _, def := range server.Tools {
+			at := spans[len(docs)]
+			record := packRecord(def)
+			entry := binary.LittleEndian.AppendUint64(nil, uint64(at.off))
+			entry = binary.LittleEndian.AppendUint64(entry, uint64(at.len))
+			entry = binary.LittleEndian.AppendUint64(entry, uint64(len(records)))
+			entry = binary.LittleEndian.AppendUint32(entry, uint32(len(record)))
+			crc := crc32.Update(crc32.Checksum(entry, castagnoli()), castagnoli(), record)
+			table = binary.LittleEndian.AppendUint32(append(table, entry...), crc)
+			records = append(records, record...)
+			docs = append(docs, document(server.Name, def))
+		}
+	}
+	ranking := search.Build(docs)
+
+	tableAt := align(headerSize + len(meta))
+	recordsAt := tableAt + len(table)
+	searchAt := align(recordsAt + len(records))
+	out := make([]byte, searchAt, searchAt+len(ranking))
+	copy(out, packedMagic)
+	binary.LittleEndian.PutUint32(out[8:], packedVersion)
+	for i, n := range []int{len(meta), tableAt, len(docs), recordsAt, searchAt, len(ranking)} {
+		binary.LittleEndian.PutUint64(out[16+8*i:], uint64(n))
+	}
+	copy(out[headerSize:], meta)
+	copy(out[tableAt:], table)
+	copy(out[recordsAt:], records)
+	binary.LittleEndian.PutUint32(out[12:], crc32.Checksum(out[16:headerSize+len(meta)], castagnoli()))
+	return append(out, ranking...)
+}
+
+func align(n int) int { return (n + 7) &^ 7 }
+
+// document is what ranking sees of a tool.
+func document(server string, def tool.Def) search.Document {
+	doc := search.Document{Server: server, Name: def.Name, Title: def.DisplayTitle(), Description: def.Description}
+	for _, p := range schema.Params(def.InputSchema) {
+		doc.Params = append(doc.Params, search.Param{Name: p.Name, Description: p.Description})
+	}
+	return doc
+}
+
+func packRecord(def tool.Def) []byte {
+	b := appendString(nil, def.Name)
+	b = appendString(b, def.DisplayTitle())
+	b = appendString(b, FirstSentences(def.Description, maxDescription))
+	b = appendString(b, schema.Signature(def.InputSchema))
+	return appendStrings(b, schema.Required(def.InputSchema))
+}
+
+func packMeta(cat *Catalog, stamp Stamp, defsSize, defsMTime int64) []byte {
+	b := binary.AppendUvarint(nil, uint64(defsSize))
+	b = binary.AppendVarint(b, defsMTime)
+	b = binary.AppendUvarint(b, uint64(len(stamp.Sources)))
+	for _, src := range stamp.Sources {
+		b = appendString(b, src.Path)
+		b = binary.AppendVarint(b, src.MTime)
+		b = binary.AppendVarint(b, src.Size)
+	}
+	b = appendStrings(b, stamp.EnvNames)
+	b = binary.LittleEndian.AppendUint64(b, stamp.EnvDigest)
+	b = appendStrings(b, cat.Warnings)
+	b = binary.AppendUvarint(b, uint64(len(cat.Servers)))
+	for _, s := range cat.Servers {
+		b = packServer(b, s)
+	}
+	return b
+}
+
+func packServer(b []byte, s Server) []byte {
+	tokens := 0
+	for _, def := range s.Tools {
+		tokens += def.Tokens()
+	}
+	b = appendString(b, s.Name)
+	b = appendString(b, string(s.State))
+	b = appendString(b, s.ServerName)
+	b = appendString(b, FirstSentences(s.Instructions, maxDescription))
+	b = binary.AppendVarint(b, nanos(s.ListedAt))
+	b = binary.AppendVarint(b, nanos(s.TriedAt))
+	b = binary.AppendVarint(b, int64(s.TTL))
+	b = binary.AppendUvarint(b, uint64(len(s.Tools)))
+	b = binary.AppendUvarint(b, uint64(tokens))
+	var off byte
+	if s.Off {
+		off = 1
+	}
+	b = append(b, off)
+	b = appendStrings(b, s.Notes)
+	if s.Error == nil {
+		return appendStrings(b, nil)
+	}
+	return appendStrings(b, []string{string(s.Error.Type), s.Error.Message, s.Error.Traceback, s.Error.Help})
+}
+
+// nanos returns t in Unix nanoseconds, 0 for the zero time.
+func nanos(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+func appendStrings(b []byte, list []string) []byte {
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, s := range list {
+		b = appendString(b, s)
+	}
+	return b
+}
+
+// FirstSentences returns the beginning of a text in at most limit bytes: whole sentences of its
+// first paragraph where at least one fits, else words and an ellipsis. White space is folded.
+func FirstSentences(text string, limit int) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n\n")
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= limit {
+		return text
+	}
+	end := 0
+	for i := 0; i < limit-1; i++ {
+		if strings.IndexByte(".!?", text[i]) >= 0 && text[i+1] == ' ' {
+			end = i + 1
+		}
+	}
+	if end > limit/4 {
+		return text[:end]
+	}
+	cut := text[:limit-len("…")]
+	if i := strings.LastIndexByte(cut, ' '); i > limit/2 {
+		cut = cut[:i]
+	}
+	return strings.ToValidUTF8(cut, "") + "…"
+}

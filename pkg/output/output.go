@@ -1,0 +1,227 @@
+// Package output is the only writer to stdout and stderr: answers as JSON or text, faults,
+// notices and progress.
+//
+// stdout carries the answer and nothing else; with --json it is exactly one JSON document, also
+// on failure. Text is written through [Text], which makes control sequences harmless: names,
+// descriptions and results come from strangers' servers and must not drive the terminal.
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Document is an answer. Its JSON form is that of encoding/json, unless it is a [RawDocument].
+type Document interface {
+	WriteText(t *Text)
+}
+
+// RawDocument is an answer that renders its own JSON, to keep a server's bytes as they are:
+// encoding/json compacts what a json.RawMessage holds.
+type RawDocument interface {
+	Document
+	RawJSON() []byte
+}
+
+// Printer writes answers, faults and notices. Its methods may be called concurrently.
+type Printer struct {
+	out, err io.Writer
+	json     bool
+	verbose  bool
+	outTTY   Terminal
+	errTTY   Terminal
+	started  time.Time
+
+	mu     sync.Mutex
+	status int // width of the progress line that stands on the terminal now
+}
+
+// Terminal says what is known of the terminal behind a stream; its zero value is no terminal.
+type Terminal struct {
+	Is    bool
+	Color bool
+	Width int // columns; 0 is unknown
+}
+
+// Options make a [Printer].
+type Options struct {
+	Out, Err       io.Writer
+	JSON, Verbose  bool
+	OutTTY, ErrTTY Terminal
+	Started        time.Time // --verbose tells times since then
+}
+
+// New returns a printer.
+func New(o Options) *Printer {
+	return &Printer{out: o.Out, err: o.Err, json: o.JSON, verbose: o.Verbose,
+		outTTY: o.OutTTY, errTTY: o.ErrTTY, started: o.Started}
+}
+
+// JSON reports whether answers are JSON.
+func (p *Printer) JSON() bool { return p.json }
+
+// Answer writes d to stdout. The error is that of the stream: nobody may be reading any more.
+func (p *Printer) Answer(d Document) error {
+	if !p.json {
+		return p.text(d.WriteText)
+	}
+	if raw, ok := d.(RawDocument); ok {
+		return p.write(p.out, append(raw.RawJSON(), '\n'))
+	}
+	data, err := marshal(d)
+	if err != nil {
+		return err
+	}
+	return p.write(p.out, data)
+}
+
+// Raw writes bytes to stdout as they are, and a newline where they do not end in one.
+func (p *Printer) Raw(data []byte) error {
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(bytes.Clone(data), '\n')
+	}
+	return p.write(p.out, data)
+}
+
+func (p *Printer) text(render func(*Text)) error {
+	t := newText(p.outTTY)
+	render(t)
+	return p.write(p.out, t.buf.Bytes())
+}
+
+// failure is the JSON document of a fault.
+type failure struct {
+	Success bool         `json:"success"`
+	Error   *fault.Fault `json:"error"`
+}
+
+// Fault writes a fault: as the JSON answer on stdout, or as text on stderr.
+func (p *Printer) Fault(f *fault.Fault) error {
+	if p.json {
+		data, err := marshal(failure{Error: f})
+		if err != nil {
+			return err
+		}
+		return p.write(p.out, data)
+	}
+	t := newText(p.errTTY)
+	t.Line(Red("error: "), f.Message)
+	for _, a := range f.Arguments {
+		t.Line("  ", Bold(orRoot(a.Pointer)), ": ", a.Problem, prefixed("; expected ", a.Expected), prefixed("; did you mean ", a.Nearest))
+	}
+	for line := range strings.Lines(f.Traceback) {
+		t.Line(Dim("  " + strings.TrimRight(line, "\n")))
+	}
+	if f.Help != "" {
+		for i, line := range strings.Split(f.Help, "\n") {
+			if i == 0 {
+				t.Line(Green("hint: "), line)
+			} else {
+				t.Line("      ", line)
+			}
+		}
+	}
+	return p.write(p.err, t.buf.Bytes())
+}
+
+func orRoot(pointer string) string {
+	if pointer == "" {
+		return "(the whole object)"
+	}
+	return pointer
+}
+
+func prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// Notice tells the user something beside the answer, on stderr.
+func (p *Printer) Notice(format string, args ...any) {
+	t := newText(p.errTTY)
+	t.Line(Yellow("note: "), fmt.Sprintf(format, args...))
+	_ = p.write(p.err, t.buf.Bytes()) // nowhere to report it
+}
+
+// Verbose tells what happens and when, on stderr, with --verbose.
+func (p *Printer) Verbose(who, event string) {
+	if !p.verbose {
+		return
+	}
+	t := newText(p.errTTY)
+	t.Line(Dim(fmt.Sprintf("%8.3fs ", time.Since(p.started).Seconds())), Bold(who), " ", event)
+	_ = p.write(p.err, t.buf.Bytes())
+}
+
+// Status shows a line of progress on a terminal, replacing the last one; "" removes it. Without
+// a terminal on stderr it does nothing.
+func (p *Printer) Status(line string) {
+	if !p.errTTY.Is || p.verbose {
+		return
+	}
+	t := newText(p.errTTY)
+	if limit := p.errTTY.Width - 1; limit > 0 {
+		line = clip(clean(line), limit)
+	}
+	t.Print(Dim(line))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clearStatus()
+	if line != "" {
+		_, _ = p.err.Write(t.buf.Bytes())
+	}
+	p.status = len(line)
+}
+
+func (p *Printer) clearStatus() {
+	if p.status > 0 {
+		_, _ = io.WriteString(p.err, "\r\x1b[K")
+		p.status = 0
+	}
+}
+
+func (p *Printer) write(w io.Writer, data []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.clearStatus()
+	_, err := w.Write(data)
+	return err
+}
+
+// marshal renders v as one line of JSON. Unlike json.Marshal it leaves <, > and & alone.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	return b.Bytes(), err
+}
+
+// Object is a JSON answer made of members whose values are kept byte for byte.
+type Object []tool.Field
+
+// Add appends a member with the value v, encoded unless it is a json.RawMessage.
+func (o *Object) Add(key string, v any) {
+	raw, ok := v.(json.RawMessage)
+	if !ok {
+		data, err := marshal(v)
+		if err != nil {
+			panic(err) // our own types always encode
+		}
+		raw = bytes.TrimSuffix(data, []byte("\n"))
+	}
+	*o = append(*o, tool.Field{Key: key, Value: raw})
+}
+
+// Bytes renders the object.
+func (o Object) Bytes() []byte { return tool.JoinObject(o) }

@@ -1,0 +1,237 @@
+package output
+
+import (
+	"bytes"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/width"
+)
+
+// Text collects the text form of an answer. Strings given to it are made harmless: control
+// characters other than newline and tab, and the invisible ones that reorder text, are shown
+// as visible symbols. Colour comes only from the style functions of this package.
+type Text struct {
+	buf bytes.Buffer
+	tty Terminal
+}
+
+// defaultWidth is the line width where there is no terminal to ask.
+const defaultWidth = 100
+
+func newText(tty Terminal) *Text { return &Text{tty: tty} }
+
+// Span is a piece of text with a style.
+type Span struct {
+	text, code string
+}
+
+// Bold marks what the eye should find first.
+func Bold(s string) Span { return Span{s, "1"} }
+
+// Dim marks what may be skipped.
+func Dim(s string) Span { return Span{s, "2"} }
+
+// Red marks what went wrong.
+func Red(s string) Span { return Span{s, "31"} }
+
+// Green marks what went well and what to do.
+func Green(s string) Span { return Span{s, "32"} }
+
+// Yellow marks what to look at.
+func Yellow(s string) Span { return Span{s, "33"} }
+
+// Cyan marks commands and names to type.
+func Cyan(s string) Span { return Span{s, "36"} }
+
+// Width returns the columns to fill: the terminal's, between 40 and 120, or 100 without one.
+func (t *Text) Width() int {
+	if !t.tty.Is || t.tty.Width == 0 {
+		return defaultWidth
+	}
+	return min(max(t.tty.Width, 40), 120)
+}
+
+// Print writes strings and [Span]s.
+func (t *Text) Print(parts ...any) {
+	for _, part := range parts {
+		switch p := part.(type) {
+		case string:
+			t.buf.WriteString(clean(p))
+		case Span:
+			t.span(p)
+		default:
+			panic("output: Print takes strings and Spans")
+		}
+	}
+}
+
+func (t *Text) span(s Span) {
+	if !t.tty.Color || s.text == "" {
+		t.buf.WriteString(clean(s.text))
+		return
+	}
+	t.buf.WriteString("\x1b[" + s.code + "m" + clean(s.text) + "\x1b[0m")
+}
+
+// Line writes its parts and a newline.
+func (t *Text) Line(parts ...any) {
+	t.Print(parts...)
+	t.buf.WriteByte('\n')
+}
+
+// Wrap writes text in lines that fit the width, each behind indent. Line breaks in text are
+// kept, longer white space is not.
+func (t *Text) Wrap(indent, text string) {
+	room := max(t.Width()-columns(indent), 20)
+	for _, par := range strings.Split(clean(strings.TrimSpace(text)), "\n") {
+		line, used := "", 0
+		for _, word := range strings.Fields(par) {
+			n := columns(word)
+			if used > 0 && used+1+n > room {
+				t.Line(indent, line)
+				line, used = "", 0
+			}
+			if used > 0 {
+				line, used = line+" ", used+1
+			}
+			line, used = line+word, used+n
+		}
+		t.Line(strings.TrimRight(indent+line, " "))
+	}
+}
+
+// Table writes rows of cells in aligned columns behind indent. A cell is a string or a [Span].
+// The last column takes what room is left and is wrapped within it.
+func (t *Text) Table(indent string, rows [][]any) {
+	var widths []int
+	for _, row := range rows {
+		for i, cell := range row[:len(row)-1] {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], columns(clean(cellText(cell))))
+		}
+	}
+	for _, row := range rows {
+		used := columns(indent)
+		t.Print(indent)
+		for i, cell := range row[:len(row)-1] {
+			t.Print(cell, strings.Repeat(" ", widths[i]-columns(clean(cellText(cell)))+2))
+			used += widths[i] + 2
+		}
+		t.lastCell(row[len(row)-1], used)
+	}
+}
+
+// lastCell writes a cell wrapped from column at on, or below it where too little room is left.
+func (t *Text) lastCell(cell any, at int) {
+	text := strings.Join(strings.Fields(clean(cellText(cell))), " ")
+	if columns(text) <= t.Width()-at {
+		if s, ok := cell.(Span); ok {
+			t.Line(Span{text, s.code})
+		} else {
+			t.Line(text)
+		}
+		return
+	}
+	if t.Width()-at < 20 {
+		t.Line()
+		t.Wrap("      ", text)
+		return
+	}
+	sub := &Text{tty: t.tty}
+	sub.Wrap(strings.Repeat(" ", at), text)
+	t.buf.WriteString(strings.TrimLeft(sub.buf.String(), " "))
+}
+
+func cellText(cell any) string {
+	if s, ok := cell.(Span); ok {
+		return s.text
+	}
+	return cell.(string)
+}
+
+// columns returns how many columns of a terminal s takes.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += runeColumns(r)
+	}
+	return n
+}
+
+func runeColumns(r rune) int {
+	switch {
+	case r < 0x300:
+		return 1
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	}
+	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+		return 2
+	}
+	return 1
+}
+
+// clip shortens s to at most limit columns, with an ellipsis.
+func clip(s string, limit int) string {
+	if columns(s) <= limit {
+		return s
+	}
+	n := 0
+	for i, r := range s {
+		if n += runeColumns(r); n > limit-1 {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
+// clean makes s harmless for a terminal: see [Text]. ESC, with which control sequences begin,
+// becomes "␛", the one-byte forms of the same (C1) and other invisible characters become "�".
+func clean(s string) string {
+	if isClean(s) {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r < 0x20:
+			return 0x2400 + r // the symbol for the control character
+		case r == 0x7f:
+			return '␡'
+		case unsafeRune(r):
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ReplaceAll(s, "\r\n", "\n"))
+}
+
+func isClean(s string) bool {
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f {
+				return false
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if unsafeRune(r) || (r == utf8.RuneError && size == 1) {
+			return false
+		}
+		i += size
+	}
+	return true
+}
+
+// unsafeRune reports C1 controls and the characters that reorder the text around them (Unicode
+// Bidirectional Algorithm, explicit directional formatting), line separators and tags.
+func unsafeRune(r rune) bool {
+	return r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
+		r == 0x2028 || r == 0x2029 || r >= 0xe0000 && r <= 0xe007f
+}

@@ -1,0 +1,23 @@
+package tool
+
+import "time"
+
+// Listing is what a live server says of itself and of its tools.
+type Listing struct {
+	// Tools in the server's order, each name once.
+	Tools []Def
+	// Protocol is the MCP revision that was agreed on, like "2025-11-25".
+	Protocol string
+	// ServerName, ServerVersion and Instructions are as the server gave them; any may be empty.
+	ServerName, ServerVersion, Instructions string
+	// TTL is how long the server says its list stays valid (ttlMs, MCP 2026-07-28); 0 is unsaid.
+	TTL time.Duration
+	// Notes tell what was odd about the list: duplicate names, bad definitions, endless pages.
+	Notes []string
+}
+
+// CallOptions change one call.
+type CallOptions struct {
+	// Timeout bounds the call once the server is connected; 0 means what the configuration says.
+	Timeout time.Duration
+}
