@@ -24,7 +24,7 @@ func codecTools() []server.ServerTool {
 		define(spec{
 			name:        "hash_text",
 			title:       "Hash",
-			description: "Compute a checksum or cryptographic hash of a text: SHA-256, SHA-512, SHA-1, MD5 or CRC-32, as hexadecimal digits.",
+			description: "Compute the checksum, fingerprint or cryptographic hash of a text: SHA-256, SHA-512, SHA-1, MD5 or CRC-32, as hexadecimal digits.",
 			input: `{
 				"type": "object",
 				"properties": {
