@@ -1,14 +1,14 @@
 # mcpl. `make` alone says what there is.
 
-GO      ?= go
-BIN     := bin/mcpl
-LDFLAGS := -s -w
-# CGO off: one static binary. -buildvcs: the version is the commit's.
-BUILD   := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags "$(LDFLAGS)"
+GO       ?= go
+BIN      := bin/mcpl
+# One static binary without debug symbols; its version is what the go command stamps into it.
+BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w"
 FUZZTIME ?= 20s
+NPM_DIR  := testdata/npm
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test race lint fuzz bench bench-cli eval cover reference node vuln
+.PHONY: help build install demo test race cover lint vuln fuzz bench bench-cli eval docs node
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -17,9 +17,59 @@ build: ## build bin/mcpl, static and stripped
 	@mkdir -p bin
 	$(BUILD) -o $(BIN) ./cmd/mcpl
 
-install: build ## install as mcpl and as mcp-launchpad into GOBIN
+install: build ## install as mcpl and as mcp-launchpad where `go install` would
 	@dir="$$($(GO) env GOBIN)"; [ -n "$$dir" ] || dir="$$($(GO) env GOPATH)/bin"; \
-	mkdir -p "$$dir" && cp $(BIN) "$$dir/mcpl" && ln -sf mcpl "$$dir/mcp-launchpad" && echo "installed $$dir/mcpl and $$dir/mcp-launchpad"
+	mkdir -p "$$dir" && cp $(BIN) "$$dir/mcpl" && ln -sf mcpl "$$dir/mcp-launchpad" && \
+	echo "installed $$dir/mcpl and $$dir/mcp-launchpad"
 
 demo: build ## a tour on an embedded example server
 	@sh testdata/demo/tour.sh $(BIN)
+
+test: node ## every test; with Node also the end-to-end tests against real servers
+	$(GO) test ./...
+
+race: node ## every test three times under the race detector
+	$(GO) test -race -count=3 ./...
+
+cover: node ## how much of pkg/ the tests run
+	$(GO) test -coverpkg=./pkg/... -coverprofile=/tmp/mcpl-cover.out ./... >/dev/null
+	@$(GO) tool cover -func=/tmp/mcpl-cover.out | tail -n 1
+
+lint: ## gofmt, vet, staticcheck, the table of rooms, and the other systems
+	@unformatted="$$(gofmt -l cmd internal pkg)"; [ -z "$$unformatted" ] || { echo "not gofmt-ed: $$unformatted"; exit 1; }
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+	$(GO) test ./internal/archtest
+	GOOS=windows $(GO) build ./... && GOOS=windows $(GO) vet ./...
+	GOOS=darwin $(GO) build ./... && GOOS=darwin $(GO) vet ./...
+
+vuln: ## known vulnerabilities in what we import (asks vuln.go.dev)
+	$(GO) tool govulncheck ./...
+
+fuzz: ## every fuzz target for FUZZTIME (20s) each
+	@$(GO) list ./... | while read -r pkg; do \
+		$(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz' | while read -r target; do \
+			echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null || exit 1; \
+		done || exit 1; \
+	done
+
+bench: ## benchmarks inside the process
+	$(GO) test -run '^$$' -bench . -benchmem ./pkg/...
+
+bench-cli: build node ## whole processes against a hello-world process, as ratios
+	$(GO) run ./internal/benchcli -mcpl $(BIN) -npm $(NPM_DIR)
+
+eval: ## the ranking on labelled data (DATA=folder of sets)
+	$(GO) run ./internal/eval -data $(or $(DATA),../shared/retrieval)
+
+docs: ## write the generated documents anew
+	$(GO) test ./internal/cli -run Reference -update
+
+# Real MCP servers, pinned by a lock file. Without Node the tests that need them are left out.
+node:
+	@if command -v npm >/dev/null 2>&1 && command -v node >/dev/null 2>&1; then \
+		if [ ! -e $(NPM_DIR)/node_modules/.package-lock.json ] || [ $(NPM_DIR)/package-lock.json -nt $(NPM_DIR)/node_modules/.package-lock.json ]; then \
+			echo "installing the real servers into $(NPM_DIR)/node_modules"; \
+			cd $(NPM_DIR) && npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json; \
+		fi; \
+	else echo "Node and npm are not here: the end-to-end tests against real servers are left out"; fi
