@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/crc32"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -13,21 +14,63 @@ import (
 
 // Keys of the dictionary are a letter that says what the value is, and a word.
 const (
-	keyStem  = "s" // postings of a stem
-	keyExact = "e" // postings of a word as it stands
+	keyStem    = "s" // postings of a stem
+	keyExact   = "e" // postings of a word as it stands
+	keyBigram  = "b" // postings of two stems, with a space between them, side by side
+	keySimilar = "t" // words by first letter and length, for corrections
+	keyServers = "v" // how many documents each server has, in order
 )
 
 // Build packs an inverted index over docs. The same documents give the same bytes on every
 // platform.
-func Build(docs []Document) []byte { return buildWith(docs, DefaultModel()) }
+func Build(docs []Document) []byte { return BuildWith(docs, DefaultModel()) }
 
 // BuildWith is Build with other constants than the built-in ones, for measuring
-// (internal/eval). Of m only the constants of length normalisation matter here.
-func BuildWith(docs []Document, m Model) []byte { return buildWith(docs, m) }
+// (internal/eval). Of m only B matters here.
+func BuildWith(docs []Document, m Model) []byte {
+	b := newBuilder(docs)
+	for place, doc := range b.order {
+		b.read(place, &docs[doc])
+	}
+	b.postings(&m)
+	b.similar()
+	b.servers()
+	return b.pack()
+}
 
-func buildWith(docs []Document, m Model) []byte {
-	b := builder{docs: docs, values: map[string][]byte{}, stems: map[string]string{}}
-	b.order = make([]int, len(docs))
+// builder gathers what an index holds. Documents are known by their place in order.
+type builder struct {
+	docs   []Document
+	order  []int // document numbers in the order of (server, name)
+	words  map[string]wordTerms
+	stems  map[string]int32
+	pairs  map[[2]int32]int32 // bigrams of stems
+	keys   []string           // of the terms
+	uses   [][]use            // by place
+	length [][fieldCount]int  // words of each field, by place
+	values map[string][]byte
+}
+
+// wordTerms are the terms of a word: numbers into builder.keys.
+type wordTerms struct{ stem, exact int32 }
+
+// use is an occurrence of a term in a field.
+type use struct {
+	term  int32
+	field uint8
+}
+
+func newBuilder(docs []Document) *builder {
+	b := &builder{
+		docs:   docs,
+		order:  make([]int, len(docs)),
+		words:  map[string]wordTerms{},
+		stems:  map[string]int32{},
+		pairs:  map[[2]int32]int32{},
+		uses:   make([][]use, len(docs)),
+		length: make([][fieldCount]int, len(docs)),
+		values: map[string][]byte{},
+	}
 	for i := range b.order {
 		b.order[i] = i
 	}
@@ -35,119 +78,133 @@ func buildWith(docs []Document, m Model) []byte {
 		return cmp.Or(strings.Compare(docs[x].Server, docs[y].Server),
 			strings.Compare(docs[x].Name, docs[y].Name), x-y)
 	})
-	b.count()
-	b.postings(&m)
-	return b.pack()
+	return b
 }
 
-type builder struct {
-	docs   []Document
-	order  []int // document numbers in the order of (server, name)
-	stems  map[string]string
-	lists  map[string][]posting
-	length [][fieldCount]int // words of each field, by place in order
-	values map[string][]byte
-}
-
-// posting says how often a term stands in the fields of a document.
-type posting struct {
-	place int // in builder.order
-	freq  [fieldCount]uint16
-}
-
-// fieldTexts calls use for each text of d with the field it belongs to.
-func fieldTexts(d *Document, use func(field int, text string)) {
-	use(fieldServer, d.Server)
-	use(fieldName, d.Name)
-	use(fieldTitle, d.Title)
+// read notes the terms of d.
+func (b *builder) read(place int, d *Document) {
+	b.text(place, fieldServer, d.Server)
+	b.text(place, fieldName, d.Name)
+	b.text(place, fieldTitle, d.Title)
 	lead, rest := splitLead(d.Description)
-	use(fieldLead, lead)
-	use(fieldRest, rest)
+	b.text(place, fieldLead, lead)
+	b.text(place, fieldRest, rest)
 	for _, p := range d.Params {
-		use(fieldParam, p.Name)
-		use(fieldParamText, p.Description)
+		b.text(place, fieldParam, p.Name)
+		b.text(place, fieldParamText, p.Description)
 	}
 }
 
-// splitLead cuts a description after its first sentence.
+// minLead is the least length of a first sentence, in bytes: "e.g." is none.
+const minLead = 12
+
+// splitLead cuts a description after its first sentence or line.
 func splitLead(s string) (lead, rest string) {
 	s = strings.TrimSpace(s)
 	for i := range len(s) {
 		switch {
 		case s[i] == '\n':
 			return s[:i], s[i:]
-		case (s[i] == '.' || s[i] == '!' || s[i] == '?') && i >= 12 && i+1 < len(s) && (s[i+1] == ' ' || s[i+1] == '\n'):
+		case i >= minLead && i+1 < len(s) && strings.IndexByte(".!?", s[i]) >= 0 && strings.IndexByte(" \n", s[i+1]) >= 0:
 			return s[:i], s[i+1:]
 		}
 	}
 	return s, ""
 }
 
-// count fills lists and length.
-func (b *builder) count() {
-	b.lists = map[string][]posting{}
-	b.length = make([][fieldCount]int, len(b.docs))
-	for place, doc := range b.order {
-		fieldTexts(&b.docs[doc], func(field int, text string) {
-			for _, t := range words(text) {
-				b.add(keyStem+b.stem(t.text), place, field)
-				b.add(keyExact+t.text, place, field)
-				if !t.whole {
-					b.length[place][field]++
-				}
-			}
-		})
+func (b *builder) text(place, field int, text string) {
+	if text == "" {
+		return
+	}
+	last := int32(-1)
+	for _, t := range words(text) {
+		w := b.word(t.text)
+		b.uses[place] = append(b.uses[place], use{w.stem, uint8(field)}, use{w.exact, uint8(field)})
+		if t.whole {
+			continue
+		}
+		b.length[place][field]++
+		switch {
+		case isStopWord(t.text):
+			last = -1
+			continue
+		case last >= 0 && hasBigrams(field):
+			b.uses[place] = append(b.uses[place], use{b.pair(last, w.stem), uint8(field)})
+		}
+		last = w.stem
 	}
 }
 
-func (b *builder) stem(word string) string {
-	s, ok := b.stems[word]
+// hasBigrams reports whether the bigrams of a field are indexed. In long texts they would cost
+// more room than all else and help nobody.
+func hasBigrams(field int) bool { return field != fieldRest && field != fieldParamText }
+
+func (b *builder) word(word string) wordTerms {
+	w, ok := b.words[word]
 	if !ok {
-		s = stem(word)
-		b.stems[word] = s
+		s := stem(word)
+		if w.stem, ok = b.stems[s]; !ok {
+			w.stem = b.term(keyStem + s)
+			b.stems[s] = w.stem
+		}
+		w.exact = b.term(keyExact + word)
+		b.words[word] = w
 	}
-	return s
+	return w
+}
+
+func (b *builder) pair(first, second int32) int32 {
+	p := [2]int32{first, second}
+	t, ok := b.pairs[p]
+	if !ok {
+		t = b.term(bigramKey(b.keys[first][len(keyStem):], b.keys[second][len(keyStem):]))
+		b.pairs[p] = t
+	}
+	return t
+}
+
+func bigramKey(first, second string) string { return keyBigram + first + " " + second }
+
+func (b *builder) term(key string) int32 {
+	b.keys = append(b.keys, key)
+	return int32(len(b.keys) - 1)
 }
 
 // stem returns the English stem of a folded word.
 func stem(word string) string { return english.Stem(word, true) }
 
-func (b *builder) add(key string, place, field int) {
-	list := b.lists[key]
-	if n := len(list); n == 0 || list[n-1].place != place {
-		list = append(list, posting{place: place})
-	}
-	if p := &list[len(list)-1]; p.freq[field] < math.MaxUint16 {
-		p.freq[field]++
-	}
-	b.lists[key] = list
-}
-
-// postings encodes the lists: per posting the distance from the place before, the mask of
-// fields, and for each of them the normalised frequency in one byte.
+// postings encodes the posting lists: the number of postings, and per posting the distance from
+// the place before, the mask of fields, and for each of these the normalised frequency.
 func (b *builder) postings(m *Model) {
 	mean := b.meanLengths()
-	for key, list := range b.lists {
-		out := binary.AppendUvarint(nil, uint64(len(list)))
-		last := -1
-		for _, p := range list {
-			out = binary.AppendUvarint(out, uint64(p.place-last))
-			last = p.place
-			at := len(out)
-			out = append(out, 0)
-			for f, n := range p.freq {
-				if n == 0 {
-					continue
+	lists := make([][]byte, len(b.keys))
+	count := make([]uint64, len(b.keys))
+	last := make([]int, len(b.keys)) // place of the last posting plus one
+	for place, uses := range b.uses {
+		slices.SortFunc(uses, func(x, y use) int {
+			return cmp.Or(cmp.Compare(x.term, y.term), cmp.Compare(x.field, y.field))
+		})
+		for len(uses) > 0 {
+			t := uses[0].term
+			list := binary.AppendUvarint(lists[t], uint64(place+1-last[t]))
+			mask := len(list)
+			list = append(list, 0)
+			for len(uses) > 0 && uses[0].term == t {
+				f, n := uses[0].field, 1
+				for n < len(uses) && uses[n] == uses[0] {
+					n++
 				}
-				out[at] |= 1 << f
-				norm := 1 - m.B[f]
-				if mean[f] > 0 {
-					norm += float64(m.B[f] * float64(b.length[p.place][f]) / mean[f])
-				}
-				out = append(out, packFreq(float64(n)/norm))
+				uses = uses[n:]
+				list[mask] |= 1 << f
+				norm := 1 - m.B[f] + float64(m.B[f]*float64(b.length[place][f])/mean[f])
+				list = append(list, packFreq(float64(n)/norm))
 			}
+			lists[t], last[t] = list, place+1
+			count[t]++
 		}
-		b.values[key] = out
+	}
+	for t, key := range b.keys {
+		b.values[key] = append(binary.AppendUvarint(nil, count[t]), lists[t]...)
 	}
 }
 
@@ -164,9 +221,7 @@ func (b *builder) meanLengths() [fieldCount]float64 {
 	}
 	var mean [fieldCount]float64
 	for f := range mean {
-		if n[f] > 0 {
-			mean[f] = float64(sum[f]) / float64(n[f])
-		}
+		mean[f] = float64(max(sum[f], 1)) / float64(max(n[f], 1))
 	}
 	return mean
 }
@@ -186,20 +241,36 @@ func unpackFreq(b byte) float32 {
 	return math.Float32frombits(uint32(b)<<19 + freqBias<<23)
 }
 
+// similar packs the words that corrections are chosen from.
+func (b *builder) similar() {
+	for _, w := range slices.Sorted(maps.Keys(b.words)) {
+		if isCorrectable(w) {
+			key := similarKey(w[0], len(w))
+			b.values[key] = append(b.values[key], w...)
+		}
+	}
+}
+
+// servers packs the number of documents of each server, in order.
+func (b *builder) servers() {
+	var out []byte
+	for i := 0; i < len(b.order); {
+		n := 1
+		for i+n < len(b.order) && b.docs[b.order[i+n]].Server == b.docs[b.order[i]].Server {
+			n++
+		}
+		out = binary.AppendUvarint(out, uint64(n))
+		i += n
+	}
+	b.values[keyServers] = out
+}
+
 // pack lays the sections out one after the other.
 func (b *builder) pack() []byte {
 	table, entries, values := b.dictionary()
-	var docs, folded, text []byte
-	le := binary.LittleEndian
-	for _, doc := range b.order {
-		d := &b.docs[doc]
-		docs = le.AppendUint32(docs, uint32(doc))
-		folded = appendTexts(folded, d, fold)
-		text = appendTexts(text, d, func(s string) string { return s })
-		docs = le.AppendUint64(docs, uint64(len(folded)))
-		docs = le.AppendUint64(docs, uint64(len(text)))
-	}
+	docs, folded, text := b.texts()
 	sections := [sectCount][]byte{table, entries, values, docs, folded, text}
+	le := binary.LittleEndian
 	out := make([]byte, headerSize)
 	var start [sectCount]int
 	for i, s := range sections {
@@ -217,27 +288,38 @@ func (b *builder) pack() []byte {
 	for _, s := range start {
 		h = le.AppendUint64(h, uint64(s))
 	}
-	le.AppendUint32(h, crc32.ChecksumIEEE(h))
+	le.AppendUint32(h, crc32.ChecksumIEEE(h)) // h still shares the bytes of out
 	return out
+}
+
+// texts packs the documents and what regex and exact search.
+func (b *builder) texts() (docs, folded, text []byte) {
+	le := binary.LittleEndian
+	for _, doc := range b.order {
+		d := &b.docs[doc]
+		from := len(text)
+		text = appendTexts(text, d)
+		folded = appendFoldedTexts(folded, text[from:])
+		docs = le.AppendUint32(docs, uint32(doc))
+		docs = le.AppendUint64(docs, uint64(len(folded)))
+		docs = le.AppendUint64(docs, uint64(len(text)))
+	}
+	return docs, folded, text
 }
 
 // dictionary packs the values and the hash table that finds them. Keys with the same value,
 // such as a stem with a single form, share it.
 func (b *builder) dictionary() (table, entries, values []byte) {
-	keys := make([]string, 0, len(b.values))
-	for k := range b.values {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
+	keys := slices.Sorted(maps.Keys(b.values))
 	buckets := uint64(len(keys)/4 + 1)
 	byBucket := make([][]byte, buckets)
 	at := map[string]int{}
 	for _, k := range keys {
-		v := string(b.values[k])
-		from, ok := at[v]
+		v := b.values[k]
+		from, ok := at[string(v)]
 		if !ok {
 			from = len(values)
-			at[v] = from
+			at[string(v)] = from
 			values = append(values, v...)
 		}
 		h := hash(k) % buckets

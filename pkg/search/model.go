@@ -1,8 +1,8 @@
 package search
 
-// Model holds the constants of bm25. docs/search.md says how they were chosen. Arrays are
-// indexed by field: server, name, title, first sentence of the description, its rest,
-// parameter names, parameter descriptions.
+// Model holds the constants of bm25. docs/search.md says how they were chosen and what each is
+// worth. Arrays are indexed by field: server, name, title, first sentence of the description,
+// its rest, parameter names, parameter descriptions.
 type Model struct {
 	// Weight is how much an occurrence in a field counts.
 	Weight [fieldCount]float64
@@ -13,14 +13,44 @@ type Model struct {
 	K1 float64
 	// Exact is the weight of a word as it stands, beside its stem's 1.
 	Exact float64
+	// Related and WeakRelated are the weights of related words (synonyms and the like).
+	Related, WeakRelated float64
+	// Bigram is the weight of two words that stand side by side in query and document.
+	Bigram float64
+	// Cover is the part of a score that depends on how much of the query a document has.
+	Cover float64
+	// Server is what a document gets of the score of its server's best.
+	Server float64
+	// WeakWord is the weight of words of little meaning, PathWord that of the words in paths,
+	// URLs and placeholders.
+	WeakWord, PathWord float64
+	// Hint is the weight of "file" where the query has a path, and "url" where it has a URL.
+	Hint float64
+	// Typo is the weight of a corrected spelling, for each letter that is wrong.
+	Typo float64
+	// Compound is the weight of the parts of an unknown compound (filesystem: file, system),
+	// and of the compound where the query has its parts.
+	Compound float64
+	// Floor is the score below which the best document is no hit, and neither is any other.
+	Floor float64
 }
 
 // DefaultModel returns the constants in force.
 func DefaultModel() Model {
 	return Model{
-		Weight: [fieldCount]float64{1, 3, 1, 1, 1, .5, .15},
-		B:      [fieldCount]float64{.75, .75, .75, .75, .75, .75, .75},
-		K1:     2,
-		Exact:  .5,
+		Weight:      [fieldCount]float64{2, 3, 1, 1, .2, .5, .2},
+		B:           [fieldCount]float64{.75, .75, .75, .75, .75, .75, .75},
+		K1:          3,
+		Exact:       .2,
+		Related:     .6,
+		WeakRelated: .2,
+		Bigram:      .5,
+		Cover:       .6,
+		Server:      .2,
+		WeakWord:    .5,
+		PathWord:    .5,
+		Hint:        1,
+		Typo:        .6,
+		Compound:    .8,
 	}
 }

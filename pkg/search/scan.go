@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
+	"unicode/utf8"
 )
 
 // The texts of a document stand in one record: "server/name", title, description and the names
@@ -26,19 +27,42 @@ const (
 	scoreParams      = 0.3
 )
 
-// appendTexts appends the record of d, each text changed by f.
-func appendTexts(b []byte, d *Document, f func(string) string) []byte {
-	clean := strings.NewReplacer(string(textSeparator), " ", string(textEnd), " ")
-	b = append(b, clean.Replace(f(d.Server+"/"+d.Name))...)
-	for _, s := range []string{d.Title, d.Description} {
-		b = append(b, textSeparator)
-		b = append(b, clean.Replace(f(s))...)
-	}
+// appendTexts appends the record of d.
+func appendTexts(b []byte, d *Document) []byte {
+	b = appendClean(b, d.Server)
+	b = append(b, '/')
+	b = appendClean(b, d.Name)
+	b = append(b, textSeparator)
+	b = appendClean(b, d.Title)
+	b = append(b, textSeparator)
+	b = appendClean(b, d.Description)
 	for _, p := range d.Params {
 		b = append(b, textSeparator)
-		b = append(b, clean.Replace(f(p.Name))...)
+		b = appendClean(b, p.Name)
 	}
 	return append(b, textEnd)
+}
+
+// appendClean appends s without the marks of a record.
+func appendClean(b []byte, s string) []byte {
+	from := len(b)
+	b = append(b, s...)
+	for i, c := range b[from:] {
+		if c == textSeparator || c == textEnd {
+			b[from+i] = ' '
+		}
+	}
+	return b
+}
+
+// appendFoldedTexts appends a record, folded. Folding leaves its marks alone.
+func appendFoldedTexts(b, record []byte) []byte {
+	for i := 0; i < len(record); {
+		r, n := utf8.DecodeRune(record[i:])
+		b = appendFolded(b, r)
+		i += n
+	}
+	return b
 }
 
 // scan is the state of one regex or exact query.

@@ -19,3 +19,23 @@ func isStopWord(w string) bool {
 	}
 	return false
 }
+
+// isWeakWord reports whether a folded word says little about which tool is meant. Such words
+// are common in requests and rare in descriptions, so that their rarity in a catalogue
+// overstates them.
+func isWeakWord(w string) bool {
+	switch w {
+	case "already", "existing", "exists", "exist", "specific", "particular", "certain", "given", "specified", "following", "based",
+		"new", "entire", "whole", "full", "complete", "completely", "everything", "another", "various", "several", "multiple",
+		"different", "available", "possible", "current", "currently", "detailed", "details", "detail", "information", "info",
+		"data", "related", "relevant", "including", "include", "contained", "inside", "between", "through", "against",
+		"before", "after", "during", "without", "across", "around", "quick", "quickly", "easily", "simple", "exactly",
+		"permanently", "together", "once", "handful", "few", "two", "three", "first", "last", "next", "good", "best", "right",
+		"make", "sure", "know", "see", "look", "looking", "take", "think", "thing", "things", "item", "stored", "still", "up", "down",
+		"back", "again", "main", "name", "named", "called", "return", "result", "results", "provide", "provided", "ability",
+		"capabilities", "capability", "functionality", "operations", "operation", "perform", "interested",
+		"hi", "hello", "hey", "thanks", "thank", "kindly", "really", "now", "recently", "today":
+		return true
+	}
+	return false
+}

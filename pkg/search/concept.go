@@ -1,0 +1,232 @@
+package search
+
+import (
+	"fmt"
+	"math"
+)
+
+// concept is what one word of the query, or two that stand side by side, may be expressed by.
+type concept struct {
+	rarity float64 // how much it counts in a document's coverage
+	terms  []term
+}
+
+// term is one key of the dictionary with its postings.
+type term struct {
+	label  string  // what Explain calls it
+	list   []byte  // its postings
+	count  int     // how many there are
+	idf    float64 // the information in it
+	weight float64 // the most it adds to a score
+}
+
+// maxConcepts bounds the work for one query: whoever pastes a book means its beginning.
+const maxConcepts = 256
+
+// parse fills concepts, ideal and rarity.
+func (rk *ranking) parse(text string) error {
+	m := rk.m
+	seen := map[string]bool{}
+	var full float64
+	var before queryWord
+	for _, w := range queryWords(text, m) {
+		if seen[w.text] {
+			continue
+		}
+		if len(rk.concepts) >= maxConcepts {
+			break
+		}
+		seen[w.text] = true
+		c, most, err := rk.word(w)
+		if err != nil {
+			return err
+		}
+		full += most
+		rk.concepts = append(rk.concepts, c)
+		if w.whole {
+			continue
+		}
+		if before.text != "" && w.pos-before.pos == 1 {
+			if c, err = rk.pair(before.text, w.text); err != nil {
+				return err
+			}
+			if len(c.terms) > 0 {
+				rk.concepts = append(rk.concepts, c)
+			}
+		}
+		before = w
+	}
+	for _, c := range rk.concepts {
+		rk.rarity += c.rarity
+	}
+	// The document whose score is 1 has every word of the query in its name and in its first
+	// sentence, as often as is usual there.
+	freq := m.Weight[fieldName] + m.Weight[fieldLead]
+	rk.ideal = full * freq / (m.K1 + freq)
+	return nil
+}
+
+// word makes the concept of a word of the query. It also returns the most that the word itself
+// can add to a score.
+func (rk *ranking) word(w queryWord) (c concept, most float64, err error) {
+	m := rk.m
+	s := stem(w.text)
+	known, err := rk.add2(&c, w.text, s, w.text, w.weight)
+	if err != nil {
+		return c, 0, err
+	}
+	rarity := idf(rk.r.ix.docs, 0)
+	if known {
+		rarity = c.terms[0].idf
+	}
+	related(w.text, s, func(other string, weak bool) {
+		weight := m.Related
+		if weak {
+			weight = m.WeakRelated
+		}
+		if err == nil {
+			_, err = rk.addTerm(&c, keyStem+other, label(w.text, other), weight*w.weight)
+		}
+	})
+	if err == nil && len(c.terms) == 0 {
+		err = rk.compound(&c, w)
+	}
+	if err == nil && len(c.terms) == 0 {
+		err = rk.correct(&c, w)
+	}
+	c.rarity = rarity * w.weight
+	if !known {
+		c.rarity = 0
+		for _, t := range c.terms {
+			c.rarity = max(c.rarity, t.idf*w.weight)
+		}
+	}
+	return c, rarity * w.weight * (1 + m.Exact), err
+}
+
+// add2 adds the terms of a word, by its stem and as it stands, and reports whether the index
+// has them.
+func (rk *ranking) add2(c *concept, word, stem, label string, weight float64) (bool, error) {
+	name := label
+	if stem != word && label == word {
+		name = label + "~" + stem
+	}
+	known, err := rk.addTerm(c, keyStem+stem, name, weight)
+	if err != nil || !known {
+		return false, err
+	}
+	_, err = rk.addTerm(c, keyExact+word, label, weight*rk.m.Exact)
+	return true, err
+}
+
+func label(word, form string) string {
+	if word == form {
+		return word
+	}
+	return word + "~" + form
+}
+
+// addTerm adds the term to c when the dictionary has it.
+func (rk *ranking) addTerm(c *concept, key, label string, weight float64) (bool, error) {
+	if weight == 0 {
+		return false, nil
+	}
+	v, err := rk.r.lookup(key)
+	if err != nil || v == nil {
+		return false, err
+	}
+	d := decoder{b: v}
+	n := d.uvarint()
+	if d.err != nil || n > uint64(rk.r.ix.docs) {
+		return false, fmt.Errorf("%w: a posting list is too long", ErrCorrupt)
+	}
+	x := idf(rk.r.ix.docs, int(n))
+	c.terms = append(c.terms, term{label: label, list: d.b, count: int(n), idf: x, weight: float64(weight * x)})
+	return true, nil
+}
+
+// pair makes the concept of two words that stand side by side: the same in a document, or the
+// two written as one.
+func (rk *ranking) pair(first, second string) (c concept, err error) {
+	s, t := stem(first), stem(second)
+	if _, err = rk.addTerm(&c, bigramKey(s, t), s+" "+t, rk.m.Bigram); err != nil {
+		return c, err
+	}
+	for _, t := range c.terms {
+		c.rarity += t.weight / (1 + rk.m.Exact)
+	}
+	if len(first)+len(second) <= maxWord {
+		_, err = rk.addTerm(&c, keyExact+first+second, first+" "+second+"~"+first+second, rk.m.Compound)
+	}
+	return c, err
+}
+
+// minPart is the least length of a part of a compound.
+const minPart = 3
+
+// compound adds the parts of a word that no document has but whose parts some have, split
+// where the rarer part is most frequent.
+func (rk *ranking) compound(c *concept, w queryWord) error {
+	if rk.m.Compound == 0 || !isCorrectable(w.text) {
+		return nil
+	}
+	var best concept
+	for i := minPart; i <= len(w.text)-minPart; i++ {
+		var parts concept
+		for _, part := range []string{w.text[:i], w.text[i:]} {
+			// Half the weight for each: together they are one word.
+			if _, err := rk.addTerm(&parts, keyStem+stem(part), label(w.text, part), rk.m.Compound*w.weight/2); err != nil {
+				return err
+			}
+		}
+		if len(parts.terms) == 2 && (best.terms == nil || fewest(&parts) > fewest(&best)) {
+			best = parts
+		}
+	}
+	c.terms = append(c.terms, best.terms...)
+	return nil
+}
+
+func fewest(c *concept) int { return min(c.terms[0].count, c.terms[1].count) }
+
+// correct adds the words that w may be a misspelling of.
+func (rk *ranking) correct(c *concept, w queryWord) error {
+	if rk.m.Typo == 0 {
+		return nil
+	}
+	near, slips, err := rk.r.corrections(w.text)
+	if err != nil {
+		return err
+	}
+	weight := w.weight * rk.m.Typo
+	if slips > 1 {
+		weight *= rk.m.Typo
+	}
+	for _, n := range near {
+		if _, err := rk.add2(c, n, stem(n), label(w.text, n), weight); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// idf is the information in a word that n of all documents have: Robertson's and Spärck
+// Jones's weight in the form that is never negative (ln(1 + (N-n+.5)/(n+.5))).
+func idf(all, n int) float64 {
+	return ln(1 + (float64(all-n)+.5)/(float64(n)+.5))
+}
+
+// ln is the natural logarithm of x > 0. math.Log has assembly on some platforms and may differ
+// there in the last bit, which would make the order of hits differ too.
+func ln(x float64) float64 {
+	frac, exp := math.Frexp(x)
+	// ln(frac) = 2 artanh((frac-1)/(frac+1)), with frac in [1/2, 1).
+	z := (frac - 1) / (frac + 1)
+	zz := float64(z * z)
+	sum, power := 0.0, z
+	for k := 1; k < 40; k += 2 {
+		sum += power / float64(k)
+		power = float64(power * zz)
+	}
+	return float64(2*sum) + float64(float64(exp)*math.Ln2)
+}

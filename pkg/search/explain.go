@@ -1,0 +1,87 @@
+package search
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// serverTerm stands in an explanation for what a document has from its server's best.
+const serverTerm = "(server)"
+
+// explain splits the score of the document at place into its parts; scale turns scores within
+// a ranking into those that users see.
+func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
+	scale *= float64(rk.coverage(place))
+	var out []Contribution
+	for _, c := range rk.concepts {
+		for i := range c.terms {
+			t := &c.terms[i]
+			freqs, err := t.find(place)
+			if err != nil {
+				return nil, err
+			}
+			var total float64
+			for f := range freqs {
+				freqs[f] *= rk.m.Weight[f]
+				total += freqs[f]
+			}
+			for f, x := range freqs {
+				if x > 0 {
+					out = addContribution(out, t.label, fieldLabel(f), scale*t.weight*x/(rk.m.K1+total))
+				}
+			}
+		}
+	}
+	scale /= float64(rk.coverage(place))
+	if b := rk.bonusOf(place); b > 0 {
+		out = append(out, Contribution{serverTerm, fieldLabel(fieldServer), scale * float64(b)})
+	}
+	slices.SortStableFunc(out, func(x, y Contribution) int { return cmp.Compare(y.Score, x.Score) })
+	return out, nil
+}
+
+// bonusOf returns the bonus of the server that has the document at place.
+func (rk *ranking) bonusOf(place int) float32 {
+	for i, n := range rk.servers {
+		if place < n {
+			return rk.bonus[i]
+		}
+		place -= n
+	}
+	return 0
+}
+
+// addContribution adds to the part that has this term and field already, or appends one.
+func addContribution(list []Contribution, term, field string, score float64) []Contribution {
+	for i := range list {
+		if list[i].Term == term && list[i].Field == field {
+			list[i].Score += score
+			return list
+		}
+	}
+	return append(list, Contribution{term, field, score})
+}
+
+// find returns the frequencies of t in the document at place.
+func (t *term) find(place int) (freqs [fieldCount]float64, err error) {
+	at, list := -1, t.list
+	for range t.count {
+		next, mask, rest, ok := nextPosting(at, list)
+		if !ok {
+			return freqs, errPosting()
+		}
+		if next > place {
+			break
+		}
+		i := 0
+		for m := mask; m != 0; m &= m - 1 {
+			if next == place {
+				freqs[bits.TrailingZeros8(m)] = float64(unpackFreq(rest[i]))
+			}
+			i++
+		}
+		at, list = next, rest[i:]
+	}
+	return freqs, nil
+}

@@ -1,0 +1,96 @@
+package search
+
+import (
+	"slices"
+	"strings"
+)
+
+// queryWord is a word of a query with what it counts.
+type queryWord struct {
+	token
+	weight float64
+}
+
+// queryWords splits a query. Paths and URLs are mostly about a single thing of the user's, so
+// that their words count less, except the extension; but that there is a path says that the
+// query is about files, and likewise for URLs. Stop words are left out, unless there is nothing
+// else.
+func queryWords(text string, m *Model) []queryWord {
+	var all []queryWord
+	pos := 0
+	for chunk := range strings.FieldsSeq(text) {
+		kind, ext := chunkKind(chunk)
+		ws := words(chunk)
+		for _, t := range ws {
+			t.pos += pos
+			w := queryWord{t, 1}
+			if kind != plainChunk && t.text != ext {
+				w.weight = m.PathWord
+			}
+			if isWeakWord(t.text) {
+				w.weight *= m.WeakWord
+			}
+			all = append(all, w)
+		}
+		if n := len(ws); n > 0 {
+			pos += ws[n-1].pos + 1
+		}
+		// A hint stands beside no word of the query: the gap of two keeps it out of bigrams.
+		switch {
+		case m.Hint == 0:
+		case kind == pathChunk:
+			all = append(all, queryWord{token{text: "file", pos: pos + 1}, m.Hint})
+			pos += 3
+		case kind == urlChunk:
+			all = append(all, queryWord{token{text: "url", pos: pos + 1}, m.Hint})
+			pos += 3
+		}
+	}
+	meaning := slices.DeleteFunc(slices.Clone(all), func(w queryWord) bool { return isStopWord(w.text) })
+	if len(meaning) > 0 {
+		all = meaning
+	}
+	return slices.DeleteFunc(all, func(w queryWord) bool { return w.weight == 0 })
+}
+
+// The kinds of the parts of a query that stand between spaces.
+const (
+	plainChunk = iota
+	pathChunk
+	urlChunk
+	placeholderChunk // <name>
+)
+
+// chunkKind says what a part of a query is, and returns the extension where it is a file.
+func chunkKind(s string) (kind int, ext string) {
+	if strings.HasPrefix(s, "<") && strings.Contains(s, ">") {
+		return placeholderChunk, ""
+	}
+	s = strings.ToLower(strings.Trim(s, "'\"()[]{}<>,;:!?.`"))
+	if strings.Contains(s, "://") || strings.HasPrefix(s, "www.") {
+		return urlChunk, ""
+	}
+	if i := strings.LastIndexByte(s, '.'); i > 0 && isFileExtension(s[i+1:]) {
+		return pathChunk, s[i+1:]
+	}
+	switch {
+	case strings.HasPrefix(s, "/") && len(s) > 1, strings.HasPrefix(s, "./"), strings.HasPrefix(s, "~/"),
+		strings.Count(s, "/") > 1, strings.Contains(s, `:\`):
+		return pathChunk, ""
+	}
+	return plainChunk, ""
+}
+
+// isFileExtension reports whether a name that ends so is a file's. What as often ends the name
+// of a product (node.js) or a host (claude.ai) is not among them.
+func isFileExtension(s string) bool {
+	switch s {
+	case "txt", "md", "pdf", "doc", "docx", "rtf", "odt", "tex", "bib", "epub",
+		"xls", "xlsx", "csv", "tsv", "ppt", "pptx", "json", "jsonl", "xml", "yaml", "yml", "toml", "ini", "env", "cfg", "conf", "log",
+		"html", "htm", "css", "py", "ts", "tsx", "jsx", "go", "java", "rs", "rb", "php", "c", "cpp", "h", "sh", "sql", "ipynb",
+		"png", "jpg", "jpeg", "gif", "svg", "webp", "bmp", "tiff", "mp3", "wav", "ogg", "flac", "mp4", "mov", "avi", "mkv", "webm",
+		"zip", "tar", "gz", "tgz", "rar", "db", "sqlite", "parquet", "bak", "lock":
+		return true
+	}
+	return false
+}
