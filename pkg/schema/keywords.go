@@ -15,7 +15,6 @@ import (
 type keywords struct {
 	*parser
 	s       *js.Schema
-	depth   int
 	foreign bool
 	// minOpen and maxOpen are draft-04's boolean exclusiveMinimum and exclusiveMaximum.
 	minOpen, maxOpen bool
@@ -216,7 +215,7 @@ func (k *keywords) finish() {
 	}
 }
 
-func (k *keywords) schema(raw []byte) *js.Schema { return k.parser.schema(raw, k.depth+1, k.foreign) }
+func (k *keywords) schema(raw []byte) *js.Schema { return k.parser.schema(raw, false, k.foreign) }
 
 // schemas reads an object of schemas, and its keys in order.
 func (k *keywords) schemas(raw []byte) (map[string]*js.Schema, []string) {

@@ -14,10 +14,10 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Limits against hostile schemas. What lies beyond is not asserted.
+// Limits against hostile schemas.
 const (
-	maxDepth   = 128  // levels of subschemas
-	maxTargets = 1000 // schemas that references lead to
+	maxNesting = 200  // levels of objects and arrays; deeper schemas are not used at all
+	maxTargets = 1000 // schemas that references lead to; what lies beyond is not asserted
 )
 
 // parser rewrites a stranger's schema into 2020-12 as the library takes it: references are
@@ -46,6 +46,8 @@ func (p *parser) check() error {
 		return errors.New("the tool has no input schema")
 	case !json.Valid(trimmed):
 		return errors.New("the input schema is not JSON")
+	case nesting(trimmed) > maxNesting:
+		return errors.New("the input schema is nested too deeply")
 	case string(trimmed) == "true" || string(trimmed) == "false":
 		return nil
 	}
@@ -70,14 +72,14 @@ func (p *parser) parse() map[string]*js.Schema {
 	p.keys["#"] = targetRef(0)
 	targets := map[string]*js.Schema{}
 	for i := 0; i < len(p.queue); i++ { // the queue grows while references are met
-		targets[targetRef(i)] = p.schema(p.queue[i], 0, false)
+		targets[targetRef(i)] = p.schema(p.queue[i], i == 0, false)
 	}
 	return targets
 }
 
-// schema reads one schema. foreign is set below a schema with a name of its own, where local
-// references mean something else.
-func (p *parser) schema(raw []byte, depth int, foreign bool) *js.Schema {
+// schema reads one schema. root is set for the whole document; foreign is set below a schema
+// with a name of its own, where local references mean something else.
+func (p *parser) schema(raw []byte, root, foreign bool) *js.Schema {
 	raw = bytes.TrimSpace(raw)
 	switch string(raw) {
 	case "true":
@@ -86,14 +88,14 @@ func (p *parser) schema(raw []byte, depth int, foreign bool) *js.Schema {
 		return falseSchema()
 	}
 	fields, err := tool.SplitObject(raw)
-	if err != nil || depth > maxDepth {
+	if err != nil {
 		p.lax = true
 		return &js.Schema{}
 	}
 	s := &js.Schema{}
-	k := keywords{parser: p, s: s, depth: depth, foreign: foreign}
+	k := keywords{parser: p, s: s, foreign: foreign}
 	for _, f := range fields {
-		if f.Key == "$id" && depth > 0 && !strings.HasPrefix(text(f.Value), "#") {
+		if f.Key == "$id" && !root && !strings.HasPrefix(text(f.Value), "#") {
 			k.foreign = true
 		}
 	}

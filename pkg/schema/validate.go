@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// maxArgsDepth is how deep arguments may be nested to be checked.
-const maxArgsDepth = 500
+// maxArgsNesting is how deep arguments may be nested to be checked.
+const maxArgsNesting = 500
 
 // Validate returns every fault of args at once, in the order of the schema. No faults and no
 // error mean that the arguments fit. Empty args count as {}.
@@ -44,7 +44,7 @@ func (d *document) validate(args []byte) ([]fault.Argument, error) {
 	if d.err != nil {
 		return nil, d.err
 	}
-	if depth(value, maxArgsDepth+1) > maxArgsDepth || !d.affordable(d.root, value) {
+	if nesting(args) > maxArgsNesting || !d.affordable(d.root, value) {
 		return nil, errors.New("the arguments or the schema are nested too deeply to check")
 	}
 	verdict, err := d.judge(d.root, value)

@@ -28,13 +28,17 @@ func lines(faults []fault.Argument) []string {
 
 func prop(schema string) string { return `{"properties":{"a":` + schema + `}}` }
 
+const (
+	nodeSchema = `{"properties":{"n":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object",
+		"properties":{"v":{"type":"integer"},"next":{"$ref":"#/$defs/node"}},"required":["v"]}}}`
+	parentSchema = `{"properties":{"a":{"oneOf":[
+		{"type":"object","properties":{"type":{"const":"page"},"page_id":{"type":"string"}},"required":["type","page_id"]},
+		{"type":"object","properties":{"type":{"const":"db"},"db_id":{"type":"string"}},"required":["type","db_id"]}]}}}`
+)
+
 func TestValidate(t *testing.T) {
 	t.Parallel()
 	type list = []string
-	defs := `{"properties":{"n":{"$ref":"#/$defs/node"}},"$defs":{"node":{"type":"object","properties":{"v":{"type":"integer"},"next":{"$ref":"#/$defs/node"}},"required":["v"]}}}`
-	pages := prop(`{"oneOf":[
-		{"type":"object","properties":{"type":{"const":"page"},"page_id":{"type":"string"}},"required":["type","page_id"]},
-		{"type":"object","properties":{"type":{"const":"db"},"db_id":{"type":"string"}},"required":["type","db_id"]}]}`)
 	tests := []struct {
 		name, schema, args string
 		want               list
@@ -67,11 +71,11 @@ func TestValidate(t *testing.T) {
 			"/abc is not a known key ~ab", "/ba is not a known key => one of ab"}},
 		{"nested unknown key", prop(`{"properties":{"b":{}}}`), `{"a":{"c":1}}`, nil},
 		{"pointer escapes", `{"properties":{"a/b~c":{"type":"null"}}}`, `{"a/b~c":1}`, list{"/a~1b~0c is an integer => null"}},
-		{"recursive ref", defs, `{"n":{"v":1,"next":{"v":"2","next":{}}}}`, list{
+		{"recursive ref", nodeSchema, `{"n":{"v":1,"next":{"v":"2","next":{}}}}`, list{
 			"/n/next/v is a string => integer (write 2, without quotes)", "/n/next/next/v is missing => integer"}},
 		{"the branch of its type", prop(`{"anyOf":[{"type":"string","minLength":3},{"type":"null"}]}`), `{"a":"x"}`, list{"/a has 1 character => at least 3 characters"}},
-		{"the branch of its tag", pages, `{"a":{"type":"db","page_id":"1"}}`, list{"/a/db_id is missing => string"}},
-		{"no branch", pages, `{"a":{"type":"x"}}`, list{`/a is an object => one of object{type: "page", page_id} | object{type: "db", db_id}`}},
+		{"the branch of its tag", parentSchema, `{"a":{"type":"db","page_id":"1"}}`, list{"/a/db_id is missing => string"}},
+		{"no branch", parentSchema, `{"a":{"type":"x"}}`, list{`/a is an object => one of object{type: "page", page_id} | object{type: "db", db_id}`}},
 		{"no branch of the type", prop(`{"anyOf":[{"type":"string"},{"type":"integer"}]}`), `{"a":true}`, list{"/a is true => one of string | integer"}},
 		{"two of one", prop(`{"oneOf":[{"minLength":1},{"maxLength":9}]}`), `{"a":"x"}`, list{"/a fits 2 of the alternatives => exactly one of any"}},
 		{"allOf", prop(`{"allOf":[{"minLength":2},{"pattern":"^b"}]}`), `{"a":"c"}`, list{
@@ -166,6 +170,7 @@ func TestUnusableSchemas(t *testing.T) {
 		"not JSON":  {"{", "{}", "the input schema is not JSON"},
 		"null":      {"null", "{}", "the input schema is not a JSON object"},
 		"array":     {"[]", "{}", "the input schema is not a JSON object"},
+		"deep":      {strings.Repeat(`{"not":`, 201) + "{}" + strings.Repeat("}", 201), "{}", "the input schema is nested too deeply"},
 		"deep args": {`{"properties":{"a":{}}}`, deepArgs, "the arguments or the schema are nested too deeply to check"},
 	} {
 		faults, err := Validate([]byte(tt.schema), []byte(tt.args))

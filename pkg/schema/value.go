@@ -105,22 +105,22 @@ func pointer(at, segment string) string {
 	return at + "/" + strings.ReplaceAll(strings.ReplaceAll(segment, "~", "~0"), "/", "~1")
 }
 
-// depth returns how many levels of objects and arrays v has, counting no further than most.
-func depth(v any, most int) int {
-	deepest := 0
-	visit := func(sub any) {
-		if most > 0 && deepest < most {
-			deepest = max(deepest, 1+depth(sub, most-1))
-		}
-	}
-	switch v := v.(type) {
-	case []any:
-		for _, elem := range v {
-			visit(elem)
-		}
-	case map[string]any:
-		for _, member := range v {
-			visit(member)
+// nesting returns how many levels of objects and arrays the JSON text raw has.
+func nesting(raw []byte) int {
+	level, deepest := 0, 0
+	for i := 0; i < len(raw); i++ {
+		switch raw[i] {
+		case '{', '[':
+			level++
+			deepest = max(deepest, level)
+		case '}', ']':
+			level--
+		case '"':
+			for i++; raw[i] != '"'; i++ {
+				if raw[i] == '\\' {
+					i++
+				}
+			}
 		}
 	}
 	return deepest
