@@ -87,24 +87,31 @@ type exampler struct {
 	left int // values that may still be tried
 }
 
-// example returns a value for s, which is called name where it is shown.
+// example returns a value for s, which is called name where it is shown: the first candidate
+// that fits, else an example of an alternative, which may itself consist of alternatives.
 func (e *exampler) example(s *js.Schema, name string, depth int) json.RawMessage {
-	var first json.RawMessage
-	for _, candidate := range e.candidates(s, name, depth) {
-		if first == nil {
-			first = candidate
-		}
-		if e.left--; e.left < 0 {
-			break
-		}
-		if e.accepts(s, decode(candidate)) {
-			return candidate
+	candidates := e.candidates(s, name, depth)
+	fits := func(candidate json.RawMessage) bool {
+		e.left--
+		return e.left >= 0 && e.accepts(s, decode(candidate))
+	}
+	if i := slices.IndexFunc(candidates, fits); i >= 0 {
+		return candidates[i]
+	}
+	for _, part := range e.parts(s) {
+		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
+			if e.left < 0 || depth >= maxExampleDepth {
+				break
+			}
+			if candidate := e.example(branch, name, depth+1); fits(candidate) {
+				return candidate
+			}
 		}
 	}
-	if first == nil {
+	if len(candidates) == 0 {
 		return json.RawMessage("null")
 	}
-	return first
+	return candidates[0]
 }
 
 // candidates returns values that may fit s, the most telling first.

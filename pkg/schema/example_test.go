@@ -166,7 +166,7 @@ func TestCommandIsQuotedForSh(t *testing.T) {
 			t.Errorf("%q became %q, %v", s, out, err)
 		}
 	}
-	if got := Command("s", "t", json.RawMessage(`{}`)); got != "mcpl call s t '{}'" {
+	if got := Command("", "t", json.RawMessage(`{}`)); got != "mcpl call '' t '{}'" {
 		t.Error(got)
 	}
 }

@@ -77,6 +77,7 @@ func TestValidate(t *testing.T) {
 		{"the branch of its tag", parentSchema, `{"a":{"type":"db","page_id":"1"}}`, list{"/a/db_id is missing => string"}},
 		{"no branch", parentSchema, `{"a":{"type":"x"}}`, list{`/a is an object => one of object{type: "page", page_id} | object{type: "db", db_id}`}},
 		{"no branch of the type", prop(`{"anyOf":[{"type":"string"},{"type":"integer"}]}`), `{"a":true}`, list{"/a is true => one of string | integer"}},
+		{"branches alike", prop(`{"anyOf":[{"type":"string","minLength":3},{"type":"string","pattern":"^y"}]}`), `{"a":"x"}`, list{"/a has 1 character => at least 3 characters"}},
 		{"two of one", prop(`{"oneOf":[{"minLength":1},{"maxLength":9}]}`), `{"a":"x"}`, list{"/a fits 2 of the alternatives => exactly one of any"}},
 		{"allOf", prop(`{"allOf":[{"minLength":2},{"pattern":"^b"}]}`), `{"a":"c"}`, list{
 			"/a has 1 character => at least 2 characters", `/a "c" does not match the pattern => ^b`}},
@@ -128,7 +129,7 @@ func TestOddSchemasAcceptMore(t *testing.T) {
 		`{"properties":{"a":{"not":{"$ref":"#/$defs/x"}}},"$defs":{"x":` + remote + `}}`,
 		`{"properties":{"a":{"not":{"$ref":"#/$defs/x"}}},"$defs":{"x":{"$ref":"#/$defs/x"}}}`,
 		prop(`{"not":{"$ref":"#/$defs/gone"}}`), prop(`{"not":{"$dynamicRef":"#x"}}`),
-		prop(`{"$id":"https://e.com/sub","$ref":"#/$defs/x","$defs":{"x":false}}`),
+		`{"properties":{"a":{"$id":"https://e.com/sub","allOf":[{"$ref":"#/$defs/x"}],"$defs":{"x":true}}},"$defs":{"x":false}}`,
 		prop(`{"pattern":"(?=x)y"}`), prop(`{"not":{"pattern":"(?=x)y"}}`),
 		prop(`{"patternProperties":{"(?=x)":{}},"additionalProperties":false}`),
 		prop(`{"type":"file"}`), prop(`{"type":["any"]}`), prop(`{"type":5}`), prop(`{"type":null}`), prop(`{"type":[]}`),

@@ -344,7 +344,12 @@ func (w *walker) choice(branches []*js.Schema, v any, at string, exclusive bool)
 	if len(fitting) > 0 {
 		return
 	}
-	if meant := w.meant(branches, v); meant != nil {
+	alternatives := w.alternatives(branches)
+	meant := w.meant(branches, v)
+	if meant == nil && !strings.Contains(alternatives, " | ") {
+		meant = branches[0] // all look the same: any of them tells more than that
+	}
+	if meant != nil {
 		before := len(w.faults)
 		if w.walk(meant, v, at); len(w.faults) > before {
 			return
@@ -354,7 +359,7 @@ func (w *walker) choice(branches []*js.Schema, v any, at string, exclusive bool)
 	if jsonType(v) != "object" && jsonType(v) != "array" {
 		problem = "is " + quoted(v)
 	}
-	w.add(at, problem, "one of "+w.alternatives(branches))
+	w.add(at, problem, "one of "+alternatives)
 }
 
 // meant returns the one branch that v was written for: the only one of its type, and among
