@@ -22,6 +22,7 @@ const module = "github.com/mcp-launchpad/mcpl/"
 var rooms = map[string][]string{
 	"cmd/mcpl":          {"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/config", "pkg/conn", "pkg/engine", "pkg/fault", "pkg/output"},
 	"internal/archtest": {},
+	"internal/benchcli": {"internal/mcptest"},
 	"internal/cli":      {"internal/verb", "pkg/fault", "pkg/index"},
 	"internal/early":    {"internal/verb"},
 	"internal/eval":     {"pkg/search"},
@@ -56,7 +57,7 @@ var late = []string{"net/http", "text/template", "html/template", "crypto/tls", 
 	"github.com/mark3labs/mcp-go/mcp", "github.com/mark3labs/mcp-go/client", "github.com/santhosh-tekuri/jsonschema/v6"}
 
 // printers may write to the process's streams themselves.
-var printers = []string{"cmd/mcpl", "internal/eval", "internal/mcptest"}
+var printers = []string{"cmd/mcpl", "internal/benchcli", "internal/eval", "internal/mcptest"}
 
 // maxLines is the length of the longest file.
 const maxLines = 500

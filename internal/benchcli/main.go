@@ -1,0 +1,175 @@
+// Command benchcli measures mcpl as its users meet it: as whole processes, from start to exit.
+//
+// Machines differ and are shared, so it prints ratios: each measurement alternates with its
+// yardstick in the same run, and the medians are divided. Yardsticks are a hello-world Go
+// process, the slowest of several servers alone, and a bare JSON-RPC exchange.
+//
+//	go run ./internal/benchcli -mcpl bin/mcpl -npm testdata/npm
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+)
+
+func main() {
+	mcptest.Maybe()
+	var b bench
+	flag.StringVar(&b.mcpl, "mcpl", "bin/mcpl", "the mcpl to measure")
+	flag.StringVar(&b.npm, "npm", "testdata/npm", "folder with the real servers; left out where they are not installed")
+	flag.IntVar(&b.runs, "runs", 40, "runs of each command")
+	flag.StringVar(&b.plot, "plot", "", "write a plot of time against number of tools to this SVG file")
+	sizes := flag.String("sizes", "10,100,1000,10000,100000", "numbers of tools to search in")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := b.run(ctx, *sizes); err != nil {
+		fmt.Fprintln(os.Stderr, "benchcli:", err)
+		os.Exit(1)
+	}
+}
+
+// bench is one run of all measurements.
+type bench struct {
+	mcpl, npm, plot string
+	runs            int
+	dir             string // everything made on the way
+	hello           command
+}
+
+func (b *bench) run(ctx context.Context, sizes string) error {
+	var err error
+	if b.mcpl, err = filepath.Abs(b.mcpl); err != nil {
+		return err
+	}
+	if b.dir, err = os.MkdirTemp("", "mcpl-bench-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(b.dir)
+	if b.hello, err = b.buildHello(ctx); err != nil {
+		return err
+	}
+	if err := b.search(ctx, sizes); err != nil {
+		return err
+	}
+	servers := filepath.Join(b.npm, "node_modules", "@modelcontextprotocol")
+	if _, err := os.Stat(servers); err != nil {
+		fmt.Printf("\nThe real servers are not installed (make node): list and call are left out.\n")
+		return nil
+	}
+	if servers, err = filepath.Abs(servers); err != nil {
+		return err
+	}
+	if err := b.list(ctx, servers); err != nil {
+		return err
+	}
+	return b.call(ctx, servers)
+}
+
+// buildHello builds the smallest Go program that prints something, as mcpl is built.
+func (b *bench) buildHello(ctx context.Context) (command, error) {
+	src := filepath.Join(b.dir, "hello.go")
+	code := "package main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println(\"hello\") }\n"
+	if err := os.WriteFile(src, []byte(code), 0o600); err != nil {
+		return command{}, err
+	}
+	exe := filepath.Join(b.dir, "hello")
+	build := command{argv: []string{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", exe, src}, env: []string{"CGO_ENABLED=0"}}
+	_, err := build.run(ctx)
+	return command{argv: []string{exe}}, err
+}
+
+// list compares asking several real servers at once with asking the slowest of them alone.
+func (b *bench) list(ctx context.Context, servers string) error {
+	dirs := map[string][]string{
+		"everything": {"server-everything"}, "filesystem": {"server-filesystem", b.dir}, "memory": {"server-memory"},
+		"thinking": {"server-sequential-thinking"}, "github": {"server-github"},
+	}
+	entry := func(name string) string {
+		args := dirs[name]
+		quoted := fmt.Sprintf("%q", filepath.Join(servers, args[0], "dist", "index.js"))
+		for _, arg := range args[1:] {
+			quoted += fmt.Sprintf(", %q", arg)
+		}
+		return fmt.Sprintf("%q: {\"command\": \"node\", \"args\": [%s]}", name, quoted)
+	}
+	var names, all []string
+	for name := range dirs {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	var commands []command
+	for _, name := range names {
+		all = append(all, entry(name))
+		c, err := b.configured("alone-"+name, entry(name))
+		if err != nil {
+			return err
+		}
+		commands = append(commands, c.with("list", "--refresh"))
+	}
+	together, err := b.configured("together", strings.Join(all, ", "))
+	if err != nil {
+		return err
+	}
+	commands = append(commands, together.with("list", "--refresh"))
+	times, err := alternate(ctx, max(b.runs/4, 3), commands...)
+	if err != nil {
+		return err
+	}
+	slowest, at := time.Duration(0), ""
+	fmt.Printf("\nlist --refresh, medians of %d runs\n", max(b.runs/4, 3))
+	for i, name := range names {
+		m := median(times[i])
+		fmt.Printf("  %-12s alone %7.1f ms\n", name, ms(m))
+		if m > slowest {
+			slowest, at = m, name
+		}
+	}
+	five := median(times[len(names)])
+	fmt.Printf("  all %d at once    %7.1f ms   %.2f times the slowest alone (%s)\n", len(names), ms(five), ratio(five, slowest), at)
+	return nil
+}
+
+// call compares a call through mcpl with the same exchange written by hand.
+func (b *bench) call(ctx context.Context, servers string) error {
+	index := filepath.Join(servers, "server-everything", "dist", "index.js")
+	c, err := b.configured("call", fmt.Sprintf("\"everything\": {\"command\": \"node\", \"args\": [%q]}", index))
+	if err != nil {
+		return err
+	}
+	call := c.with("--json", "call", "everything", "echo", "message=hello")
+	if _, err := call.run(ctx); err != nil { // fills the index
+		return err
+	}
+	bare := command{do: func(ctx context.Context) error { return exchange(ctx, "node", index) }}
+	times, err := alternate(ctx, max(b.runs/4, 3), bare, call)
+	if err != nil {
+		return err
+	}
+	floor, through := median(times[0]), median(times[1])
+	fmt.Printf("\ncall everything echo, medians of %d runs\n", max(b.runs/4, 3))
+	fmt.Printf("  bare JSON-RPC     %7.1f ms\n  mcpl call         %7.1f ms   %.2f times\n", ms(floor), ms(through), ratio(through, floor))
+	return nil
+}
+
+// configured returns mcpl with a configuration and folders of its own.
+func (b *bench) configured(name, entries string) (command, error) {
+	home := filepath.Join(b.dir, name)
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return command{}, err
+	}
+	config := filepath.Join(home, ".mcp.json")
+	err := os.WriteFile(config, []byte(`{"mcpServers": {`+entries+`}}`), 0o600)
+	return command{argv: []string{b.mcpl}, dir: home, env: []string{"HOME=" + home,
+		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"), "XDG_STATE_HOME=" + filepath.Join(home, "state"),
+		"XDG_CONFIG_HOME=" + filepath.Join(home, "config")}}, err
+}
