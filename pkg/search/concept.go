@@ -115,7 +115,14 @@ func (rk *ranking) add2(c *concept, word, stem, label string, weight float64) (b
 	if err != nil || !known {
 		return false, err
 	}
-	_, err = rk.addTerm(c, keyExact+word, label, weight*rk.m.Exact)
+	n := len(c.terms)
+	known, err = rk.addTerm(c, keyExact+word, label, weight*rk.m.Exact)
+	if known && &c.terms[n].list[0] == &c.terms[n-1].list[0] {
+		// The stem has no other form: one pass does for both.
+		c.terms[n-1].label = label
+		c.terms[n-1].weight += c.terms[n].weight
+		c.terms = c.terms[:n]
+	}
 	return true, err
 }
 
@@ -137,7 +144,7 @@ func (rk *ranking) addTerm(c *concept, key, label string, weight float64) (bool,
 	}
 	d := decoder{b: v}
 	n := d.uvarint()
-	if d.err != nil || n > uint64(rk.r.ix.docs) {
+	if d.err != nil || n == 0 || n > uint64(rk.r.ix.docs) || len(d.b) == 0 {
 		return false, fmt.Errorf("%w: a posting list is too long", ErrCorrupt)
 	}
 	x := idf(rk.r.ix.docs, int(n))

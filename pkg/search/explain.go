@@ -12,7 +12,7 @@ const serverTerm = "(server)"
 // explain splits the score of the document at place into its parts; scale turns scores within
 // a ranking into those that users see.
 func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
-	scale *= float64(rk.coverage(place))
+	cover := float64(rk.coverage(&rk.tallies[place]))
 	var out []Contribution
 	for _, c := range rk.concepts {
 		for i := range c.terms {
@@ -28,28 +28,19 @@ func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
 			}
 			for f, x := range freqs {
 				if x > 0 {
-					out = addContribution(out, t.label, fieldLabel(f), scale*t.weight*x/(rk.m.K1+total))
+					out = addContribution(out, t.label, fieldLabel(f), scale*cover*t.weight*x/(rk.m.K1+total))
 				}
 			}
 		}
 	}
-	scale /= float64(rk.coverage(place))
-	if b := rk.bonusOf(place); b > 0 {
-		out = append(out, Contribution{serverTerm, fieldLabel(fieldServer), scale * float64(b)})
-	}
-	slices.SortStableFunc(out, func(x, y Contribution) int { return cmp.Compare(y.Score, x.Score) })
-	return out, nil
-}
-
-// bonusOf returns the bonus of the server that has the document at place.
-func (rk *ranking) bonusOf(place int) float32 {
-	for i, n := range rk.servers {
-		if place < n {
-			return rk.bonus[i]
+	err := rk.servers(func(from, to int, bonus float32) error {
+		if from <= place && place < to {
+			out = append(out, Contribution{serverTerm, fieldLabel(fieldServer), scale * float64(bonus)})
 		}
-		place -= n
-	}
-	return 0
+		return nil
+	})
+	slices.SortStableFunc(out, func(x, y Contribution) int { return cmp.Compare(y.Score, x.Score) })
+	return out, err
 }
 
 // addContribution adds to the part that has this term and field already, or appends one.

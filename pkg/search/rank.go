@@ -15,14 +15,17 @@ type ranking struct {
 	r        *reader
 	m        *Model
 	concepts []concept
-	ideal    float64   // the score that counts as 1
-	rarity   float64   // of all concepts
-	score    []float32 // by place
-	cover    []float32 // by place, the rarity of the concepts it has
-	last     []uint16  // by place, the last concept it had, plus one
-	fields   []uint8   // by place, the fields that matched
-	servers  []int     // number of documents of each server
-	bonus    []float32 // by server
+	ideal    float64 // the score that counts as 1
+	rarity   float64 // of all concepts
+	tallies  []tally // by place
+}
+
+// tally is what a document has gathered.
+type tally struct {
+	score  float32
+	cover  float32 // the rarity of the concepts it has
+	last   uint16  // the last concept it had, plus one
+	fields uint8   // the fields that matched
 }
 
 // rank answers a bm25 query.
@@ -38,10 +41,7 @@ func (ix *Index) rank(q Query) ([]Hit, error) {
 	if len(rk.concepts) == 0 || ix.docs == 0 {
 		return nil, nil
 	}
-	rk.score = make([]float32, ix.docs)
-	rk.cover = make([]float32, ix.docs)
-	rk.last = make([]uint16, ix.docs)
-	rk.fields = make([]uint8, ix.docs)
+	rk.tallies = make([]tally, ix.docs)
 	for i := range rk.concepts {
 		c := &rk.concepts[i]
 		for j := range c.terms {
@@ -50,8 +50,10 @@ func (ix *Index) rank(q Query) ([]Hit, error) {
 			}
 		}
 	}
-	if err := rk.finish(); err != nil {
-		return nil, err
+	for p := range rk.tallies {
+		if t := &rk.tallies[p]; t.score > 0 {
+			t.score = float32(t.score * rk.coverage(t))
+		}
 	}
 	best, err := rk.best(q)
 	if err != nil {
@@ -70,11 +72,12 @@ func (rk *ranking) add(t *term, n uint16, rarity float32) error {
 	place, list := -1, t.list
 	for range t.count {
 		next, mask, rest, ok := nextPosting(place, list)
-		if !ok || next >= len(rk.score) {
+		if !ok || next >= len(rk.tallies) {
 			return errPosting()
 		}
 		place = next
-		rk.fields[place] |= mask
+		doc := &rk.tallies[place]
+		doc.fields |= mask
 		var freq float32
 		i := 0
 		for ; mask != 0; mask &= mask - 1 {
@@ -82,10 +85,10 @@ func (rk *ranking) add(t *term, n uint16, rarity float32) error {
 			i++
 		}
 		list = rest[i:]
-		rk.score[place] += float32(weight * float32(freq/(k1+freq)))
-		if rk.last[place] != n {
-			rk.last[place] = n
-			rk.cover[place] += rarity
+		doc.score += float32(weight * float32(freq/(k1+freq)))
+		if doc.last != n {
+			doc.last = n
+			doc.cover += rarity
 		}
 	}
 	return nil
@@ -112,45 +115,37 @@ func nextPosting(place int, list []byte) (next int, mask uint8, rest []byte, ok 
 	return place + int(delta), mask, rest, true
 }
 
-// finish applies what depends on more than one term: how much of the query a document has, and
-// what its neighbours on the same server are worth.
-func (rk *ranking) finish() error {
-	for p, s := range rk.score {
-		if s > 0 {
-			rk.score[p] = float32(s * rk.coverage(p))
-		}
-	}
+// coverage is the factor for a document that lacks a part of the query.
+func (rk *ranking) coverage(t *tally) float32 {
+	share := float32(t.cover / float32(rk.rarity))
+	return float32(1-rk.m.Cover) + float32(float32(rk.m.Cover)*share)
+}
+
+// servers calls use for each server with its places and what its best document adds to all.
+func (rk *ranking) servers(use func(from, to int, bonus float32) error) error {
 	list, err := rk.r.lookup(keyServers)
 	if err != nil {
 		return err
 	}
-	d := decoder{b: list}
 	from := 0
-	for len(d.b) > 0 {
+	for d := (decoder{b: list}); len(d.b) > 0; {
 		n := d.uvarint()
-		if n > uint64(len(rk.score)-from) {
-			return fmt.Errorf("%w: a server is too large", ErrCorrupt)
+		if d.err != nil || n == 0 || n > uint64(len(rk.tallies)-from) {
+			return fmt.Errorf("%w: a server has the wrong size", ErrCorrupt)
 		}
-		of := rk.score[from : from+int(n)]
-		var bonus float32
-		if n > 0 {
-			bonus = float32(float32(rk.m.Server) * slices.Max(of))
+		to := from + int(n)
+		var best float32
+		for i := from; i < to; i++ {
+			best = max(best, rk.tallies[i].score)
 		}
-		for i, s := range of {
-			if s > 0 {
-				of[i] = s + bonus
+		if best > 0 {
+			if err := use(from, to, float32(float32(rk.m.Server)*best)); err != nil {
+				return err
 			}
 		}
-		rk.servers, rk.bonus = append(rk.servers, int(n)), append(rk.bonus, bonus)
-		from += int(n)
+		from = to
 	}
-	return d.err
-}
-
-// coverage is the factor for a document that lacks a part of the query.
-func (rk *ranking) coverage(place int) float32 {
-	share := float32(rk.cover[place] / float32(rk.rarity))
-	return float32(1-rk.m.Cover) + float32(float32(rk.m.Cover)*share)
+	return nil
 }
 
 // candidate is a document on its way to be a hit.
@@ -166,21 +161,31 @@ func better(x, y candidate) int {
 
 // best returns the documents to show: none when even the best of all is below the floor.
 func (rk *ranking) best(q Query) ([]candidate, error) {
-	if float64(slices.Max(rk.score))/rk.ideal < rk.m.Floor {
-		return nil, nil
-	}
 	top := topList{limit: q.Limit}
-	for place, s := range rk.score {
-		if s <= 0 || !top.wants(float64(s)) {
-			continue
+	var highest float32
+	err := rk.servers(func(from, to int, bonus float32) error {
+		for place := from; place < to; place++ {
+			s := rk.tallies[place].score
+			if s <= 0 {
+				continue
+			}
+			s += bonus
+			highest = max(highest, s)
+			if !top.wants(float64(s)) {
+				continue
+			}
+			doc, err := rk.r.doc(place)
+			if err != nil {
+				return err
+			}
+			if q.Keep == nil || q.Keep(doc) {
+				top.add(candidate{place, doc, float64(s)})
+			}
 		}
-		doc, err := rk.r.doc(place)
-		if err != nil {
-			return nil, err
-		}
-		if q.Keep == nil || q.Keep(doc) {
-			top.add(candidate{place, doc, float64(s)})
-		}
+		return nil
+	})
+	if err != nil || float64(highest) < rk.m.Floor*rk.ideal {
+		return nil, err
 	}
 	return top.done(), nil
 }
@@ -189,7 +194,7 @@ func (rk *ranking) best(q Query) ([]candidate, error) {
 func (rk *ranking) hits(best []candidate, explain bool) ([]Hit, error) {
 	hits := make([]Hit, 0, len(best))
 	for _, c := range best {
-		h := Hit{Doc: c.doc, Score: min(c.score/rk.ideal, 1), MatchedIn: labels(rk.fields[c.place])}
+		h := Hit{Doc: c.doc, Score: min(c.score/rk.ideal, 1), MatchedIn: labels(rk.tallies[c.place].fields)}
 		if explain {
 			var err error
 			if h.Explain, err = rk.explain(c.place, h.Score/c.score); err != nil {

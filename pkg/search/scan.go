@@ -209,38 +209,63 @@ func (ix *Index) scanRegex(q Query) ([]Hit, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return nil, nil
 	}
-	re, err := compile(q.Text)
+	re, needles, err := compile(q.Text)
 	if err != nil {
 		return nil, err
 	}
 	s := scan{r: ix.reader(), q: &q, top: topList{limit: q.Limit}}
 	fields := map[int]uint8{}
-	var from uint64
-	for place := range ix.docs {
+	whole := func(name []byte) bool {
+		loc := re.FindIndex(name)
+		return loc != nil && loc[0] == 0 && loc[1] == len(name)
+	}
+	err = s.possible(needles, func(place int) error {
+		_, from, err := s.r.ends(place - 1)
+		if err != nil {
+			return err
+		}
 		_, to, err := s.r.ends(place)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		rec, err := s.r.section(sectText, from, to)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		from = to
-		whole := func(name []byte) bool {
-			loc := re.FindIndex(name)
-			return loc != nil && loc[0] == 0 && loc[1] == len(name)
-		}
-		if err := s.consider(place, rec, fields, re.Match, whole); err != nil {
-			return nil, err
+		return s.consider(place, rec, fields, re.Match, whole)
+	})
+	return s.hits(fields), err
+}
+
+// possible calls use, in order, for the documents that contain one of needles, or for all when
+// there are none.
+func (s *scan) possible(needles []string, use func(place int) error) error {
+	marked := make([]bool, s.r.ix.docs)
+	for _, n := range needles {
+		err := s.containing([]byte(n), func(place int) error {
+			marked[place] = true
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return s.hits(fields), nil
+	for place, m := range marked {
+		if m || len(needles) == 0 {
+			if err := use(place); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // compile parses a pattern, case-insensitive unless it has a flag group of its own about that.
-func compile(pattern string) (*regexp.Regexp, error) {
-	if _, err := syntax.Parse(pattern, syntax.Perl); err != nil {
-		return nil, syntaxError(pattern, err)
+// It also returns folded substrings one of which every match contains, if it can tell.
+func compile(pattern string) (*regexp.Regexp, []string, error) {
+	parsed, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, nil, syntaxError(pattern, err)
 	}
 	flags := "(?i)"
 	if setsCase(pattern) {
@@ -248,9 +273,51 @@ func compile(pattern string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(flags + pattern)
 	if err != nil {
-		return nil, syntaxError(pattern, err)
+		return nil, nil, syntaxError(pattern, err)
 	}
-	return re, nil
+	return re, needles(parsed.Simplify()), nil
+}
+
+// maxNeedles bounds how many substrings are looked for instead of trying every document.
+const maxNeedles = 8
+
+// needles returns folded substrings one of which stands in every match of re, or nil where it
+// cannot tell. The longer the better: they are only there to pass over documents quickly.
+func needles(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return []string{foldRunes(re.Rune)}
+	case syntax.OpCapture, syntax.OpPlus:
+		return needles(re.Sub[0])
+	case syntax.OpConcat:
+		var best []string
+		for _, sub := range re.Sub {
+			if n := needles(sub); n != nil && (best == nil || shortest(n) > shortest(best)) {
+				best = n
+			}
+		}
+		return best
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range re.Sub {
+			n := needles(sub)
+			if n == nil || len(all)+len(n) > maxNeedles {
+				return nil
+			}
+			all = append(all, n...)
+		}
+		return all
+	default:
+		return nil
+	}
+}
+
+func shortest(list []string) int {
+	n := len(list[0])
+	for _, s := range list {
+		n = min(n, len(s))
+	}
+	return n
 }
 
 // setsCase reports whether the pattern starts with a flag group that speaks of case, such as
