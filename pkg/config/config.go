@@ -129,6 +129,11 @@ func (l *loader) read(file Source) error {
 		return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", file.Path, reason(err)),
 			"Make it a readable text file, or name another one with --config FILE.").Because(err)
 	}
+	return l.add(file, data)
+}
+
+// add adds the servers in a configuration file's bytes.
+func (l *loader) add(file Source, data []byte) error {
 	entries, problems, err := parseFile(file.Path, data)
 	if err != nil {
 		return err
@@ -214,7 +219,7 @@ func (c *Config) Server(name string) (*Server, error) {
 	return nil, f
 }
 
-// base returns path made absolute against dir, with a leading ~ replaced by home.
+// absolute returns path made absolute against dir, with a leading ~ replaced by home.
 func absolute(path, dir, home string) string {
 	path = tilde(path, home)
 	if !filepath.IsAbs(path) {

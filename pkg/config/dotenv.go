@@ -63,7 +63,7 @@ func (v *variables) read(path string) []Problem {
 // noncharacters of Unicode, which no text has.
 const (
 	dollar        = "\ufdd0"
-	escapedDollar = "\ufdd1" // after a backslash, which double quotes and bare values take off
+	escapedDollar = "\ufdd1" // for one behind a backslash, which begins no reference
 )
 
 // parse reads NAME=value lines as godotenv does: export, comments, 'quotes' (taken as they are)
@@ -176,7 +176,7 @@ func (s statement) parse(text string) (name, val string, ok bool) {
 		return "", "", false
 	}
 	if !s.verbatim {
-		text = strings.ReplaceAll(text, `\$`, `\`+escapedDollar)
+		text = strings.ReplaceAll(text, `\$`, escapedDollar)
 	}
 	// The library's errors quote the text, so all that is kept of one is that there was one.
 	values, err := godotenv.Unmarshal(strings.ReplaceAll(text, "$", dollar))

@@ -181,9 +181,9 @@ func (e *entryParser) pairs(m member) []KeyValue {
 		case !ok || inner.value.Value.Kind() == 'n':
 			e.fail(inner.line, fmt.Sprintf("%q of %q is %s, not a string", inner.key, m.key, kind(inner.value)), "Put it in double quotes.")
 		case m.key == "env" && (inner.key == "" || strings.ContainsAny(inner.key, "=\x00")):
-			e.fail(inner.line, fmt.Sprintf("%q is no name of an environment variable", inner.key), "Use letters, digits and _.")
+			e.fail(inner.line, `a name in "env" is empty or has "=" in it`, `Write name and value apart: "NAME": "value"`)
 		case m.key == "headers" && !isHeaderName(inner.key):
-			e.fail(inner.line, fmt.Sprintf("%q is no name of a header", inner.key), "Use letters, digits and -.")
+			e.fail(inner.line, `a name in "headers" is no name of a header`, `Write name and value apart: "Authorization": "Bearer ${TOKEN}"`)
 		default:
 			list = append(list, KeyValue{inner.key, s})
 		}

@@ -20,7 +20,7 @@ const maxDepth = 1000
 // parser reads one configuration file and gathers what is wrong with it.
 type parser struct {
 	path     string
-	data     []byte
+	starts   []int // the offset at which each line but the first begins
 	problems []Problem
 }
 
@@ -35,7 +35,7 @@ type member struct {
 // commas, with the servers under "mcpServers" or, as VS Code has it, "servers". It fails with a
 // fault.Config where they are no such JSON at all.
 func parseFile(path string, data []byte) ([]written, []Problem, error) {
-	p := &parser{path: path, data: data}
+	p := &parser{path: path, starts: lineStarts(data)}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil, fault.New(fault.Config, path+":1: the file is empty", "Put your servers into it, for a start:\n"+minimal)
 	}
@@ -121,7 +121,18 @@ func (p *parser) problem(severity Severity, line int, server, message, fix strin
 
 // line returns the line of a value in the file, from 1.
 func (p *parser) line(v hujson.Value) int {
-	return 1 + bytes.Count(p.data[:min(v.StartOffset, len(p.data))], []byte("\n"))
+	before, _ := slices.BinarySearch(p.starts, v.StartOffset+1)
+	return 1 + before
+}
+
+func lineStarts(data []byte) []int {
+	var starts []int
+	for i, c := range data {
+		if c == '\n' {
+			starts = append(starts, i+1)
+		}
+	}
+	return starts
 }
 
 func (p *parser) notJSON(line int, why string) *fault.Fault {

@@ -12,6 +12,9 @@ import (
 // minSecret is the shortest value that is masked, in bytes: shorter ones are part of too much.
 const minSecret = 4
 
+// minLine is the shortest line of a secret in several lines that is masked by itself, in bytes.
+const minLine = 8
+
 // looksSecret reports whether a variable, header, flag or parameter of that name holds a secret.
 // It would rather hide too much.
 func looksSecret(name string) bool {
@@ -68,10 +71,7 @@ func (l *secretList) add(value string) {
 	if scheme, rest, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "${}:=") {
 		bare = strings.TrimSpace(rest)
 	}
-	switch {
-	case onlyReferences(bare):
-	case value == "true" || value == "false" || value == "null":
-	default:
+	if !onlyReferences(bare) {
 		*l = append(*l, value, bare)
 	}
 }
@@ -154,32 +154,38 @@ func notInToken(r rune) bool {
 func replacer(secrets []string) *strings.Replacer {
 	var all []string
 	for _, secret := range secrets {
-		secret = strings.TrimSpace(secret)
-		all = append(all, secret)
-		if strings.Contains(secret, "\n") {
-			// Of a key in several lines a server may print any one.
-			for line := range strings.Lines(secret) {
-				if line = strings.TrimSpace(line); !strings.HasPrefix(line, "-----") {
-					all = append(all, line)
-				}
-			}
-		}
-	}
-	for _, secret := range slices.Clone(all) {
-		all = append(all, url.QueryEscape(secret), url.PathEscape(secret))
-		if quoted, err := json.Marshal(secret); err == nil {
-			all = append(all, strings.Trim(string(quoted), `"`))
-		}
+		all = append(all, spellings(strings.TrimSpace(secret))...)
 	}
 	all = slices.DeleteFunc(all, func(s string) bool { return len(s) < minSecret })
 	slices.SortFunc(all, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
-	all = slices.Compact(all)
-	if len(all) == 0 {
-		return nil
-	}
-	pairs := make([]string, 0, 2*len(all))
-	for _, secret := range all {
+	var pairs []string
+	for _, secret := range slices.Compact(all) {
 		pairs = append(pairs, secret, "***")
 	}
+	if pairs == nil {
+		return nil
+	}
 	return strings.NewReplacer(pairs...)
+}
+
+// spellings returns the ways in which a secret may be written: plain, in a URL, in JSON with and
+// without the HTML escapes of Go; and each line of one that has several, as keys do.
+func spellings(secret string) []string {
+	switch secret {
+	case "true", "false", "null":
+		return nil
+	}
+	all := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
+	if html, err := json.Marshal(secret); err == nil {
+		all = append(all, string(html[1:len(html)-1]))
+	}
+	all = append(all, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(secret))
+	if strings.Contains(secret, "\n") {
+		for line := range strings.Lines(secret) {
+			if line = strings.TrimSpace(line); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
+				all = append(all, line)
+			}
+		}
+	}
+	return all
 }

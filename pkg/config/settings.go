@@ -193,7 +193,11 @@ func (f *settingsFile) parse() error {
 		return f.unknown(row, strings.Join(unknown.Errors[0].Key(), "."))
 	case errors.As(err, &wrong):
 		row, _ := wrong.Position()
-		return fault.New(fault.Config, fmt.Sprintf("%s:%d: not the TOML of a setting", f.path, row),
+		where := fmt.Sprintf("%s:%d: ", f.path, row)
+		if key := strings.Join(wrong.Key(), "."); key != "" {
+			where += key + ": "
+		}
+		return fault.New(fault.Config, where+"not the TOML of a setting",
 			`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
 	default:
 		return fault.New(fault.Config, f.path+": not the TOML of a setting",

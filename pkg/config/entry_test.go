@@ -1,0 +1,216 @@
+package config
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestEntry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.vars["NAME"] = "v"
+	s := w.one(`{"command": "~/bin/x", "args": ["a", 5, true, "${NAME}"], "env": {"N": 1.50, "B": false, "S": "$NAME $${NAME}"}, "cwd": "sub"}`)
+	if s.Command != w.path("~/bin/x") || !slices.Equal(s.Args, []string{"a", "5", "true", "v"}) || s.Cwd != w.path("sub") {
+		t.Errorf("%+v", s)
+	}
+	if want := []KeyValue{{"N", "1.50"}, {"B", "false"}, {"S", "$NAME ${NAME}"}}; !slices.Equal(s.Env, want) {
+		t.Errorf("env %v", s.Env)
+	}
+}
+
+func TestTransport(t *testing.T) {
+	t.Parallel()
+	for typ, want := range map[string]Transport{
+		`"http"`: HTTP, `"streamable-http"`: HTTP, `"streamableHttp"`: HTTP, `"SSE"`: SSE, `null`: HTTP,
+	} {
+		w := newWorld(t)
+		if s := w.one(`{"type": ` + typ + `, "url": "http://localhost:1/x", "headers": {"X-Key": "v"}}`); s.Transport != want ||
+			!slices.Equal(s.Headers, []KeyValue{{"X-Key", "v"}}) {
+			t.Errorf("%s: %+v", typ, s)
+		}
+	}
+	if s := newWorld(t).one(`{"type": "stdio", "command": "x"}`); s.Transport != Stdio {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestBadEntries checks that each bad entry is reported with its line and a fix, that it cannot
+// be used, and that it hides no other. No report quotes a value.
+func TestBadEntries(t *testing.T) {
+	t.Parallel()
+	for entry, message := range map[string]string{
+		`"command"`: "is a string, not an object",
+		`[]`:        "is an array", `null`: "is null", `7`: "is a number", `true`: "is a boolean",
+		`{}`:                                                       `no "command"`,
+		`{"command": ""}`:                                          `no "command"`,
+		`{"command": ["npx"]}`:                                     `"command" is an array`,
+		`{"command": 5}`:                                           `"command" is a number`,
+		`{"command": "x", "url": "http://h"}`:                      "both",
+		`{"command": "x", "args": "a hunter2"}`:                    `"args" is a string`,
+		`{"command": "x", "args": ["a", {}]}`:                      `"args"[1] is an object`,
+		`{"command": "x", "args": [null]}`:                         `"args"[0] is null`,
+		`{"command": "x", "env": ["A=hunter2"]}`:                   `"env" is an array`,
+		`{"command": "x", "env": {"A": ["hunter2"]}}`:              `"A" of "env" is an array`,
+		`{"command": "x", "env": {"A": null}}`:                     "is null",
+		`{"command": "x", "env": {"A=hunter2": ""}}`:               `has "=" in it`,
+		`{"command": "x", "env": {"": "hunter2"}}`:                 "is empty",
+		`{"command": "x", "disabled": "yes"}`:                      `"disabled" is a string`,
+		`{"command": "x", "cwd": {}}`:                              `"cwd" is an object`,
+		`{"command": "x", "type": "hunter2"}`:                      `"type" is not one`,
+		`{"command": "x", "type": "sse"}`:                          "server elsewhere",
+		`{"url": "http://h", "type": "stdio"}`:                     `"type" is "stdio"`,
+		`{"url": "ftp://hunter2"}`:                                 "no http:// or https://",
+		`{"url": "https://"}`:                                      "no http:// or https://",
+		`{"url": "http://user:hunter2@:80"}`:                       "no http:// or https://",
+		`{"url": "%zz hunter2"}`:                                   "no http:// or https://",
+		`{"url": "http://h", "headers": {"A b": "hunter2"}}`:       "no name of a header",
+		`{"url": "http://h", "headers": {"": "hunter2"}}`:          "no name of a header",
+		`{"url": "http://h", "headers": {"A": "hunter2\n"}}`:       "line break",
+		`{"command": "x\u0000"}`:                                   "command has a NUL",
+		`{"command": "x", "args": ["hunter2\u0000"]}`:              "args[0] has a NUL",
+		`{"command": "${EMPTY}"}`:                                  "is empty once",
+		`{"command": "npx -y pkg --token hunter2"}`:                `Split it: "command": "npx", "args": ["-y", "pkg", "--token", "***"]`,
+		`{"command": "npx -y pkg", "args": ["--api-key=hunter2"]}`: `"args": ["-y", "pkg", "--api-key=***"]`,
+		`{"command": "sh -c 'echo hunter2'"}`:                      `each argument into "args"`,
+		`{"command": "npx ${SECRET}"}`:                             `"args": ["${SECRET}"]`,
+	} {
+		w := newWorld(t)
+		w.vars["EMPTY"], w.vars["SECRET"] = "", "hunter2"
+		w.write(".mcp.json", "{\"mcpServers\": {\n\"good\": {\"command\": \"g\"},\n\"s\": "+entry+",\n\"also\": {\"command\": \"g\"}}}")
+		c := w.load(Selection{})
+		if got := names(c); !slices.Equal(got, []string{"good", "also"}) {
+			t.Errorf("%s: servers %v", entry, got)
+		}
+		if len(c.Problems) != 1 {
+			t.Errorf("%s: problems\n%s", entry, problems(c))
+			continue
+		}
+		p := c.Problems[0]
+		if p.Severity != Error || p.Line != 3 || p.Server != "s" || p.Fix == "" || !strings.Contains(p.Message+p.Fix, message) {
+			t.Errorf("%s: %+v", entry, p)
+		}
+		if strings.Contains(p.Message+p.Fix, "hunter2") {
+			t.Errorf("%s: the problem quotes a value: %+v", entry, p)
+		}
+	}
+}
+
+func TestBadNames(t *testing.T) {
+	t.Parallel()
+	for name, message := range map[string]string{`""`: "empty", `"a/b"`: `contains "/"`, `"a\nb"`: "control character"} {
+		w := newWorld(t)
+		w.write(".mcp.json", `{"mcpServers": {`+name+`: {"command": "x"}, "ok": {"command": "x"}}}`)
+		c := w.load(Selection{})
+		if got := names(c); !slices.Equal(got, []string{"ok"}) || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Message, message) {
+			t.Errorf("%s: %v\n%s", name, got, problems(c))
+		}
+	}
+}
+
+// TestBadFiles has the files that are JSON but hold no servers where they should.
+func TestBadFiles(t *testing.T) {
+	t.Parallel()
+	for content, text := range map[string]string{
+		`[]`:                               "an array, not an object",
+		`{}`:                               `no "mcpServers"`,
+		`{"mcpServers": []}`:               `"mcpServers" is an array`,
+		`{"a": 1, "s": {"command": "x"}}`:  "one level deeper",
+		`{"s": {"args": [], "url": "x"} }`: "one level deeper",
+	} {
+		w := newWorld(t)
+		w.write(".mcp.json", content)
+		c := w.load(Selection{})
+		if len(c.Servers) != 0 || len(c.Problems) != 1 || c.Problems[0].Severity != Error || !strings.Contains(problems(c), text) {
+			t.Errorf("%s: problems\n%s", content, problems(c))
+		}
+	}
+	w := newWorld(t)
+	w.write(".mcp.json", `{"mcpServers": {}}`)
+	if c := w.load(Selection{}); len(c.Servers)+len(c.Problems) != 0 {
+		t.Errorf("no servers: %+v", c)
+	}
+}
+
+func TestRepeatedKeys(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write(".mcp.json", `{"mcpServers": {
+		"a": {"command": "old"},
+		"b": {"command": "x", "env": {"K": "1",
+			"K": "2"}},
+		"a": {"command": "new",
+			"command": "newest"}}}`)
+	c := w.load(Selection{})
+	if got := names(c); !slices.Equal(got, []string{"a", "b"}) || c.Servers[0].Command != "newest" || c.Servers[1].Env[0].Value != "2" {
+		t.Errorf("servers %v, %+v", got, c.Servers)
+	}
+	var lines []int
+	for _, p := range c.Problems {
+		lines = append(lines, p.Line)
+	}
+	if !slices.Equal(lines, []int{5, 6, 4}) {
+		t.Errorf("lines %v in\n%s", lines, problems(c))
+	}
+}
+
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.one(`{"command": "x", "connectTimeout": "1m", "callTimeout": 1500, "timeout": 7, "ttl": "36h"}`)
+	if s.ConnectTimeout != time.Minute || s.CallTimeout != 1500*time.Millisecond || s.TTL != 36*time.Hour {
+		t.Errorf("%+v", s)
+	}
+	if s := w.one(`{"command": "x", "timeout": 2000}`); s.CallTimeout != 2*time.Second {
+		t.Errorf("%+v", s)
+	}
+	for _, bad := range []string{`"30"`, `""`, `0`, `-5`, `"-1s"`, `1e300`, `1e999`, `{}`, `true`, `0.0000001`} {
+		c := w.entry(`{"command": "x", "timeout": ` + bad + `}`)
+		if len(c.Servers) != 1 || c.Servers[0].CallTimeout != 0 || len(c.Problems) != 1 || c.Problems[0].Severity != Warning {
+			t.Errorf("%s: %+v\n%s", bad, c.Servers, problems(c))
+		}
+	}
+}
+
+func TestCwd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.vars["D"] = "deep"
+	const entries = `{"mcpServers": {"none": {"command": "x"}, "rel": {"command": "x", "cwd": "${D}/er"}, "home": {"command": "x", "cwd": "~/h"}, "up": {"command": "x", "cwd": ".."}}}`
+	check := func(sel Selection, want ...string) {
+		t.Helper()
+		for i, s := range w.load(sel).Servers {
+			if want[i] != "" {
+				want[i] = w.path(want[i])
+			}
+			if s.Cwd != want[i] {
+				t.Errorf("%s in %s: %q, want %q", s.Name, s.File, s.Cwd, want[i])
+			}
+		}
+	}
+	w.write("~/.claude/mcp.json", entries)
+	check(Selection{}, "", "~/deep/er", "~/h", "~/..")
+	w.write("../.claude/mcp.json", entries)
+	check(Selection{}, "..", "../deep/er", "~/h", "../..")
+	w.write("../.mcp.json", entries)
+	check(Selection{}, "..", "../deep/er", "~/h", "../..")
+	w.write("../x/.vscode/mcp.json", entries)
+	check(Selection{Configs: []string{"../x/.vscode/mcp.json"}}, "", "../x/deep/er", "~/h", "..")
+}
+
+func TestCommandWithSpaces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.write("my programs/run me", "")
+	if err := os.Chmod(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.one(`{"command": "./my programs/run me"}`); s.Command != "./my programs/run me" {
+		t.Errorf("%+v", s)
+	}
+	if c := w.entry(`{"command": "./my programs"}`); len(c.Servers) != 0 {
+		t.Errorf("a folder is taken for a program: %+v", c.Servers[0])
+	}
+}

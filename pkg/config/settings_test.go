@@ -1,0 +1,87 @@
+package config
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+func TestSettings(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	check := func(want Settings, shown string) {
+		t.Helper()
+		got, list, err := w.LoadSettings()
+		if err != nil || got != want {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+		var all []string
+		for _, s := range list {
+			all = append(all, s.Name+"="+s.Value+" ("+strings.ReplaceAll(s.From, w.SettingsFile(), "file")+")")
+		}
+		if got := strings.Join(all, ", "); got != shown {
+			t.Errorf("shown %s, want %s", got, shown)
+		}
+	}
+	s := Settings{30 * time.Second, 30 * time.Second, 24 * time.Hour, 5, 0}
+	check(s, "connect_timeout=30s (default), call_timeout=30s (default), ttl=24h (default), limit=5 (default), max_bytes=0 (default)")
+	w.write(w.SettingsFile(), "\ufeff# mine\ncall_timeout = \"1m\"\n\n\"ttl\" = '90m' # x\nlimit = 7\nmax_bytes = 1_000\n")
+	s.CallTimeout, s.TTL, s.Limit, s.MaxBytes = time.Minute, 90*time.Minute, 7, 1000
+	check(s, "connect_timeout=30s (default), call_timeout=1m (file:2), ttl=1h30m (file:4), limit=7 (file:5), max_bytes=1000 (file:6)")
+	w.vars["MCPL_CONNECT_TIMEOUT"], w.vars["MCPL_LIMIT"], w.vars["MCPL_TTL"] = "5s", "3", ""
+	s.ConnectTimeout, s.Limit = 5*time.Second, 3
+	check(s, "connect_timeout=5s (MCPL_CONNECT_TIMEOUT), call_timeout=1m (file:2), ttl=1h30m (file:4), limit=3 (MCPL_LIMIT), max_bytes=1000 (file:6)")
+}
+
+func TestBadSettings(t *testing.T) {
+	t.Parallel()
+	for content, texts := range map[string][]string{
+		"# x\ncal_timeout = '1s'\n":         {"config.toml:2", `no setting "cal_timeout"`, "Did you mean call_timeout?"},
+		"limit = 1\n[timeouts]\ncall = '1'": {"config.toml:2", `"timeouts"`},
+		"zzz = 1":                           {"config.toml:1", "The settings are connect_timeout, call_timeout, ttl, limit, max_bytes."},
+		"ttl = 30":                          {"config.toml:1", "ttl", "time with a unit"},
+		"\nttl = '-5s'":                     {"config.toml:2", "time with a unit"},
+		"ttl = ''":                          {"config.toml:1", "time with a unit"},
+		"limit = 0":                         {"config.toml:1", "limit", "from 1 up"},
+		"limit = 'many'":                    {"config.toml:1", "whole number"},
+		"limit = 1.5":                       {"config.toml:1", "whole number"},
+		"max_bytes = -1":                    {"config.toml:1", "from 0 up"},
+		"limit = [1]":                       {"config.toml:1", "limit", "not the TOML of a setting"},
+		"a = 1\n= 2":                        {"config.toml:2", "not the TOML of a setting"},
+		"limit = 1\nlimit = 2":              {"config.toml:2", "already defined"},
+		"\xff\xfel":                         {"config.toml", "UTF-16"},
+	} {
+		w := newWorld(t)
+		w.write(w.SettingsFile(), content)
+		_, _, err := w.LoadSettings()
+		if err == nil {
+			t.Errorf("%q is taken", content)
+			continue
+		}
+		wantFault(t, err, fault.Config, texts...)
+	}
+	for variable, value := range map[string]string{"MCPL_TTL": "5", "MCPL_LIMIT": "0", "MCPL_MAX_BYTES": "x", "MCPL_CALL_TIMEOUT": "soon"} {
+		w := newWorld(t)
+		w.vars[variable] = value
+		_, _, err := w.LoadSettings()
+		wantFault(t, err, fault.Config, variable)
+	}
+	w := newWorld(t)
+	if err := os.MkdirAll(w.SettingsFile(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := w.LoadSettings()
+	wantFault(t, err, fault.Config, "cannot read")
+}
+
+func BenchmarkSettings(b *testing.B) {
+	e := Env{Home: b.TempDir(), Lookup: os.LookupEnv, GOOS: "linux"}
+	for b.Loop() {
+		if _, _, err := e.LoadSettings(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
