@@ -20,12 +20,15 @@ import (
 )
 
 func codecTools() []server.ServerTool {
-	return []server.ServerTool{
-		define(spec{
-			name:        "hash_text",
-			title:       "Hash",
-			description: "Compute the checksum, fingerprint or cryptographic hash of a text: SHA-256, SHA-512, SHA-1, MD5 or CRC-32, as hexadecimal digits.",
-			input: `{
+	return []server.ServerTool{hashTextTool(), encodeBase64Tool(), decodeBase64Tool(), generateUuidTool()}
+}
+
+func hashTextTool() server.ServerTool {
+	return define(spec{
+		name:        "hash_text",
+		title:       "Hash",
+		description: "Compute the checksum, fingerprint or cryptographic hash of a text: SHA-256, SHA-512, SHA-1, MD5 or CRC-32, as hexadecimal digits.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text to hash, as UTF-8"},
@@ -34,21 +37,24 @@ func codecTools() []server.ServerTool {
 				"required": ["text"],
 				"additionalProperties": false
 			}`,
-			output: `{
+		output: `{
 				"type": "object",
 				"properties": {"algorithm": {"type": "string"}, "hex": {"type": "string"}, "bytes": {"type": "integer", "description": "Length of the text"}},
 				"required": ["algorithm", "hex", "bytes"]
 			}`,
-		}, func(_ context.Context, in struct{ Text, Algorithm string }) (answer, error) {
-			h, name := hashOf(in.Algorithm)
-			h.Write([]byte(in.Text)) // a hash takes everything
-			return answer{data: map[string]any{"algorithm": name, "hex": hex.EncodeToString(h.Sum(nil)), "bytes": len(in.Text)}}, nil
-		}),
-		define(spec{
-			name:        "encode_base64",
-			title:       "Encode Base64",
-			description: "Encode a text as Base64, in the standard alphabet or in the one for URLs.",
-			input: `{
+	}, func(_ context.Context, in struct{ Text, Algorithm string }) (answer, error) {
+		h, name := hashOf(in.Algorithm)
+		h.Write([]byte(in.Text)) // a hash takes everything
+		return answer{data: map[string]any{"algorithm": name, "hex": hex.EncodeToString(h.Sum(nil)), "bytes": len(in.Text)}}, nil
+	})
+}
+
+func encodeBase64Tool() server.ServerTool {
+	return define(spec{
+		name:        "encode_base64",
+		title:       "Encode Base64",
+		description: "Encode a text as Base64, in the standard alphabet or in the one for URLs.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text to encode, as UTF-8"},
@@ -57,34 +63,40 @@ func codecTools() []server.ServerTool {
 				"required": ["text"],
 				"additionalProperties": false
 			}`,
-		}, func(_ context.Context, in struct {
-			Text    string
-			URLSafe bool `json:"url_safe"`
-		}) (answer, error) {
-			if in.URLSafe {
-				return answer{text: base64.RawURLEncoding.EncodeToString([]byte(in.Text))}, nil
-			}
-			return answer{text: base64.StdEncoding.EncodeToString([]byte(in.Text))}, nil
-		}),
-		define(spec{
-			name:        "decode_base64",
-			title:       "Decode Base64",
-			description: "Decode a Base64 string to text. Both alphabets are understood, with or without padding; bytes that are no text come back as hexadecimal digits.",
-			input: `{
+	}, func(_ context.Context, in struct {
+		Text    string
+		URLSafe bool `json:"url_safe"`
+	}) (answer, error) {
+		if in.URLSafe {
+			return answer{text: base64.RawURLEncoding.EncodeToString([]byte(in.Text))}, nil
+		}
+		return answer{text: base64.StdEncoding.EncodeToString([]byte(in.Text))}, nil
+	})
+}
+
+func decodeBase64Tool() server.ServerTool {
+	return define(spec{
+		name:        "decode_base64",
+		title:       "Decode Base64",
+		description: "Decode a Base64 string to text. Both alphabets are understood, with or without padding; bytes that are no text come back as hexadecimal digits.",
+		input: `{
 				"type": "object",
 				"properties": {"data": {"type": "string", "description": "The Base64 string"}},
 				"required": ["data"],
 				"additionalProperties": false
 			}`,
-		}, func(_ context.Context, in struct{ Data string }) (answer, error) {
-			text, err := decodeBase64(in.Data)
-			return answer{text: text}, err
-		}),
-		define(spec{
-			name:        "generate_uuid",
-			title:       "Generate UUIDs",
-			description: "Generate one or more unique identifiers (UUIDs): random ones of version 4, or of version 7, which sort by time.",
-			input: `{
+	}, func(_ context.Context, in struct{ Data string }) (answer, error) {
+		text, err := decodeBase64(in.Data)
+		return answer{text: text}, err
+	})
+}
+
+func generateUuidTool() server.ServerTool {
+	return define(spec{
+		name:        "generate_uuid",
+		title:       "Generate UUIDs",
+		description: "Generate one or more unique identifiers (UUIDs): random ones of version 4, or of version 7, which sort by time.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"count": {"type": "integer", "minimum": 1, "maximum": 100, "default": 1, "description": "How many"},
@@ -92,15 +104,14 @@ func codecTools() []server.ServerTool {
 				},
 				"additionalProperties": false
 			}`,
-			output: `{
+		output: `{
 				"type": "object",
 				"properties": {"uuids": {"type": "array", "items": {"type": "string", "format": "uuid"}}},
 				"required": ["uuids"]
 			}`,
-		}, func(_ context.Context, in struct{ Count, Version *int }) (answer, error) {
-			return newUUIDs(or(in.Count, 1), or(in.Version, 4))
-		}),
-	}
+	}, func(_ context.Context, in struct{ Count, Version *int }) (answer, error) {
+		return newUUIDs(or(in.Count, 1), or(in.Version, 4))
+	})
 }
 
 // hashOf returns a hash function and its name; the schema allows no other names than these.

@@ -43,13 +43,16 @@ type note struct {
 }
 
 func noteTools(file noteFile) []server.ServerTool {
-	return []server.ServerTool{
-		define(spec{
-			name:        "add_note",
-			title:       "Add a note",
-			description: "Write down a new note with a title, a text and tags. Notes are kept in a file on this machine.",
-			hints:       hints{writes: true},
-			input: `{
+	return []server.ServerTool{addNoteTool(file), listNotesTool(file), searchNotesTool(file), deleteNoteTool(file)}
+}
+
+func addNoteTool(file noteFile) server.ServerTool {
+	return define(spec{
+		name:        "add_note",
+		title:       "Add a note",
+		description: "Write down a new note with a title, a text and tags. Notes are kept in a file on this machine.",
+		hints:       hints{writes: true},
+		input: `{
 				"type": "object",
 				"properties": {
 					"title": {"type": "string", "minLength": 1, "maxLength": 200, "description": "What the note is about"},
@@ -59,22 +62,25 @@ func noteTools(file noteFile) []server.ServerTool {
 				"required": ["title"],
 				"additionalProperties": false
 			}`,
-			output: noteSchema,
-		}, func(ctx context.Context, in struct {
-			Title, Text string
-			Tags        []string
-		}) (answer, error) {
-			n, err := file.add(ctx, note{Title: in.Title, Text: in.Text, Tags: in.Tags})
-			if err != nil {
-				return answer{}, err
-			}
-			return answer{data: n}, nil
-		}),
-		define(spec{
-			name:        "list_notes",
-			title:       "List notes",
-			description: "List the notes that were written down, newest first, all of them or those with a tag.",
-			input: `{
+		output: noteSchema,
+	}, func(ctx context.Context, in struct {
+		Title, Text string
+		Tags        []string
+	}) (answer, error) {
+		n, err := file.add(ctx, note{Title: in.Title, Text: in.Text, Tags: in.Tags})
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{data: n}, nil
+	})
+}
+
+func listNotesTool(file noteFile) server.ServerTool {
+	return define(spec{
+		name:        "list_notes",
+		title:       "List notes",
+		description: "List the notes that were written down, newest first, all of them or those with a tag.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"tag": {"type": "string", "description": "Only notes with this tag"},
@@ -82,18 +88,21 @@ func noteTools(file noteFile) []server.ServerTool {
 				},
 				"additionalProperties": false
 			}`,
-			output: notesSchema,
-		}, func(_ context.Context, in struct {
-			Tag   *string
-			Limit *int
-		}) (answer, error) {
-			return file.find(or(in.Limit, 20), func(n note) bool { return in.Tag == nil || slices.Contains(n.Tags, *in.Tag) })
-		}),
-		define(spec{
-			name:        "search_notes",
-			title:       "Search notes",
-			description: "Find notes whose title, text or tags contain every word of a query, newest first.",
-			input: `{
+		output: notesSchema,
+	}, func(_ context.Context, in struct {
+		Tag   *string
+		Limit *int
+	}) (answer, error) {
+		return file.find(or(in.Limit, 20), func(n note) bool { return in.Tag == nil || slices.Contains(n.Tags, *in.Tag) })
+	})
+}
+
+func searchNotesTool(file noteFile) server.ServerTool {
+	return define(spec{
+		name:        "search_notes",
+		title:       "Search notes",
+		description: "Find notes whose title, text or tags contain every word of a query, newest first.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"query": {"type": "string", "minLength": 1, "description": "Words to look for; upper and lower case are the same"},
@@ -102,33 +111,35 @@ func noteTools(file noteFile) []server.ServerTool {
 				"required": ["query"],
 				"additionalProperties": false
 			}`,
-			output: notesSchema,
-		}, func(_ context.Context, in struct {
-			Query string
-			Limit *int
-		}) (answer, error) {
-			words := strings.Fields(strings.ToLower(in.Query))
-			return file.find(or(in.Limit, 20), func(n note) bool { return n.contains(words) })
-		}),
-		define(spec{
-			name:        "delete_note",
-			title:       "Delete a note",
-			description: "Delete one of the notes for good, by its id. There is no way to get it back.",
-			hints:       hints{writes: true, destroys: true, repeatable: true},
-			input: `{
+		output: notesSchema,
+	}, func(_ context.Context, in struct {
+		Query string
+		Limit *int
+	}) (answer, error) {
+		words := strings.Fields(strings.ToLower(in.Query))
+		return file.find(or(in.Limit, 20), func(n note) bool { return n.contains(words) })
+	})
+}
+
+func deleteNoteTool(file noteFile) server.ServerTool {
+	return define(spec{
+		name:        "delete_note",
+		title:       "Delete a note",
+		description: "Delete one of the notes for good, by its id. There is no way to get it back.",
+		hints:       hints{writes: true, destroys: true, repeatable: true},
+		input: `{
 				"type": "object",
 				"properties": {"id": {"type": "integer", "minimum": 1, "description": "The note's id, as list_notes shows it"}},
 				"required": ["id"],
 				"additionalProperties": false
 			}`,
-		}, func(ctx context.Context, in struct{ ID int }) (answer, error) {
-			n, err := file.remove(ctx, in.ID)
-			if err != nil {
-				return answer{}, err
-			}
-			return answer{text: fmt.Sprintf("Deleted note %d, %q.", n.ID, n.Title)}, nil
-		}),
-	}
+	}, func(ctx context.Context, in struct{ ID int }) (answer, error) {
+		n, err := file.remove(ctx, in.ID)
+		if err != nil {
+			return answer{}, err
+		}
+		return answer{text: fmt.Sprintf("Deleted note %d, %q.", n.ID, n.Title)}, nil
+	})
 }
 
 func (n note) contains(words []string) bool {

@@ -14,12 +14,15 @@ import (
 )
 
 func textTools() []server.ServerTool {
-	return []server.ServerTool{
-		define(spec{
-			name:        "text_stats",
-			title:       "Text statistics",
-			description: "Count the characters, words, lines and sentences of a text, list its most frequent words and estimate the reading time.",
-			input: `{
+	return []server.ServerTool{textStatsTool(), changeCaseTool(), replaceTextTool(), diffTextTool()}
+}
+
+func textStatsTool() server.ServerTool {
+	return define(spec{
+		name:        "text_stats",
+		title:       "Text statistics",
+		description: "Count the characters, words, lines and sentences of a text, list its most frequent words and estimate the reading time.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text to count"},
@@ -28,7 +31,7 @@ func textTools() []server.ServerTool {
 				"required": ["text"],
 				"additionalProperties": false
 			}`,
-			output: `{
+		output: `{
 				"type": "object",
 				"properties": {
 					"characters": {"type": "integer"}, "words": {"type": "integer"}, "lines": {"type": "integer"}, "sentences": {"type": "integer"},
@@ -37,17 +40,20 @@ func textTools() []server.ServerTool {
 				},
 				"required": ["characters", "words", "lines", "sentences", "reading_seconds", "top_words"]
 			}`,
-		}, func(_ context.Context, in struct {
-			Text string
-			Top  *int
-		}) (answer, error) {
-			return answer{data: statsOf(in.Text, or(in.Top, 5))}, nil
-		}),
-		define(spec{
-			name:        "change_case",
-			title:       "Change case",
-			description: "Convert text between naming styles and letter cases: camelCase, PascalCase, snake_case, kebab-case, CONSTANT_CASE, Title Case, upper and lower.",
-			input: `{
+	}, func(_ context.Context, in struct {
+		Text string
+		Top  *int
+	}) (answer, error) {
+		return answer{data: statsOf(in.Text, or(in.Top, 5))}, nil
+	})
+}
+
+func changeCaseTool() server.ServerTool {
+	return define(spec{
+		name:        "change_case",
+		title:       "Change case",
+		description: "Convert text between naming styles and letter cases: camelCase, PascalCase, snake_case, kebab-case, CONSTANT_CASE, Title Case, upper and lower.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text or identifier to convert"},
@@ -56,15 +62,18 @@ func textTools() []server.ServerTool {
 				"required": ["text", "style"],
 				"additionalProperties": false
 			}`,
-		}, func(_ context.Context, in struct{ Text, Style string }) (answer, error) {
-			return answer{text: changeCase(in.Text, in.Style)}, nil
-		}),
-		define(spec{
-			name:  "replace_text",
-			title: "Search and replace",
-			description: "Search a text for a regular expression (RE2 syntax) or a literal string and replace every match. " +
-				"The replacement may use groups as $1 or ${name}.",
-			input: `{
+	}, func(_ context.Context, in struct{ Text, Style string }) (answer, error) {
+		return answer{text: changeCase(in.Text, in.Style)}, nil
+	})
+}
+
+func replaceTextTool() server.ServerTool {
+	return define(spec{
+		name:  "replace_text",
+		title: "Search and replace",
+		description: "Search a text for a regular expression (RE2 syntax) or a literal string and replace every match. " +
+			"The replacement may use groups as $1 or ${name}.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text to search"},
@@ -83,17 +92,20 @@ func textTools() []server.ServerTool {
 				"required": ["text", "pattern"],
 				"additionalProperties": false
 			}`,
-			output: `{
+		output: `{
 				"type": "object",
 				"properties": {"text": {"type": "string"}, "replacements": {"type": "integer"}},
 				"required": ["text", "replacements"]
 			}`,
-		}, func(_ context.Context, in replaceInput) (answer, error) { return in.run() }),
-		define(spec{
-			name:        "diff_text",
-			title:       "Compare two texts",
-			description: "Compare two texts line by line and show what was added and removed as a unified diff.",
-			input: `{
+	}, func(_ context.Context, in replaceInput) (answer, error) { return in.run() })
+}
+
+func diffTextTool() server.ServerTool {
+	return define(spec{
+		name:        "diff_text",
+		title:       "Compare two texts",
+		description: "Compare two texts line by line and show what was added and removed as a unified diff.",
+		input: `{
 				"type": "object",
 				"properties": {
 					"before": {"type": "string", "description": "The old text"},
@@ -103,17 +115,16 @@ func textTools() []server.ServerTool {
 				"required": ["before", "after"],
 				"additionalProperties": false
 			}`,
-		}, func(_ context.Context, in struct {
-			Before, After string
-			Context       *int
-		}) (answer, error) {
-			text, err := unifiedDiff(in.Before, in.After, or(in.Context, 3))
-			if text == "" {
-				text = "The texts are equal."
-			}
-			return answer{text: text}, err
-		}),
-	}
+	}, func(_ context.Context, in struct {
+		Before, After string
+		Context       *int
+	}) (answer, error) {
+		text, err := unifiedDiff(in.Before, in.After, or(in.Context, 3))
+		if text == "" {
+			text = "The texts are equal."
+		}
+		return answer{text: text}, err
+	})
 }
 
 // or returns what p points to, or a default where the argument was not given.
