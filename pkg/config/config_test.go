@@ -191,7 +191,6 @@ func TestVariables(t *testing.T) {
 	w := newWorld(t)
 	w.vars["FROM_PROCESS"] = "p"
 	env := w.write(".env", "FROM_FILE=${BASE}/x\nFROM_PROCESS=hidden\nUNUSED=1\nBASE=late\n")
-	_ = env
 	w.vars["BASE"] = "b"
 	w.write(".mcp.json", `{"mcpServers": {
 		"a": {"command": "x", "args": ["${FROM_PROCESS}", "${FROM_FILE}", "${NOWHERE:-d}"]},
