@@ -55,8 +55,10 @@ type Meta struct {
 	// ListedAt is when the tools were last listed, TriedAt when that was last tried.
 	ListedAt time.Time `json:"listedAt,omitzero"`
 	TriedAt  time.Time `json:"triedAt,omitzero"`
-	// TTL is how long the listing holds by the entry or the server's own word; 0 is unsaid.
-	TTL time.Duration `json:"ttl,omitzero"`
+	// TTL is how long the listing holds: SaidTTL, the server's own word, or else what its entry
+	// says; 0 is unsaid.
+	TTL     time.Duration `json:"ttl,omitzero"`
+	SaidTTL time.Duration `json:"saidTTL,omitzero"`
 	// Took is how long start, handshake and listing took.
 	Took time.Duration `json:"took,omitzero"`
 	// Protocol is the revision agreed on, the rest what the server says of itself.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -144,6 +145,7 @@ func (s Store) loadMeta(data []byte) (map[string]Meta, []string, error) {
 // or the new one, or a mixture that it recognises. Where writing fails, the snapshot is still
 // good, served from memory, and err says what failed.
 func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
+	s.sweep()
 	defs, spans := renderDefinitions(cat)
 	meta := metadata{Version: formatVersion, Definitions: digest(defs), Stamp: stamp, Warnings: cat.Warnings}
 	for _, server := range cat.Servers {
@@ -172,8 +174,21 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	return sn, err
 }
 
-// Discard removes the packed index, so that it is rebuilt from the JSON files.
-func (s Store) Discard() error { return os.Remove(s.packedFile()) }
+// sweep removes what a writer that was killed has left behind: files that were to replace one of
+// ours. The caller holds the lock, so that nobody is writing them.
+func (s Store) sweep() {
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		for _, ours := range []string{s.toolsFile(), s.metaFile(), s.packedFile()} {
+			if name := filepath.Base(ours); strings.HasPrefix(e.Name(), name) && e.Name() != name {
+				_ = os.Remove(filepath.Join(s.Dir, e.Name())) // it costs only its room
+			}
+		}
+	}
+}
 
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)

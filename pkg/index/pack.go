@@ -12,7 +12,7 @@ import (
 )
 
 // The packed index, search.idx. All numbers are little-endian; strings are a uvarint length and
-// bytes; checksums are CRC-32C.
+// bytes; checksums are CRC-32 (IEEE: the Castagnoli table takes 0.16 ms to build at first use).
 //
 //	header   magic[8], version u32, crc u32 of the rest of the header and the meta section,
 //	         meta length u64, record table offset u64, documents u64, records offset u64,
@@ -40,8 +40,6 @@ const (
 // maxDescription is how much of a description a hit shows, in bytes.
 const maxDescription = 200
 
-func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
-
 // pack renders search.idx. spans are those of the definitions, in catalog order.
 func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []byte {
 	meta := packMeta(cat, stamp, defsSize, defsMTime)
@@ -55,7 +53,7 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(at.len))
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(len(records)))
 			entry = binary.LittleEndian.AppendUint32(entry, uint32(len(record)))
-			crc := crc32.Update(crc32.Checksum(entry, castagnoli()), castagnoli(), record)
+			crc := crc32.Update(crc32.ChecksumIEEE(entry), crc32.IEEETable, record)
 			table = binary.LittleEndian.AppendUint32(append(table, entry...), crc)
 			records = append(records, record...)
 			docs = append(docs, document(server.Name, def))
@@ -75,7 +73,7 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 	copy(out[headerSize:], meta)
 	copy(out[tableAt:], table)
 	copy(out[recordsAt:], records)
-	binary.LittleEndian.PutUint32(out[12:], crc32.Checksum(out[16:headerSize+len(meta)], castagnoli()))
+	binary.LittleEndian.PutUint32(out[12:], crc32.ChecksumIEEE(out[16:headerSize+len(meta)]))
 	return append(out, ranking...)
 }
 

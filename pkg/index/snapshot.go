@@ -118,7 +118,7 @@ func parseSnapshot(data []byte) (*Snapshot, error) {
 	if headerSize+metaLen > tableAt || tableAt+docs*tableEntry > recordsAt || recordsAt > searchAt || searchAt+searchLen > size {
 		return nil, fmt.Errorf("%w: its sections overlap", ErrDamaged)
 	}
-	if crc32.Checksum(data[16:headerSize+metaLen], castagnoli()) != binary.LittleEndian.Uint32(data[12:]) {
+	if crc32.ChecksumIEEE(data[16:headerSize+metaLen]) != binary.LittleEndian.Uint32(data[12:]) {
 		return nil, fmt.Errorf("%w: checksum of its head", ErrDamaged)
 	}
 	sn := &Snapshot{data: data, unmap: func() error { return nil },
@@ -230,7 +230,7 @@ func (sn *Snapshot) Record(doc int) (Record, error) {
 		return Record{}, fmt.Errorf("%w: a record lies outside the file", ErrDamaged)
 	}
 	raw := sn.records[off : off+size]
-	crc := crc32.Update(crc32.Checksum(entry[:28], castagnoli()), castagnoli(), raw)
+	crc := crc32.Update(crc32.ChecksumIEEE(entry[:28]), crc32.IEEETable, raw)
 	if crc != binary.LittleEndian.Uint32(entry[28:]) || at.off < 0 || at.len < 0 || at.len > sn.defSize {
 		return Record{}, fmt.Errorf("%w: checksum of a record", ErrDamaged)
 	}
