@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,33 +13,45 @@ import (
 // How long each step of the shutdown ladder waits. Most servers exit at once when stdin
 // closes; about one in ten never does, and every call to it pays the first wait.
 const (
-	exitGrace = 500 * time.Millisecond // after stdin was closed
+	exitGrace = 500 * time.Millisecond // after stdin was closed; for what a server leaves behind, after SIGTERM
 	termGrace = time.Second            // after SIGTERM
 	killGrace = 2 * time.Second        // after SIGKILL, for the kernel to let go
-	// drainGrace is how long after a server's exit its pipes may stay open behind a
-	// grandchild before we stop reading them.
-	drainGrace = 250 * time.Millisecond
+	// drainGrace is how long after the end of a server its pipes are read on, where a process
+	// that left its group holds them open. Otherwise their end comes at once.
+	drainGrace = time.Second
 )
 
 // child is a server process and the pipes to it. It leads a process group of its own, so that
 // what it starts (npx starts sh starts node) can be stopped with it.
 type child struct {
-	cmd     *exec.Cmd
-	stdin   *os.File
-	stdout  *os.File
-	stderr  *os.File
-	tail    *tail
-	started time.Time
-	// exited is closed by the waiting goroutine once the process is reaped; after that,
-	// err (of Wait) and ran are set.
+	cmd      *exec.Cmd
+	stdin    *os.File
+	stdout   *os.File // read through messages
+	stderr   *os.File // read by tail
+	messages *messageFilter
+	tail     *tail
+	started  time.Time
+	// exited is closed once the process is reaped; after that, err (of Wait) and ran are set.
 	exited chan struct{}
 	err    error
 	ran    time.Duration
+	// ended is closed when nothing of the group is left and all of its output has been read.
+	ended chan struct{}
+	// unheard is closed when nobody wants to read stdout any more.
+	unheard chan struct{}
+}
+
+// listener is told of a child's output that is no message. Its functions may be called from
+// several goroutines; line may be nil.
+type listener struct {
+	line    func(string) // of stderr
+	foreign func([]byte) // on stdout
+	tooLong func()       // a message exceeds maxMessage; stdout is read no further
 }
 
 // startChild starts cmd with three pipes. The pipes are *os.File on purpose: with an io.Writer,
 // exec.Cmd copies in goroutines and Wait hangs for as long as a grandchild holds the pipe.
-func startChild(cmd *exec.Cmd, stderrLine func(string)) (*child, error) {
+func startChild(cmd *exec.Cmd, l listener) (*child, error) {
 	var ours, theirs []*os.File
 	for range 3 {
 		r, w, err := os.Pipe()
@@ -58,26 +71,59 @@ func startChild(cmd *exec.Cmd, stderrLine func(string)) (*child, error) {
 		closeAll(ours)
 		return nil, err
 	}
-	c := &child{cmd: cmd, stdin: ours[0], stdout: ours[1], stderr: ours[2],
-		started: time.Now(), exited: make(chan struct{})}
-	c.tail = newTail(c.stderr, stderrLine)
+	c := &child{cmd: cmd, stdin: ours[0], stdout: ours[1], stderr: ours[2], started: time.Now(),
+		exited: make(chan struct{}), ended: make(chan struct{}), unheard: make(chan struct{})}
+	c.messages = newMessageFilter(c.stdout, l.foreign, l.tooLong)
+	c.tail = newTail(c.stderr, l.line)
 	go c.wait()
 	return c, nil
 }
 
-// wait reaps the process; it ends when the process does, which close sees to. The server counts
-// as gone when its process is: readers get a moment for what is still in the pipes and then
-// their end of file, also where a grandchild keeps the pipes open.
+// wait reaps the process, stops what it left behind and lets the readers of its pipes come to
+// their end. It ends when the process does, which close sees to. The group is swept right here
+// because later its number may belong to strangers.
 func (c *child) wait() {
+	defer close(c.ended)
 	c.err = c.cmd.Wait()
 	c.ran = time.Since(c.started)
 	close(c.exited)
+	endGroup(c.cmd)
+	drain, cancel := context.WithTimeout(context.Background(), drainGrace)
+	defer cancel()
+	select {
+	case <-c.messages.ended:
+	case <-c.unheard:
+	case <-drain.Done():
+	}
 	select {
 	case <-c.tail.done:
-	case <-time.After(drainGrace):
+	case <-drain.Done():
 	}
-	c.stderr.Close()
-	c.stdout.SetReadDeadline(time.Now().Add(drainGrace))
+	closeAll([]*os.File{c.stdout, c.stderr})
+	<-c.tail.done
+}
+
+// endGroup stops what is left of the group of a process that has ended.
+func endGroup(cmd *exec.Cmd) {
+	if !groupAlive(cmd) {
+		return
+	}
+	terminateGroup(cmd)
+	if !groupEnds(cmd, exitGrace) {
+		killGroup(cmd)
+		groupEnds(cmd, killGrace)
+	}
+}
+
+// groupEnds reports whether the group ends before d has passed. Nobody tells of the end of a
+// process that is not a child of ours, so it has to be looked for.
+func groupEnds(cmd *exec.Cmd, d time.Duration) bool {
+	for deadline := time.Now().Add(d); groupAlive(cmd); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return false
+		}
+	}
+	return true
 }
 
 // close stops the process and all it started, and returns when that is done. It follows MCP
@@ -85,25 +131,31 @@ func (c *child) wait() {
 // closing the input stream to the child process (the server). Waiting for the server to exit,
 // or sending SIGTERM if the server does not exit within a reasonable time. Sending SIGKILL if
 // the server does not exit within a reasonable time after SIGTERM".
+//
+// It is called once. Only a process that the kernel does not let go outlives it.
 func (c *child) close() {
 	c.stdin.Close()
+	close(c.unheard)
+	// What the server still says must not block it: the messages' reader has stopped.
+	drained := make(chan struct{})
+	go func() { // ends when stdout is closed, by wait or below
+		defer close(drained)
+		_, _ = io.Copy(io.Discard, c.stdout)
+	}()
+	stuck := false
 	if !c.within(exitGrace) {
 		terminateGroup(c.cmd)
 		if !c.within(termGrace) {
 			killGroup(c.cmd)
-			c.within(killGrace)
+			stuck = !c.within(killGrace)
 		}
 	}
-	// The leader is gone; what it left behind gets the same chance.
-	if groupAlive(c.cmd) {
-		terminateGroup(c.cmd)
-		for deadline := time.Now().Add(exitGrace); groupAlive(c.cmd) && time.Now().Before(deadline); {
-			time.Sleep(5 * time.Millisecond)
-		}
-		killGroup(c.cmd)
+	if stuck {
+		closeAll([]*os.File{c.stdout, c.stderr})
+	} else {
+		<-c.ended
 	}
-	c.stdout.Close()
-	<-c.tail.done
+	<-drained
 }
 
 // within reports whether the process has ended before d has passed.
@@ -118,9 +170,19 @@ func (c *child) within(d time.Duration) bool {
 	}
 }
 
+// running reports whether the process has not been seen to end.
+func (c *child) running() bool {
+	select {
+	case <-c.exited:
+		return false
+	default:
+		return true
+	}
+}
+
 // ending says in words how the process ended, or that it still runs.
 func (c *child) ending() string {
-	if !c.within(0) {
+	if c.running() {
 		return fmt.Sprintf("still running after %s", seconds(time.Since(c.started)))
 	}
 	var exit *exec.ExitError

@@ -11,7 +11,9 @@ package conn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -46,16 +48,23 @@ type Pool struct {
 	cfg *config.Config
 	opt Options
 
-	mu     sync.Mutex
-	slots  map[string]*slot
-	closed bool
+	closing chan struct{} // closed by Close
+
+	mu    sync.Mutex
+	slots map[string]*slot // nil once closed
 }
 
 // slot is the place of one server in a pool. Whoever holds its turn may start the server.
 type slot struct {
 	turn    chan struct{} // holds one token
 	session *session      // nil until started; guarded by turn
+	failure *fault.Fault  // of the last start, unless it was given up; guarded by turn
+	starts  atomic.Int64  // that have ended
+	abort   func()        // gives up the start going on; nil where there is none; guarded by Pool.mu
 }
+
+// errClosed is the cause of what ends because the pool was closed.
+var errClosed = errors.New("the connection pool was closed")
 
 // NewPool returns a pool over cfg's servers. Nothing is started.
 func NewPool(cfg *config.Config, opt Options) *Pool {
@@ -65,10 +74,7 @@ func NewPool(cfg *config.Config, opt Options) *Pool {
 	if opt.CallTimeout == 0 {
 		opt.CallTimeout = defaultTimeout
 	}
-	if opt.Log == nil {
-		opt.Log = func(string, string) {}
-	}
-	return &Pool{cfg: cfg, opt: opt, slots: make(map[string]*slot)}
+	return &Pool{cfg: cfg, opt: opt, closing: make(chan struct{}), slots: make(map[string]*slot)}
 }
 
 // Tools asks a server for all its tools, starting it where it does not run yet.
@@ -91,12 +97,20 @@ func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt
 }
 
 // Close stops every server of the pool, all at once, and returns when none of them or of what
-// they started is left. The pool cannot be used after.
+// they started is left. What is under way ends with a fault.Interrupted. The pool cannot be
+// used after.
 func (p *Pool) Close() error {
 	p.mu.Lock()
-	p.closed = true
 	slots := p.slots
 	p.slots = nil
+	if slots != nil {
+		close(p.closing)
+	}
+	for _, s := range slots {
+		if s.abort != nil {
+			s.abort()
+		}
+	}
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	for _, s := range slots {
@@ -120,10 +134,38 @@ func (p *Pool) session(ctx context.Context, name string) (*session, error) {
 	if err := server.Usable(); err != nil {
 		return nil, err
 	}
+	s, err := p.slot(name)
+	if err != nil {
+		return nil, err
+	}
+	starts := s.starts.Load()
+	select {
+	case <-s.turn:
+		defer func() { s.turn <- struct{}{} }()
+	case <-p.closing:
+		return nil, closedPool(name)
+	case <-ctx.Done():
+		return nil, interrupted(context.Cause(ctx), server, "waiting for its start")
+	}
+	switch {
+	case s.session != nil && s.session.alive():
+		return s.session, nil
+	case s.session != nil:
+		s.session.close()
+		s.session = nil
+	case s.failure != nil && s.starts.Load() != starts:
+		f := *s.failure // it failed while this request waited for its turn, and would again
+		return nil, &f
+	}
+	return p.startIn(ctx, s, server)
+}
+
+// slot returns the place of a server.
+func (p *Pool) slot(name string) (*slot, error) {
 	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return nil, fault.New(fault.Internal, "the connection pool is closed", "").On(name, "")
+	defer p.mu.Unlock()
+	if p.slots == nil {
+		return nil, closedPool(name)
 	}
 	s, ok := p.slots[name]
 	if !ok {
@@ -131,23 +173,37 @@ func (p *Pool) session(ctx context.Context, name string) (*session, error) {
 		s.turn <- struct{}{}
 		p.slots[name] = s
 	}
-	p.mu.Unlock()
+	return s, nil
+}
 
-	select {
-	case <-s.turn:
-		defer func() { s.turn <- struct{}{} }()
-	case <-ctx.Done():
-		return nil, interrupted(ctx, server, "waiting for its start")
+// startIn starts a server in its slot, whose turn the caller holds, so that Close can give it up.
+func (p *Pool) startIn(ctx context.Context, s *slot, server *config.Server) (*session, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	if !p.abortable(s, func() { cancel(errClosed) }) {
+		return nil, closedPool(server.Name)
 	}
-	if s.session != nil && s.session.alive() {
-		return s.session, nil
+	defer p.abortable(s, nil)
+	s.session, s.failure = nil, nil
+	session, failure := p.start(ctx, server)
+	s.starts.Add(1)
+	if failure == nil {
+		s.session = session
+		return session, nil
 	}
-	if s.session != nil {
-		s.session.close()
-		s.session = nil
+	if failure.Type != fault.Interrupted {
+		kept := *failure
+		s.failure = &kept
 	}
-	s.session, err = p.start(ctx, server)
-	return s.session, err
+	return nil, failure
+}
+
+// abortable says how to give up the start that goes on in s. It reports whether the pool is open.
+func (p *Pool) abortable(s *slot, abort func()) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.abort = abort
+	return p.slots != nil
 }
 
 func (p *Pool) connectTimeout(s *config.Server) time.Duration {

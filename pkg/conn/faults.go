@@ -21,11 +21,14 @@ import (
 // errTimeout is the cause of contexts that a limit of ours has ended.
 var errTimeout = errors.New("timed out")
 
+// errInput says that a tool wants to ask the user something before it answers.
+var errInput = errors.New("the server answered with resultType input_required")
+
 // phase is what was going on when something failed, and how to give it more time.
 type phase struct {
 	name  string
 	limit time.Duration
-	flag  string // of the command line
+	flag  string // of the command line; "" where there is none
 	key   string // of the server's entry
 }
 
@@ -48,60 +51,90 @@ type breach struct {
 func (b *breach) Error() string { return b.what }
 func (b *breach) Unwrap() error { return b.cause }
 
-// explain turns what went wrong in a phase into the fault that a user sees. It waits a moment
-// for a server that is just going down, to say how it ended.
+// explain turns what went wrong in a phase into the fault that a user sees. An answer counts
+// more than a limit that ended just after it.
 func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault {
 	name := s.server.Name
 	var refused *refusal
 	var broke *breach
-	switch {
-	case errors.Is(context.Cause(ctx), errTimeout):
-		return s.attach(timedOut(s.server, ph))
-	case ctx.Err() != nil:
-		return interrupted(ctx, s.server, ph.name)
-	case s.tooLong.Load():
-		return s.attach(fault.New(fault.Protocol,
-			fmt.Sprintf("%s sent a message of more than %d MB", name, maxMessage>>20),
-			"Ask the tool for less: most have a limit, page or filter argument.").On(name, ""))
+	switch timeout := errors.Is(context.Cause(ctx), errTimeout); {
+	case ctx.Err() != nil && !timeout:
+		return interrupted(context.Cause(ctx), s.server, ph.name)
+	case s.closing.Load():
+		return interrupted(errClosed, s.server, ph.name)
 	case errors.As(err, &refused):
 		return s.attach(s.refused(refused))
 	case errors.As(err, &broke):
 		f := fault.New(fault.Protocol, fmt.Sprintf("%s broke the protocol: %s", name, broke.what),
 			"Update the server, or report this to its authors.").On(name, "")
-		return s.attach(f.Because(broke.cause))
-	case errors.Is(err, transport.ErrTransportClosed) || s.child.within(drainGrace):
-		s.child.within(time.Second)
+		return s.attach(f.Because(s.masked(broke.cause)))
+	case errors.Is(err, errInput):
+		return s.attach(fault.New(fault.Protocol, fmt.Sprintf("%s wants to ask the user something before it answers, which mcpl cannot do", name),
+			"Give all it needs in the arguments of the call.").On(name, "").Because(err))
+	case timeout:
+		return s.attach(timedOut(s.server, ph))
+	case s.tooLong.Load():
+		return s.attach(fault.New(fault.Protocol, fmt.Sprintf("%s sent a message of more than %d MB", name, maxMessage>>20),
+			"Ask the tool for less: most have a limit, page or filter argument.").On(name, ""))
+	case errors.Is(err, transport.ErrTransportClosed) || s.wire.out.failed() != nil:
 		return s.attach(s.gone(ph))
 	default:
 		return s.attach(fault.New(fault.Protocol, fmt.Sprintf("%s failed at %s", name, ph.name),
-			"See what it says with: mcpl list "+fault.Quote(name)+" --refresh --verbose").On(name, "").Because(err))
+			s.askVerbosely()).On(name, "").Because(s.masked(err)))
 	}
 }
 
-// gone is the fault of a server that ended, or closed its stdout, before it answered.
-func (s *session) gone(ph phase) *fault.Fault {
-	f := fault.New(fault.ServerConnection,
-		fmt.Sprintf("%s %s before it answered %s", s.server.Name, s.child.ending(), ph.name), "")
-	if !s.child.within(0) {
-		f.Message = fmt.Sprintf("%s closed its output before it answered %s", s.server.Name, ph.name)
+// masked returns err without the server's secrets.
+func (s *session) masked(err error) error {
+	if err == nil {
+		return nil
 	}
-	f.Help = "Run its command by hand to see what it needs: " + s.server.Display().Command
-	return f.On(s.server.Name, "")
+	return errors.New(s.server.Mask(err.Error()))
+}
+
+func (s *session) askVerbosely() string {
+	return "See all it says with: mcpl list " + fault.Quote(s.server.Name) + " --refresh --verbose"
+}
+
+// endGrace is how long a server that has closed its output may take to end.
+const endGrace = time.Second
+
+// gone is the fault of a server that ended, or closed its streams, before it answered. It waits
+// for the end, to say how it came, and for the last words on stderr.
+func (s *session) gone(ph phase) *fault.Fault {
+	message := fmt.Sprintf("%s closed its output before it answered %s", s.server.Name, ph.name)
+	if s.child.within(endGrace) {
+		<-s.child.ended
+		message = fmt.Sprintf("%s %s before it answered %s", s.server.Name, s.child.ending(), ph.name)
+	}
+	help := "Run its command by hand to see what it needs: " + s.server.Display().Command
+	if s.greeted {
+		help = "The next command starts it again. " + s.askVerbosely()
+	}
+	return fault.New(fault.ServerConnection, message, help).On(s.server.Name, "")
 }
 
 // refused is the fault of a request that was answered with a JSON-RPC error.
 func (s *session) refused(r *refusal) *fault.Fault {
 	name := s.server.Name
 	f := fault.New(fault.Protocol, s.server.Mask(fmt.Sprintf("%s refused %s: %s", name, r.method, r.details.Message)), "")
-	f.Help = "See what the server offers now with: mcpl list " + fault.Quote(name) + " --refresh"
-	if r.details.Code == mcp.INVALID_PARAMS {
-		f.Help = "The server does not know this tool or does not take these arguments. " + f.Help
+	switch {
+	case r.method == methodInitialize:
+		f.Help = "Its command runs, but it does not accept the handshake. " + s.askVerbosely()
+	case r.method == "tools/list":
+		f.Help = "It runs, but cannot say which tools it has; often a service behind it is down. " + s.askVerbosely()
+	case r.details.Code == mcp.INVALID_PARAMS:
+		f.Help = "The server does not know this tool or does not take these arguments. See what it offers now with: mcpl list " +
+			fault.Quote(name) + " --refresh"
+	default:
+		f.Help = "The server runs, but failed at this call. " + s.askVerbosely()
 	}
 	return f.On(name, "").Trace(s.server.Mask(r.Error()))
 }
 
 // attach adds the command, the state of the process and the tail of stderr to a fault, masked,
-// and lets a variable named in stderr speak in the help.
+// and lets stderr speak in the help where it says what is missing: alone where that kept the
+// server from starting, else at the end, since then it may be a mere warning.
 func (s *session) attach(f *fault.Fault) *fault.Fault {
 	stderr := s.server.Mask(s.child.tail.text())
 	f.Trace("command: " + s.server.Display().Command)
@@ -114,10 +147,26 @@ func (s *session) attach(f *fault.Fault) *fault.Fault {
 	} else {
 		f.Trace("stderr:\n" + lastLines(stderr, 20))
 	}
-	if help := s.variableHelp(stderr); help != "" && f.Type != fault.Tool {
+	switch help := s.missing(stderr); {
+	case help == "":
+	case s.greeted:
+		f.Help += " " + help
+	default:
 		f.Help = help
 	}
 	return f
+}
+
+// missing says what to do about what stderr says is missing, or nothing.
+func (s *session) missing(stderr string) string {
+	if help := s.variableHelp(stderr); help != "" {
+		return help
+	}
+	if asksForArgument(stderr) {
+		return fmt.Sprintf("%s wants a command-line argument, see stderr above. Add it to \"args\" of its entry in %s, line %d.",
+			s.server.Name, s.server.File, s.server.Line)
+	}
+	return ""
 }
 
 // variableHelp says what to do about the environment variables that stderr asks for.
@@ -163,8 +212,8 @@ func variablesNamed(stderr string) []string {
 	var names []string
 	for line := range strings.Lines(stderr) {
 		low := strings.ToLower(line)
-		if !containsAny(low, "environment", "env var", "not set", "is required", "are required", "must be set", "must set",
-			"please set", "please provide", "missing", "undefined", "not defined", "not provided", "no value") {
+		if !complains(low) && !containsAny(low, "environment variable", "env variable", "env var", "in environment",
+			"in the environment", "not set", "must be set", "must set", "please set", "keyerror") {
 			continue
 		}
 		for _, word := range strings.FieldsFunc(line, func(r rune) bool {
@@ -178,6 +227,22 @@ func variablesNamed(stderr string) []string {
 	return names
 }
 
+// asksForArgument reports whether stderr complains about a missing argument of the command.
+func asksForArgument(stderr string) bool {
+	for line := range strings.Lines(stderr) {
+		if low := strings.ToLower(line); strings.Contains(low, "argument") && complains(low) {
+			return true
+		}
+	}
+	return false
+}
+
+// complains reports whether a line, in small letters, says that something is missing.
+func complains(line string) bool {
+	return containsAny(line, "is required", "are required", "required:", "required.", "please provide", "missing", "undefined",
+		"not defined", "not provided", "no value", "must provide", "must be provided")
+}
+
 func isVariable(word string) bool {
 	return len(word) >= 4 && strings.Contains(strings.Trim(word, "_"), "_") && word == strings.ToUpper(word) &&
 		(word[0] >= 'A' && word[0] <= 'Z') && !strings.HasPrefix(word, "ERR_")
@@ -189,15 +254,29 @@ func containsAny(s string, subs ...string) bool {
 
 // timedOut is the fault of a phase that took too long.
 func timedOut(server *config.Server, ph phase) *fault.Fault {
-	return fault.New(fault.Timeout, fmt.Sprintf("%s did not answer %s within %s", server.Name, ph.name, ph.limit),
-		fmt.Sprintf("Give it more time with %s %s, or for good with \"%s\": \"%s\" in its entry in %s.",
-			ph.flag, 2*ph.limit, ph.key, 2*ph.limit, server.File)).On(server.Name, "")
+	more := 2 * ph.limit
+	help := "Give it more time "
+	if ph.flag != "" {
+		help += fmt.Sprintf("with %s %s, or for good ", ph.flag, more)
+	}
+	help += fmt.Sprintf("with \"%s\": \"%s\" in its entry in %s, line %d.", ph.key, more, server.File, server.Line)
+	return fault.New(fault.Timeout, fmt.Sprintf("%s did not answer %s within %s", server.Name, ph.name, ph.limit), help).On(server.Name, "")
 }
 
-// interrupted is the fault of a request that the user gave up.
-func interrupted(ctx context.Context, server *config.Server, during string) *fault.Fault {
-	return fault.New(fault.Interrupted, fmt.Sprintf("interrupted during %s of %s", during, server.Name),
-		"Nothing is left running. Type the command again to retry.").On(server.Name, "").Because(context.Cause(ctx))
+// interrupted is the fault of a request that was given up, by the user or by closing the pool.
+func interrupted(cause error, server *config.Server, during string) *fault.Fault {
+	f := fault.New(fault.Interrupted, fmt.Sprintf("interrupted during %s of %s", during, server.Name),
+		"Nothing is left running. Type the command again to retry.").On(server.Name, "")
+	if errors.Is(cause, context.Canceled) {
+		return f // says no more than the message
+	}
+	return f.Because(cause)
+}
+
+// closedPool is the fault of a request to a pool after its end.
+func closedPool(server string) *fault.Fault {
+	return fault.New(fault.Internal, "a server was asked for after the end of its pool",
+		"This is a defect of mcpl. Run the command again with --verbose and report what it prints.").On(server, "").Because(errClosed)
 }
 
 // notReachable is the fault of servers that are not started by a command.
@@ -238,11 +317,19 @@ func missingProgram(server *config.Server) string {
 		server.Name, server.File, server.Line)
 }
 
-// lastLines returns the last n lines of text, each indented by two spaces.
+// maxTraced is how much of a line of stderr a traceback quotes, in characters.
+const maxTraced = 500
+
+// lastLines returns the last n lines of text, each indented by two spaces and cut at maxTraced.
 func lastLines(text string, n int) string {
 	lines := strings.Split(text, "\n")
-	if len(lines) > n {
-		lines = lines[len(lines)-n:]
+	lines = lines[max(0, len(lines)-n):]
+	for i, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		if runes := []rune(line); len(runes) > maxTraced {
+			line = string(runes[:maxTraced]) + "…"
+		}
+		lines[i] = "  " + line
 	}
-	return "  " + strings.Join(lines, "\n  ")
+	return strings.Join(lines, "\n")
 }

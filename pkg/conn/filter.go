@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // maxMessage bounds one JSON-RPC message from a server. Anything longer is taken for a server
@@ -19,20 +21,23 @@ const maxMessage = 256 << 20
 // It ends with io.EOF whatever ends the stream, since the reader above it logs other errors.
 type messageFilter struct {
 	in      *bufio.Reader
+	limit   int               // of a line, in bytes
 	out     []byte            // what is left of the current message
 	line    []byte            // buffer for a message
-	dropped func(line []byte) // told of each foreign line; may be nil
-	tooLong func()            // told when a message exceeds maxMessage; the stream ends there
+	dropped func(line []byte) // told of each foreign line, without its ends' white space
+	tooLong func()            // told when a line exceeds limit; the stream ends there
+	ended   chan struct{}     // closed when the stream has ended
 }
 
 func newMessageFilter(r io.Reader, dropped func([]byte), tooLong func()) *messageFilter {
-	return &messageFilter{in: bufio.NewReaderSize(r, 64<<10), dropped: dropped, tooLong: tooLong}
+	return &messageFilter{in: bufio.NewReaderSize(r, 64<<10), limit: maxMessage,
+		dropped: dropped, tooLong: tooLong, ended: make(chan struct{})}
 }
 
 // Read implements io.Reader.
 func (f *messageFilter) Read(p []byte) (int, error) {
 	for len(f.out) == 0 {
-		if err := f.next(); err != nil {
+		if !f.next() {
 			return 0, io.EOF
 		}
 	}
@@ -41,37 +46,61 @@ func (f *messageFilter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads lines until one is a message. A last line without its newline still counts.
-func (f *messageFilter) next() error {
+// next reads lines until one is a message. It returns false at the end of the stream.
+func (f *messageFilter) next() bool {
+	for f.read() {
+		line := bytes.TrimSpace(bytes.TrimPrefix(f.line, []byte("\ufeff")))
+		switch {
+		case isMessage(line):
+			f.out = append(line, '\n')
+			return true
+		case len(line) > 0:
+			f.dropped(line)
+		}
+	}
+	return false
+}
+
+// read reads a line. A last one without its line break still counts.
+func (f *messageFilter) read() bool {
+	select {
+	case <-f.ended:
+		return false
+	default:
+	}
 	f.line = f.line[:0]
 	for {
 		chunk, err := f.in.ReadSlice('\n')
+		if len(f.line)+len(chunk) > f.limit {
+			f.tooLong()
+			close(f.ended)
+			return false
+		}
 		f.line = append(f.line, chunk...)
 		switch {
-		case len(f.line) > maxMessage:
-			f.tooLong()
-			return io.EOF
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case err != nil && len(bytes.TrimSpace(f.line)) == 0:
-			return err
-		case err != nil:
-			f.line = append(f.line, '\n')
+		case err == nil:
+			return true
+		case !errors.Is(err, bufio.ErrBufferFull):
+			close(f.ended)
+			return len(f.line) > 0
 		}
-		if isMessage(f.line) {
-			f.out = f.line
-			return nil
-		}
-		if f.dropped != nil && len(bytes.TrimSpace(f.line)) > 0 {
-			f.dropped(bytes.TrimSpace(f.line))
-		}
-		f.line = f.line[:0]
 	}
 }
 
 // isMessage tells JSON-RPC 2.0 from other lines by its one mandatory member. Batches (an array,
 // revision 2025-03-26 only) are not messages: no server in use sends them and the SDK reads none.
 func isMessage(line []byte) bool {
-	line = bytes.TrimLeft(line, " \t\r\ufeff")
-	return len(line) > 0 && line[0] == '{' && bytes.Contains(line, []byte(`"jsonrpc"`))
+	if len(line) == 0 || line[0] != '{' {
+		return false
+	}
+	members, err := tool.SplitObject(line)
+	if err != nil {
+		return false
+	}
+	for _, m := range members {
+		if m.Key == "jsonrpc" {
+			return true
+		}
+	}
+	return false
 }

@@ -3,7 +3,11 @@
 package conn
 
 import (
+	"bytes"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"syscall"
 )
 
@@ -13,9 +17,31 @@ func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: t
 func terminateGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
 func killGroup(cmd *exec.Cmd)      { signalGroup(cmd, syscall.SIGKILL) }
 
-// groupAlive reports whether a process of the group is left. The group's number cannot be
-// taken by others while it has members, and signal 0 only asks (POSIX kill).
-func groupAlive(cmd *exec.Cmd) bool { return signalGroup(cmd, 0) == nil }
+// groupAlive reports whether a process of the group runs. Signal 0 only asks (POSIX kill), and
+// takes a zombie for alive; in a container whose process 1 reaps nothing, zombies stay for
+// ever. Where /proc is, it knows better.
+func groupAlive(cmd *exec.Cmd) bool {
+	if signalGroup(cmd, 0) != nil {
+		return false
+	}
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil || len(stats) == 0 {
+		return true
+	}
+	group := []byte(strconv.Itoa(cmd.Process.Pid))
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has just ended
+		}
+		// "pid (name) state ppid pgrp ..."; the name may hold anything (proc_pid_stat(5)).
+		fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+		if len(fields) > 2 && bytes.Equal(fields[2], group) && fields[0][0] != 'Z' && fields[0][0] != 'X' {
+			return true
+		}
+	}
+	return false
+}
 
 func signalGroup(cmd *exec.Cmd, sig syscall.Signal) error {
 	return syscall.Kill(-cmd.Process.Pid, sig)

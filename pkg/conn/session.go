@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -28,15 +30,17 @@ type session struct {
 	child    *child
 	wire     *wire
 	client   *client.Client
+	greeted  bool // the handshake has succeeded
 	info     mcp.Implementation
 	about    string       // the server's instructions
 	foreign  atomic.Int64 // lines on stdout that were no messages
 	tooLong  atomic.Bool  // a message exceeded maxMessage
+	closing  atomic.Bool  // close was called
 	endScope context.CancelFunc
 }
 
 // start starts server and shakes hands. On failure nothing is left running.
-func (p *Pool) start(ctx context.Context, server *config.Server) (*session, error) {
+func (p *Pool) start(ctx context.Context, server *config.Server) (*session, *fault.Fault) {
 	if server.Transport != config.Stdio {
 		return nil, notReachable(server)
 	}
@@ -50,28 +54,49 @@ func (p *Pool) start(ctx context.Context, server *config.Server) (*session, erro
 		cmd.Dir = p.opt.Dir
 	}
 	cmd.Env = server.Environ(p.opt.Environ)
-	log := func(event string) { p.opt.Log(server.Name, server.Mask(event)) }
-	log("starting " + server.Display().Command)
-	c, err := startChild(cmd, func(line string) { log("stderr: " + line) })
+	s := &session{server: server, opt: p.opt}
+	s.log("starting %s", server.Display().Command)
+	c, err := startChild(cmd, s.listener())
 	if err != nil {
 		return nil, cannotStart(server, err)
 	}
-	s := &session{server: server, opt: p.opt, child: c}
-	s.wire = newWire(c, newMessageFilter(c.stdout, func(line []byte) {
-		s.foreign.Add(1)
-		log(fmt.Sprintf("not a message on stdout: %.200q", line))
-	}, func() { s.tooLong.Store(true) }))
-
+	s.child, s.wire = c, newWire(c)
 	if err := s.handshake(ctx); err != nil {
-		f := s.explain(ctx, err, phase{name: "initialize", limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
+		f := s.explain(ctx, err, phase{name: methodInitialize, limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
 		s.close()
-		log(f.Message)
+		s.log("%s", f.Message)
 		return nil, f
 	}
-	log(fmt.Sprintf("connected in %s: %s %s, protocol %s", seconds(time.Since(c.started)),
-		s.info.Name, s.info.Version, s.client.ProtocolVersion()))
+	s.greeted = true
+	s.log("connected in %s: %s %s, protocol %s", seconds(time.Since(c.started)), s.info.Name, s.info.Version, s.client.ProtocolVersion())
 	return s, nil
 }
+
+// listener counts what is no message and, where somebody listens, tells of it.
+func (s *session) listener() listener {
+	l := listener{tooLong: func() { s.tooLong.Store(true) }}
+	l.foreign = func(line []byte) {
+		s.foreign.Add(1)
+		s.log("not a message on stdout: %s", line[:min(len(line), maxLogged)])
+	}
+	if s.opt.Log != nil {
+		l.line = func(line string) { s.log("stderr: %s", line) }
+	}
+	return l
+}
+
+// maxLogged is how much of a line of a server is shown with --verbose, in bytes.
+const maxLogged = 4 << 10
+
+// log tells what happens, with secrets masked.
+func (s *session) log(format string, args ...any) {
+	if s.opt.Log != nil {
+		s.opt.Log(s.server.Name, s.server.Mask(fmt.Sprintf(format, args...)))
+	}
+}
+
+// discoverGrace is how long a server that has refused initialize may take for server/discover.
+const discoverGrace = 2 * time.Second
 
 // handshake agrees on a revision. It tries initialize first, which servers of every revision up
 // to 2025-11-25 and most newer ones answer; only a server that refuses it is asked the way of
@@ -84,39 +109,50 @@ func (s *session) handshake(ctx context.Context) error {
 	req := mcp.InitializeRequest{}
 	req.Params.ClientInfo = mcp.Implementation{Name: "mcpl", Version: s.opt.Version}
 
-	s.client = client.NewClient(s.wire, client.WithLegacyProtocolOnly())
+	s.client = client.NewClient(s.wire, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 	if err := s.client.Start(scope); err != nil {
 		return err
 	}
 	try, x := record(ctx)
 	res, err := s.client.Initialize(try, req)
 	if err != nil && x.answer != nil && x.answer.Error != nil {
-		refused := err
-		s.client = client.NewClient(s.wire)
+		refused := &refusal{method: methodInitialize, details: *x.answer.Error}
+		s.client = client.NewClient(s.wire, client.WithDiscoverTimeout(discoverGrace))
 		if err := s.client.Start(scope); err != nil {
 			return err
 		}
-		if res, err = s.client.Initialize(ctx, req); err != nil && ctx.Err() == nil {
+		if res, err = s.client.Initialize(ctx, req); err != nil {
 			return refused
 		}
 	}
-	if err != nil {
+	switch {
+	case err != nil && x.answer != nil:
+		return &breach{what: "its answer to initialize is not what the protocol says", cause: err}
+	case err != nil:
 		return err
 	}
 	s.info, s.about = res.ServerInfo, res.Instructions
 	return nil
 }
 
-// alive reports whether the server's process still runs.
-func (s *session) alive() bool { return !s.child.within(0) }
-
-// close stops the server; see child.close.
-func (s *session) close() {
-	if s.endScope != nil {
-		s.endScope()
+// alive reports whether the server can be asked something: it runs, and has not ended the
+// streams between us.
+func (s *session) alive() bool {
+	select {
+	case <-s.child.messages.ended:
+		return false
+	default:
+		return s.child.running() && s.wire.out.failed() == nil
 	}
+}
+
+// close stops the server; see child.close. What is under way ends.
+func (s *session) close() {
+	s.closing.Store(true)
+	s.endScope()
 	s.wire.Close() // releases waiting requests and closes stdin
 	s.child.close()
+	<-s.wire.out.done
 }
 
 // list follows all pages of tools/list.
@@ -130,7 +166,7 @@ func (s *session) list(ctx context.Context, limit time.Duration) (tool.Listing, 
 	for page := 1; ; page++ {
 		next, ttl, err := s.page(ctx, cursor, &col)
 		if err != nil {
-			return tool.Listing{}, s.explain(ctx, err, phase{name: "tools/list", limit: limit, flag: "--timeout", key: "callTimeout"})
+			return tool.Listing{}, s.explain(ctx, err, phase{name: "tools/list", limit: limit, key: "callTimeout"})
 		}
 		if ttl > 0 {
 			l.TTL = ttl
@@ -141,7 +177,7 @@ func (s *session) list(ctx context.Context, limit time.Duration) (tool.Listing, 
 		cursor = next
 	}
 	l.Tools, l.Notes = col.tools, col.notes
-	s.opt.Log(s.server.Name, fmt.Sprintf("listed %d tools", len(l.Tools)))
+	s.log("listed %d tools", len(l.Tools))
 	return l, nil
 }
 
@@ -163,7 +199,7 @@ func (s *session) page(ctx context.Context, cursor mcp.Cursor, col *collector) (
 	var result struct {
 		Tools      []json.RawMessage `json:"tools"`
 		NextCursor mcp.Cursor        `json:"nextCursor"`
-		TTLMs      float64           `json:"ttlMs"`
+		TTLMs      json.RawMessage   `json:"ttlMs"`
 	}
 	if err := json.Unmarshal(x.answer.Result, &result); err != nil {
 		return "", 0, &breach{what: "its answer to tools/list is not what the protocol says", cause: err}
@@ -171,7 +207,17 @@ func (s *session) page(ctx context.Context, cursor mcp.Cursor, col *collector) (
 	for _, raw := range result.Tools {
 		col.add(raw)
 	}
-	return result.NextCursor, time.Duration(result.TTLMs) * time.Millisecond, nil
+	return result.NextCursor, ttlOf(result.TTLMs), nil
+}
+
+// ttlOf reads a ttlMs; one that is no time at all counts as unsaid, one of years as a year.
+func ttlOf(raw json.RawMessage) time.Duration {
+	const year = 365 * 24 * time.Hour
+	var ms float64
+	if json.Unmarshal(raw, &ms) != nil || ms <= 0 {
+		return 0
+	}
+	return time.Duration(min(ms, float64(year/time.Millisecond)) * float64(time.Millisecond))
 }
 
 // call sends tools/call and returns the raw result.
@@ -180,24 +226,41 @@ func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, 
 	defer cancel()
 	var req mcp.CallToolRequest
 	req.Params.Name = ref.Name
-	req.Params.Arguments = args
+	if args != nil {
+		req.Params.Arguments = args
+	}
 	try, x := record(ctx)
 	started := time.Now()
+	res := &tool.Result{}
+	// What the SDK makes of an answer does not matter, only that there is one.
 	_, err := s.client.CallTool(try, req)
-	switch {
-	case x.answer == nil || (err != nil && ctx.Err() != nil):
-		return nil, s.explain(ctx, err, phase{name: "tools/call", limit: limit, flag: "--timeout", key: "callTimeout"}).On(ref.Server, ref.Name)
-	case x.answer.Error != nil:
-		return nil, s.explain(ctx, &refusal{method: "tools/call", details: *x.answer.Error}, phase{}).On(ref.Server, ref.Name)
+	if x.answer != nil {
+		res, err = resultIn(x.answer)
 	}
-	var head struct {
-		IsError bool `json:"isError"`
+	if err != nil {
+		ph := phase{name: "tools/call", limit: limit, flag: "--timeout", key: "callTimeout"}
+		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
 	}
-	if err := json.Unmarshal(x.answer.Result, &head); err != nil {
-		return nil, s.explain(ctx, &breach{what: "its answer to tools/call is not what the protocol says", cause: err}, phase{}).On(ref.Server, ref.Name)
+	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
+	return res, nil
+}
+
+// resultIn takes the result out of an answer to tools/call.
+func resultIn(answer *transport.JSONRPCResponse) (*tool.Result, error) {
+	if answer.Error != nil {
+		return nil, &refusal{method: "tools/call", details: *answer.Error}
 	}
-	s.opt.Log(s.server.Name, fmt.Sprintf("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(x.answer.Result)))
-	return &tool.Result{Raw: x.answer.Result, IsError: head.IsError}, nil
+	var head *struct {
+		Type    json.RawMessage `json:"resultType"`
+		IsError json.RawMessage `json:"isError"`
+	}
+	if err := json.Unmarshal(answer.Result, &head); err != nil || head == nil {
+		return nil, &breach{what: "its answer to tools/call is not what the protocol says", cause: err}
+	}
+	if string(head.Type) == `"input_required"` { // MCP 2026-07-28, multi round-trip requests
+		return nil, errInput
+	}
+	return &tool.Result{Raw: answer.Result, IsError: string(head.IsError) == "true"}, nil
 }
 
 // collector gathers definitions over pages and notes what is odd about them.

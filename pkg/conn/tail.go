@@ -32,6 +32,9 @@ func newTail(r io.Reader, each func(line string)) *tail {
 				line.split(chunk[:n], each)
 			}
 			if err != nil {
+				if each != nil {
+					line.end(each)
+				}
 				return
 			}
 		}
@@ -62,7 +65,7 @@ func (t *tail) text() string {
 	return strings.TrimSpace(s)
 }
 
-// lineSplitter hands out the whole lines of a stream, each cut at 4 KiB.
+// lineSplitter hands out the lines of a stream, each cut at maxLogged.
 type lineSplitter struct{ part []byte }
 
 func (l *lineSplitter) split(p []byte, each func(string)) {
@@ -71,8 +74,15 @@ func (l *lineSplitter) split(p []byte, each func(string)) {
 		case c == '\n':
 			each(strings.ToValidUTF8(string(l.part), "\uFFFD"))
 			l.part = l.part[:0]
-		case len(l.part) < 4<<10:
+		case len(l.part) < maxLogged:
 			l.part = append(l.part, c)
 		}
+	}
+}
+
+// end hands out a last line without a line break.
+func (l *lineSplitter) end(each func(string)) {
+	if len(l.part) > 0 {
+		each(strings.ToValidUTF8(string(l.part), "\uFFFD"))
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// stuckGrace is how long a write to a server that reads nothing may outlive its context.
+// stuckGrace is how long a cancellation may take to reach a server that reads nothing.
 const stuckGrace = 250 * time.Millisecond
 
 const (
@@ -17,17 +17,19 @@ const (
 	methodCancelled  = string(mcp.MethodNotificationCancelled)
 )
 
-// wire is the SDK's stdio transport over a child's pipes. It adds three things: the untouched
-// answer, for callers that must not lose a byte to the SDK's structs; cancellation that is on
-// the wire before SendRequest returns, since the process may be stopped right after; and
-// writes that end when the server reads nothing.
+// wire is the SDK's stdio transport over a child's pipes. It adds the untouched answer, for
+// callers that must not lose a byte to the SDK's structs; cancellation that is on the wire
+// before SendRequest returns, since the process may be stopped right after; and the right
+// answer to requests of the server. Its Close closes stdin; the owner of the child closes the
+// other pipes.
 type wire struct {
 	*transport.Stdio
-	child *child
+	out *outbox
 }
 
-func newWire(c *child, messages *messageFilter) *wire {
-	return &wire{Stdio: transport.NewIO(messages, c.stdin, nil), child: c}
+func newWire(c *child) *wire {
+	out := newOutbox(c.stdin)
+	return &wire{Stdio: transport.NewIO(c.messages, out, nil), out: out}
 }
 
 // exchange receives the raw answer to a request whose context carries it.
@@ -35,7 +37,7 @@ type exchange struct{ answer *transport.JSONRPCResponse }
 
 type exchangeKey struct{}
 
-// record returns a context under which the next answer is kept in the exchange.
+// record returns a context under which the last answer is kept in the exchange.
 func record(ctx context.Context) (context.Context, *exchange) {
 	x := new(exchange)
 	return context.WithValue(ctx, exchangeKey{}, x), x
@@ -43,10 +45,8 @@ func record(ctx context.Context) (context.Context, *exchange) {
 
 // SendRequest implements transport.Interface.
 func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	stop := context.AfterFunc(ctx, func() { w.child.stdin.SetWriteDeadline(time.Now().Add(stuckGrace)) })
-	defer stop()
 	answer, err := w.Stdio.SendRequest(ctx, req)
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok && answer != nil {
+	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		x.answer = answer
 	}
 	// "The initialize request MUST NOT be cancelled by clients" (MCP 2025-11-25, cancellation).
@@ -62,11 +62,9 @@ func (w *wire) cancel(ctx context.Context, id mcp.RequestId) {
 		Params: mcp.NotificationParams{AdditionalFields: map[string]any{
 			"requestId": id, "reason": context.Cause(ctx).Error()}},
 	}}
-	if err := w.Stdio.SendNotification(context.WithoutCancel(ctx), note); err != nil {
-		w.child.stdin.Close() // half a message may be in the pipe: nothing can follow it
-		return
+	if w.Stdio.SendNotification(context.WithoutCancel(ctx), note) == nil {
+		w.out.flush(stuckGrace)
 	}
-	w.child.stdin.SetWriteDeadline(time.Time{})
 }
 
 // SendNotification implements transport.Interface. The SDK's own cancellation comes from a
@@ -76,4 +74,15 @@ func (w *wire) SendNotification(ctx context.Context, note mcp.JSONRPCNotificatio
 		return nil
 	}
 	return w.Stdio.SendNotification(ctx, note)
+}
+
+// SetRequestHandler implements transport.BidirectionalInterface. We declare no capabilities, so
+// only ping is a request that a server may send; to the SDK the others are internal errors.
+func (w *wire) SetRequestHandler(handle transport.RequestHandler) {
+	w.Stdio.SetRequestHandler(func(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+		if req.Method == string(mcp.MethodPing) {
+			return handle(ctx, req)
+		}
+		return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "mcpl does not offer "+req.Method, nil), nil
+	})
 }
