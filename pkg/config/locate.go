@@ -42,6 +42,9 @@ type Sources struct {
 	tried   int    // how many of Looked are places for a configuration
 }
 
+// whyEnvFile is why an environment file that was named is used.
+const whyEnvFile = "--env-file"
+
 // Locate finds the configuration and environment files, by stat alone.
 //
 // Configuration: --config, else MCPL_CONFIG (paths separated as in PATH), else the first found
@@ -68,7 +71,7 @@ func (e Env) Locate(sel Selection) (*Sources, error) {
 	}
 	s.tried = len(s.Looked)
 	if len(sel.EnvFiles) > 0 {
-		return s, e.named(s, &s.EnvFiles, sel.EnvFiles, "--env-file")
+		return s, e.named(s, &s.EnvFiles, sel.EnvFiles, whyEnvFile)
 	}
 	s.try(&s.EnvFiles, filepath.Join(e.Dir, ".env"), "in the working directory")
 	if s.project != "" && s.project != e.Dir {
@@ -168,15 +171,19 @@ func (s *Sources) try(list *[]Source, path, why string) bool {
 	return false
 }
 
-// Key names the cache folder of this set of files: 16 hex digits of a SHA-256 over their
-// absolute paths, in order.
+// Key names the cache folder of this set of files: 16 hex digits of a SHA-256 over the absolute
+// paths of the configuration files and of environment files that were named, in order. An
+// environment file that is found does not enter: to create one must not cost every server a
+// new start, and what it changes shows in the fingerprints of the servers that use it.
 func (s *Sources) Key() string {
 	texts := []string{"mcpl sources 1"}
 	for _, f := range s.Configs {
 		texts = append(texts, "config", f.Path)
 	}
 	for _, f := range s.EnvFiles {
-		texts = append(texts, "env", f.Path)
+		if f.Why == whyEnvFile {
+			texts = append(texts, "env", f.Path)
+		}
 	}
 	return digest(texts)[:16]
 }

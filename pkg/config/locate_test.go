@@ -167,7 +167,7 @@ func TestNoConfig(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	a, b := Source{Path: "/a", MTime: 1}, Source{Path: "/b"}
+	a, b := Source{Path: "/a", MTime: 1, Why: whyEnvFile}, Source{Path: "/b", Why: whyEnvFile}
 	keys := map[string]bool{}
 	for _, s := range []*Sources{
 		{}, {Configs: []Source{a}}, {EnvFiles: []Source{a}}, {Configs: []Source{a, b}}, {Configs: []Source{b, a}}, {Configs: []Source{a}, EnvFiles: []Source{b}},
@@ -181,6 +181,10 @@ func TestKey(t *testing.T) {
 	a.MTime = 2
 	if !keys[(&Sources{Configs: []Source{a}}).Key()] {
 		t.Error("the time of a file changes the key")
+	}
+	found := Source{Path: "/.env", Why: "in the working directory"}
+	if !keys[(&Sources{Configs: []Source{a}, EnvFiles: []Source{found}}).Key()] {
+		t.Error("an environment file that was found changes the key")
 	}
 }
 
