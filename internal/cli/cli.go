@@ -7,16 +7,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb"
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 // Options are what the composition root hands in.
@@ -34,6 +30,7 @@ func Execute(ctx context.Context, args []string, o Options) int {
 	root.SetArgs(args)
 	root.SetOut(o.App.Stdout)
 	root.SetErr(o.App.Stderr)
+	t.args = args
 	if err := root.ExecuteContext(ctx); err != nil {
 		t.globals.JSON = t.globals.JSON || asksForJSON(args)
 		return o.App.Fail(o.App.NewPrinter(t.globals), err)
@@ -57,6 +54,7 @@ func asksForJSON(args []string) bool {
 // tree builds the commands and keeps what a run of one leaves behind.
 type tree struct {
 	opt     Options
+	args    []string
 	globals verb.Globals
 	code    int
 }
@@ -73,23 +71,26 @@ The three verbs an agent needs:
   mcpl --json inspect github create_pull_request       read its schema (starts nothing)
   mcpl --json call github create_pull_request '{...}'  call it (starts this one server)`,
 		SilenceUsage: true, SilenceErrors: true,
-		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			return wrongVerb(args)
-		},
-		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
+		Args:              cobra.ArbitraryArgs,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // it cannot speak JSON
+	}
+	version := root.Flags().Bool("version", false, "print the version")
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case *version:
+			return t.run(cmd, new(verb.Version), nil)
+		case len(args) == 0:
+			return cmd.Help()
+		}
+		return wrongVerb(root, args)
 	}
 	t.globals.Flags(root.PersistentFlags())
-	root.SetFlagErrorFunc(flagFault)
+	root.SetFlagErrorFunc(t.flagFault)
 	root.SetHelpFunc(t.help(root.HelpFunc()))
 	root.AddGroup(&cobra.Group{ID: "agent", Title: "Tools:"}, &cobra.Group{ID: "setup", Title: "Setup:"})
 	root.AddCommand(t.search(), t.inspect(), t.call(), t.list(),
-		t.config(), t.enable(), t.disable(), t.instructions(), t.version(), t.exampleServer())
-	root.SetHelpCommandGroupID("setup")
-	root.SetCompletionCommandGroupID("setup")
+		t.config(), t.enable(), t.disable(), t.instructions(), t.completion(), t.version(), t.exampleServer())
+	root.SetHelpCommand(helpCommand())
 	return root
 }
 
@@ -98,12 +99,15 @@ func (t *tree) command(v verb.Verb, group string, cmd *cobra.Command) *cobra.Com
 	v.Flags(cmd.Flags())
 	cmd.GroupID = group
 	cmd.Args = cobra.ArbitraryArgs // the verbs say themselves what is wrong, better than cobra
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		code, err := t.opt.App.Run(cmd.Context(), v, t.globals, args)
-		t.code = code
-		return err
-	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, v, args) }
 	return cmd
+}
+
+// run runs a verb and keeps its exit code.
+func (t *tree) run(cmd *cobra.Command, v verb.Verb, args []string) error {
+	code, err := t.opt.App.Run(cmd.Context(), v, t.globals, args)
+	t.code = code
+	return err
 }
 
 // help writes help as text, or as one JSON document where that was asked for.
@@ -123,60 +127,4 @@ func (t *tree) help(text func(*cobra.Command, []string)) func(*cobra.Command, []
 			_, _ = fmt.Fprintf(out, "%s\n", doc) // nowhere to report it
 		}
 	}
-}
-
-// flagFault says what is wrong with a flag. Agents often write a tool's arguments as flags.
-func flagFault(cmd *cobra.Command, err error) error {
-	if errors.Is(err, pflag.ErrHelp) {
-		return err
-	}
-	help := fmt.Sprintf("See the flags with: %s --help", cmd.CommandPath())
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) && cmd.Name() == "call" {
-		name := unknown.GetSpecifiedName()
-		help = fmt.Sprintf("Arguments of a tool are no flags. Write them as %s=VALUE, or all of them as one JSON object. %s", name, help)
-	}
-	return fault.New(fault.Usage, err.Error(), help)
-}
-
-// wrongVerb answers a verb that does not exist with the one that was meant.
-func wrongVerb(args []string) error {
-	right := meant(args[0])
-	f := fault.New(fault.Usage, fmt.Sprintf("there is no verb %q", args[0]), "")
-	if right == "" {
-		f.Help = `The verbs are search, inspect, call and list. To find a tool: mcpl search "what you want to do". See all with: mcpl --help`
-		return f
-	}
-	words := []string{"mcpl", right}
-	for _, arg := range args[1:] {
-		words = append(words, fault.Quote(arg))
-	}
-	f.Suggestions = []string{right}
-	f.Help = "Type: " + strings.Join(words, " ")
-	return f
-}
-
-// meant returns the verb that people and agents mean by another word.
-func meant(word string) string {
-	switch strings.ToLower(word) {
-	case "find", "query", "lookup", "grep", "discover", "search-tools", "search_tools", "tool-search":
-		return "search"
-	case "describe", "info", "show", "schema", "get", "help-tool", "man", "view", "doc", "docs", "read", "explain":
-		return "inspect"
-	case "run", "exec", "execute", "invoke", "use", "do", "tool", "call-tool", "call_tool", "calltool":
-		return "call"
-	case "ls", "tools", "servers", "list-tools", "list_tools", "list-servers", "status", "ps", "catalog", "all":
-		return "list"
-	case "refresh", "reload", "update", "sync", "index":
-		return "list --refresh"
-	case "on", "activate":
-		return "enable"
-	case "off", "deactivate":
-		return "disable"
-	case "prompt", "snippet", "agents", "claude", "usage":
-		return "instructions"
-	case "cfg", "settings", "configuration", "env":
-		return "config"
-	}
-	return ""
 }

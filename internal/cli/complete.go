@@ -1,72 +1,92 @@
 package cli
 
 import (
+	"bytes"
+
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 )
 
 // Completion answers from the index as it is: a shell that waits for a server is no help.
 
-func (t *tree) completeServer(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+// completion prints a shell's script.
+func (t *tree) completion() *cobra.Command {
+	write := func(shell string) (string, error) { return script((&tree{opt: t.opt}).root(), shell) }
+	return t.command(&verb.Completion{Script: write}, "setup", &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print the completion script of a shell",
+		Long: `Completion prints a script that lets bash, zsh, fish or powershell complete verbs, flags,
+servers and tools. It answers from the index alone and starts no server.`,
+		Example: `  source <(mcpl completion bash)                             # in ~/.bashrc
+  source <(mcpl completion zsh)                              # in ~/.zshrc
+  mcpl completion fish > ~/.config/fish/completions/mcpl.fish
+  mcpl completion powershell | Out-String | Invoke-Expression`,
+		ValidArgs: []string{"bash", "zsh", "fish", "powershell"},
+	})
+}
+
+// script returns the completion script of a shell, "" for a shell that has none.
+func script(root *cobra.Command, shell string) (string, error) {
+	var b bytes.Buffer
+	var err error
+	switch shell {
+	case "bash":
+		err = root.GenBashCompletionV2(&b, true)
+	case "zsh":
+		err = root.GenZshCompletion(&b)
+	case "fish":
+		err = root.GenFishCompletion(&b, true)
+	case "powershell", "pwsh":
+		err = root.GenPowerShellCompletionWithDesc(&b)
+	}
+	return b.String(), err
+}
+
+// completeServer completes one server that is on.
+func (t *tree) completeServer(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return t.names(cmd, false), cobra.ShellCompDirectiveNoFileComp
+	return t.words(func(names *verb.Names) []string { return names.Servers(true) }), cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTool completes a server and then one of its tools.
-func (t *tree) completeTool(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	var words []string
-	if sn, done := t.opt.App.Cached(t.globals); sn != nil {
-		defer done()
-		switch len(args) {
-		case 0:
-			words = serverNames(sn)
-		case 1:
-			words = toolNames(sn, args[0], "")
-		default:
-			return nil, cobra.ShellCompDirectiveDefault
-		}
+// completeTool completes a server that is on and then one of its tools.
+func (t *tree) completeTool(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	switch len(args) {
+	case 0:
+		return t.completeServer(nil, args, "")
+	case 1:
+		return t.words(func(names *verb.Names) []string { return described(names.Tools(args[0], true), "") }), cobra.ShellCompDirectiveNoFileComp
 	}
-	return words, cobra.ShellCompDirectiveNoFileComp
+	return nil, cobra.ShellCompDirectiveDefault // values may be files
 }
 
-// completeNames completes servers and SERVER/TOOL.
-func (t *tree) completeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return t.names(cmd, true), cobra.ShellCompDirectiveNoFileComp
+// completeNames completes servers and SERVER/TOOL, on or off.
+func (t *tree) completeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return t.words(func(names *verb.Names) []string {
+		words := names.Servers(false)
+		for _, server := range names.Servers(false) {
+			words = append(words, described(names.Tools(server, false), server+"/")...)
+		}
+		return words
+	}), cobra.ShellCompDirectiveNoFileComp
 }
 
-func (t *tree) names(_ *cobra.Command, tools bool) []string {
-	sn, done := t.opt.App.Cached(t.globals)
-	if sn == nil {
+// words asks the index, if there is one.
+func (t *tree) words(ask func(*verb.Names) []string) []string {
+	names := t.opt.App.Names(t.globals)
+	if names == nil {
 		return nil
 	}
-	defer done()
-	words := serverNames(sn)
-	if tools {
-		for _, s := range sn.Servers() {
-			words = append(words, toolNames(sn, s.Name, s.Name+"/")...)
-		}
-	}
-	return words
+	defer names.Close()
+	return ask(names)
 }
 
-func serverNames(sn *index.Snapshot) []string {
+func described(tools []index.Record, prefix string) []string {
 	var words []string
-	for _, s := range sn.Servers() {
-		words = append(words, s.Name)
-	}
-	return words
-}
-
-func toolNames(sn *index.Snapshot, server, prefix string) []string {
-	recs, err := sn.Records(server)
-	if err != nil {
-		return nil
-	}
-	var words []string
-	for _, rec := range recs {
+	for _, rec := range tools {
 		words = append(words, cobra.CompletionWithDesc(prefix+rec.Name, index.FirstSentences(rec.Description, 60)))
 	}
 	return words

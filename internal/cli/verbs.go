@@ -7,7 +7,7 @@ import (
 )
 
 func (t *tree) search() *cobra.Command {
-	return t.command(new(verb.Search), "agent", &cobra.Command{
+	cmd := t.command(new(verb.Search), "agent", &cobra.Command{
 		Use:   "search QUERY...",
 		Short: "Find tools by what they do (starts no server)",
 		Long: `Search finds tools by words, best first. The score is between 0 and 1: how much of what
@@ -20,6 +20,12 @@ parameter names, without regard to case unless the pattern has flags of its own.
   mcpl --json search "read a file" --server filesystem --limit 3
   mcpl search --method regex '^github/(create|update)_'`,
 	})
+	// Registering fails only for a flag that does not exist or twice for one.
+	_ = cmd.RegisterFlagCompletionFunc("server", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return t.completeServer(nil, nil, "")
+	})
+	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]string{"bm25", "regex", "exact"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
 }
 
 func (t *tree) inspect() *cobra.Command {
@@ -137,7 +143,6 @@ func (t *tree) exampleServer() *cobra.Command {
 		Use:    "example-server",
 		Short:  "Run the embedded example server on stdin and stdout",
 		Hidden: true,
-		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return t.opt.ExampleServer(cmd.Context(), t.opt.App.Stdin, t.opt.App.Stdout)
 		},

@@ -17,6 +17,9 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
+	"slices"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -34,25 +37,29 @@ func init() {
 
 // answer runs the verb that args name, if it is one that the index alone can answer.
 func answer(args []string) (code int, ok bool) {
-	var g verb.Globals
-	front := flagSet(&g)
+	front := flagSet(new(verb.Globals))
 	front.SetInterspersed(false) // stop at the verb
-	if front.Parse(args) != nil || front.NArg() == 0 {
+	if front.Parse(args) != nil || front.NArg() == 0 || front.ArgsLenAtDash() >= 0 {
 		return 0, false
 	}
 	v := named(front.Arg(0))
 	if v == nil {
 		return 0, false
 	}
+	// As in the command tree, one flag set takes what stands before and after the verb.
+	var g verb.Globals
 	whole := flagSet(&g)
 	v.Flags(whole)
-	if whole.Parse(front.Args()[1:]) != nil {
+	at := len(args) - front.NArg()
+	if whole.Parse(slices.Concat(args[:at], args[at+1:])) != nil {
 		return 0, false
 	}
 	app, err := verb.Process("")
 	if err != nil {
 		return 0, false
 	}
+	// As in main, a closed stdout is a write error and no sudden death.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	// Nothing here waits: there is no caller, and a fresh index needs no lock.
 	code, err = app.Run(context.Background(), v, g, whole.Args())
 	return code, err == nil
@@ -73,14 +80,11 @@ func named(name string) verb.Verb {
 	return nil
 }
 
-// flagSet returns a silent flag set with the global flags. A second one over the same values
-// keeps what the first has parsed, as far as its own arguments do not say otherwise.
+// flagSet returns a silent flag set with the global flags.
 func flagSet(g *verb.Globals) *pflag.FlagSet {
-	parsed := *g
 	fs := pflag.NewFlagSet("mcpl", pflag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
 	g.Flags(fs)
-	*g = parsed // defining flags sets their defaults
 	return fs
 }

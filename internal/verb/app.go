@@ -19,7 +19,6 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
-	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
@@ -206,17 +205,4 @@ func (s *Session) live() error {
 		return engine.ErrNotFresh
 	}
 	return nil
-}
-
-// Cached opens the index as it is, for completion; nil where there is none that matches the
-// configuration. The caller ends its use with done.
-func (a *App) Cached(g Globals) (sn *index.Snapshot, done func()) {
-	s := &Session{App: a, Globals: g, Printer: a.NewPrinter(g)}
-	e := s.newEngine(config.Settings{})
-	sn, err := e.Cached()
-	if err != nil || sn == nil {
-		e.Close()
-		return nil, nil
-	}
-	return sn, func() { e.Close() }
 }

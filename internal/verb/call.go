@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -53,8 +53,10 @@ func (v *Call) Run(ctx context.Context, s *Session, args []string) error {
 	if err := v.checkFlags(); err != nil {
 		return err
 	}
-	if (v.Stdin || v.ArgsFile != "" || (len(rest) > 0 && rest[0] == "-")) && s.App.NewCaller == nil {
-		return engine.ErrNotFresh // stdin can be read only once, and not by the early path
+	if v.readsFiles(rest) {
+		if err := s.live(); err != nil {
+			return err // stdin and pipes can be read only once, and not by the early path
+		}
 	}
 	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
 	if v.DryRun {
@@ -88,6 +90,13 @@ func (v *Call) checkFlags() error {
 		return fault.New(fault.Usage, fmt.Sprintf("--max-bytes %d is not a size", v.MaxBytes), "Give a number of bytes, like --max-bytes 20000.")
 	}
 	return nil
+}
+
+// readsFiles reports whether the arguments come from stdin or files.
+func (v *Call) readsFiles(rest []string) bool {
+	return v.Stdin || v.ArgsFile != "" || slices.ContainsFunc(rest, func(arg string) bool {
+		return arg == "-" || strings.Contains(arg, "=@")
+	})
 }
 
 // arguments builds the arguments object from what follows the tool on the command line.

@@ -14,13 +14,10 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// dryRun shows what a call would do. It exits with 2 where the arguments do not fit.
+// dryRun shows what a call would do. It starts nothing: a tool that the index does not know yet
+// is shown unchecked. It exits with 2 where the arguments do not fit.
 func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, build func([]byte) (json.RawMessage, error)) error {
 	if err := s.live(); err != nil { // the configuration has to be read
-		return err
-	}
-	plan, err := s.Engine.Plan(ctx, ref, build, false)
-	if err != nil {
 		return err
 	}
 	cfg, err := s.Engine.Config()
@@ -31,13 +28,23 @@ func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, build func(
 	if err != nil {
 		return err
 	}
-	a := &dryAnswer{ref: ref, server: server.Display(), args: plan.Args}
-	faults, err := schema.Validate(plan.Def.InputSchema, plan.Args)
+	def, known, err := s.Engine.Known(ctx, ref)
+	if err != nil {
+		return err
+	}
+	args, err := build(def.InputSchema)
+	if err != nil {
+		return fault.From(err).On(ref.Server, ref.Name)
+	}
+	a := &dryAnswer{ref: ref, server: server.Display(), args: args}
+	faults, err := schema.Validate(def.InputSchema, args)
 	switch {
+	case !known:
+		a.unchecked = fmt.Sprintf("the tools of %s are not known yet; ask it with: mcpl list %s --refresh", ref.Server, fault.Quote(ref.Server))
 	case err != nil:
 		a.unchecked = err.Error()
 	case len(faults) > 0:
-		a.faults = schema.Fault(ref.Server, ref.Name, plan.Def.InputSchema, plan.Args, faults)
+		a.faults = schema.Fault(ref.Server, ref.Name, def.InputSchema, args, faults)
 		s.code = a.faults.Type.ExitCode()
 	}
 	return s.Printer.Answer(a)

@@ -7,13 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/natefinch/atomic"
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
@@ -34,14 +37,14 @@ const (
 )
 
 // Run implements [Verb].
-func (v *Instructions) Run(_ context.Context, s *Session, args []string) error {
+func (v *Instructions) Run(ctx context.Context, s *Session, args []string) error {
 	if len(args) > 0 {
 		return fault.New(fault.Usage, fmt.Sprintf("instructions takes no %q", args[0]), "Type: mcpl instructions")
 	}
 	if err := s.live(); err != nil {
 		return err
 	}
-	text, err := s.snippet()
+	text, err := s.snippet(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,18 +58,8 @@ func (v *Instructions) Run(_ context.Context, s *Session, args []string) error {
 	return s.Printer.Answer(a)
 }
 
-// snippet is the text: the verbs, the rule, and a line for each server that is on.
-func (s *Session) snippet() (string, error) {
-	cfg, err := s.Engine.Config()
-	if err != nil {
-		return "", err
-	}
-	sn, err := s.Engine.Cached()
-	if err != nil {
-		return "", err
-	}
-	var b strings.Builder
-	b.WriteString(`## MCP tools through mcpl
+// preamble is the rule; a line for each server follows it.
+const preamble = `## MCP tools through mcpl
 
 Tools of MCP servers are reached by shell commands. Do not guess names or arguments: search, inspect, then call.
 
@@ -75,46 +68,69 @@ Tools of MCP servers are reached by shell commands. Do not guess names or argume
     mcpl --json call SERVER TOOL '{"key": "value"}'
 
 A failure is {"success":false,"error":{...}}: follow its "help". Servers:
-`)
-	for _, server := range cfg.Servers {
-		if server.Disabled || !s.Tools.AllowsServer(server.Name) {
-			continue
+`
+
+// snippetBudget is what the snippet may take for ten servers, in bytes: about 250 tokens. With
+// more servers each gets less to say, down to its name and the number of its tools.
+const snippetBudget = 1000
+
+// snippet is the text: the verbs, the rule, and a line for each server that is on.
+func (s *Session) snippet(ctx context.Context) (string, error) {
+	sn, err := s.Engine.Snapshot(ctx, engine.Need{Servers: []string{}}) // asks nobody
+	if err != nil {
+		return "", err
+	}
+	on := slices.DeleteFunc(slices.Clone(sn.Servers()), func(info index.ServerInfo) bool {
+		return info.Off || !s.Tools.AllowsServer(info.Name)
+	})
+	var b strings.Builder
+	b.WriteString(preamble)
+	for _, info := range on {
+		tools, about, err := s.about(sn, info)
+		if err != nil {
+			return "", err
 		}
-		about := ""
-		if sn != nil {
-			if info, ok := sn.Server(server.Name); ok {
-				about = serverAbout(info.ServerName, info.Instructions, server, info.Tools)
-			}
+		line := "- " + info.Name
+		if tools > 0 {
+			line += fmt.Sprintf(" (%s)", plural(tools, "tool"))
 		}
-		fmt.Fprintf(&b, "- %s%s\n", server.Name, prefixed(": ", about))
+		room := (snippetBudget-len(preamble))/len(on) - len(line) - len(": \n")
+		if about = clipWords(about, room); room >= leastAbout && about != "" {
+			line += ": " + about
+		}
+		b.WriteString(line + "\n")
 	}
 	return b.String(), nil
 }
 
-// aboutLimit is how many bytes a server's line may say about it: ten servers should cost an
-// agent about as much as the rest of the snippet.
-const aboutLimit = 60
+// leastAbout is how few bytes still tell something about a server.
+const leastAbout = 12
 
-// serverAbout says in a few words what a server is for, from what it says of itself.
-func serverAbout(name, instructions string, server *config.Server, tools int) string {
-	about := clipWords(instructions, aboutLimit)
-	if about == "" && name != "" && !strings.EqualFold(name, server.Name) {
-		about = clipWords(name, aboutLimit)
-	}
-	if tools > 0 {
-		if about != "" {
-			about += " "
+// about says how many tools of a server are on and what it is for: its own words, or else their
+// names. A server's words must not end the comment that marks the snippet in a file.
+func (s *Session) about(sn *index.Snapshot, info index.ServerInfo) (tools int, about string, err error) {
+	recs, err := sn.Records(info.Name)
+	var names []string
+	for _, rec := range recs {
+		if s.Tools.Allows(rec.Server, rec.Name) {
+			names = append(names, rec.Name)
 		}
-		about += fmt.Sprintf("(%s)", plural(tools, "tool"))
 	}
-	return about
+	about = info.Instructions
+	if about == "" {
+		about = strings.Join(names, ", ")
+	}
+	return len(names), strings.NewReplacer("<!--", "", "-->", "").Replace(about), err
 }
 
-// clipWords returns the words of s that fit in n bytes, without line breaks.
+// clipWords returns the words of s that fit in n bytes, without line breaks; "" where none does.
 func clipWords(s string, n int) string {
 	var b strings.Builder
 	for _, w := range strings.Fields(s) {
-		if b.Len()+1+len(w) > n {
+		if b.Len()+len(" ")+len(w)+len("…") > n {
+			if b.Len() == 0 {
+				return ""
+			}
 			return strings.TrimRight(b.String(), ".,;:") + "…"
 		}
 		if b.Len() > 0 {
@@ -128,6 +144,10 @@ func clipWords(s string, n int) string {
 // writeBetween puts text between the markers in a file, at its end where they are not there
 // yet, and reports whether that changed the file.
 func writeBetween(path, text string) (bool, error) {
+	// CLAUDE.md is often a link to AGENTS.md: the file is replaced, not the link.
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err

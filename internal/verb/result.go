@@ -106,6 +106,17 @@ func (r result) text() string {
 	return strings.Join(parts, "\n")
 }
 
+// files returns the paths of the files that parts of the result went to.
+func (r result) files() []string {
+	var paths []string
+	for _, b := range r.blocks {
+		if b.file != "" {
+			paths = append(paths, b.file)
+		}
+	}
+	return paths
+}
+
 // callAnswer is the answer of a call.
 type callAnswer struct {
 	ref     tool.Ref
@@ -141,6 +152,9 @@ func (a *callAnswer) RawJSON() []byte {
 		o.Add("spilled", a.spilled)
 	} else {
 		o = append(o, tool.Field{Key: "result", Value: a.joined()})
+	}
+	if files := a.value.files(); len(files) > 0 {
+		o.Add("files", files)
 	}
 	return o.Bytes()
 }

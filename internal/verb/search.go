@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 )
@@ -54,6 +56,7 @@ type searchHit struct {
 	Stale       bool            `json:"stale,omitempty"`
 	Explain     []contribution  `json:"explain,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
+	whole       index.Record    // with description and signature before they were cut
 }
 
 // contribution is a part of a score: a term of the query, where it was found, how much it gave.
@@ -99,14 +102,7 @@ func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
 func (v *Search) answer(ctx context.Context, s *Session, query string, method search.Method, found []engine.Found) (*searchAnswer, error) {
 	a := &searchAnswer{Query: query, Method: string(method), Results: []searchHit{}}
 	for _, f := range found {
-		hit := searchHit{Server: f.Server, Tool: f.Name, Score: math.Round(f.Score*1000) / 1000, Description: f.Description,
-			Signature: f.Signature, Required: f.Required, MatchedIn: f.MatchedIn, Stale: f.Stale}
-		for _, c := range f.Hit.Explain {
-			hit.Explain = append(hit.Explain, contribution{c.Term, c.Field, c.Score})
-		}
-		if hit.Required == nil {
-			hit.Required = []string{}
-		}
+		hit := hitOf(f)
 		if v.Schema {
 			def, err := s.Engine.Definition(f.Record)
 			if err != nil {
@@ -120,6 +116,82 @@ func (v *Search) answer(ctx context.Context, s *Session, query string, method se
 		a.Help = v.emptyHelp(s, method)
 	}
 	return a, nil
+}
+
+// A hit is to cost an agent about 60 tokens, so that five cost about 300: hitBudget is what it may
+// take of the JSON answer, in bytes. The signature is cut first, then the description.
+const (
+	hitBudget       = 220
+	maxSignature    = 56
+	leastOfAbstract = 40
+)
+
+func hitOf(f engine.Found) searchHit {
+	hit := searchHit{Server: f.Server, Tool: f.Name, Score: math.Round(f.Score*1000) / 1000,
+		Signature: clipSignature(f.Signature, maxSignature), Required: orEmpty(f.Required), MatchedIn: orEmpty(f.MatchedIn), Stale: f.Stale, whole: f.Record}
+	rest, err := json.Marshal(hit)
+	if err != nil { // strings and numbers always encode
+		panic(err)
+	}
+	hit.Description = index.FirstSentences(f.Description, max(leastOfAbstract, hitBudget-len(rest)))
+	for _, c := range f.Hit.Explain {
+		hit.Explain = append(hit.Explain, contribution{c.Term, c.Field, c.Score})
+	}
+	return hit
+}
+
+// clipSignature shortens a signature of more than limit bytes by whole parameters and says how
+// many are left out. Its required parameters stand first, so the optional ones go first.
+func clipSignature(signature string, limit int) string {
+	if len(signature) <= limit {
+		return signature
+	}
+	params := splitParams(signature)
+	more := 0
+	if last := len(params) - 1; strings.HasPrefix(params[last], "… +") { // already shortened
+		more, _ = strconv.Atoi(strings.TrimPrefix(params[last], "… +"))
+		params = params[:last]
+	}
+	kept, used := 0, 0
+	for _, p := range params {
+		if used += len(p) + len(", "); used > limit && kept > 0 {
+			break
+		}
+		kept++
+	}
+	short := strings.Join(params[:kept], ", ")
+	if len(short) > limit {
+		short = strings.ToValidUTF8(short[:limit], "") + "…"
+	}
+	if more += len(params) - kept; more > 0 {
+		short += fmt.Sprintf(", … +%d", more)
+	}
+	return short
+}
+
+// splitParams splits a signature at the commas between parameters, not those within types.
+func splitParams(signature string) []string {
+	var params []string
+	depth, begin, quoted := 0, 0, false
+	for i := 0; i < len(signature); i++ {
+		switch c := signature[i]; {
+		case quoted:
+			if c == '\\' {
+				i++
+			}
+			quoted = c != '"'
+		case c == '"':
+			quoted = true
+		case c == '{' || c == '[' || c == '(':
+			depth++
+		case c == '}' || c == ']' || c == ')':
+			depth--
+		case depth == 0 && strings.HasPrefix(signature[i:], ", "):
+			params = append(params, signature[begin:i])
+			begin = i + len(", ")
+		}
+	}
+	return append(params, signature[begin:])
 }
 
 // emptyHelp says what to try where nothing was found.
@@ -153,11 +225,11 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 			stale = "  (its server failed when last asked)"
 		}
 		t.Line(output.Cyan(hit.Server+"/"+hit.Tool), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(stale))
-		if hit.Description != "" {
-			t.Wrap("  ", hit.Description)
+		if hit.whole.Description != "" {
+			t.Wrap("  ", hit.whole.Description)
 		}
-		if hit.Signature != "" {
-			t.Wrap("  ", "("+hit.Signature+")")
+		if hit.whole.Signature != "" {
+			t.Wrap("  ", "("+hit.whole.Signature+")")
 		}
 		for _, c := range hit.Explain {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))

@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
-	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // Enable switches servers and tools on: mcpl enable NAME...
@@ -27,15 +26,23 @@ func (v *Enable) Flags(fs *pflag.FlagSet) {
 
 // Run implements [Verb].
 func (v *Enable) Run(ctx context.Context, s *Session, args []string) error {
-	switch {
-	case v.All && (v.Only || len(args) > 0):
+	if v.All && (v.Only || len(args) > 0) {
 		return fault.New(fault.Usage, "--all stands alone", "Type: mcpl enable --all")
-	case v.All:
-		return s.update(ctx, nil, func(t *state.Tools, _ []string) { *t = state.Tools{} })
-	case v.Only:
-		return s.update(ctx, args, func(t *state.Tools, names []string) { t.Only(names...) })
 	}
-	return s.update(ctx, args, func(t *state.Tools, names []string) { t.Enable(names...) })
+	if v.All {
+		return s.change(ctx, nil, func(t *state.Tools) { *t = state.Tools{} })
+	}
+	names, skipped, err := s.named(args)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, skipped, func(t *state.Tools) {
+		if v.Only {
+			t.Only(names...)
+		} else {
+			t.Enable(names...)
+		}
+	})
 }
 
 // Disable switches servers and tools off: mcpl disable NAME...
@@ -46,35 +53,53 @@ func (v *Disable) Flags(*pflag.FlagSet) {}
 
 // Run implements [Verb].
 func (v *Disable) Run(ctx context.Context, s *Session, args []string) error {
-	return s.update(ctx, args, func(t *state.Tools, names []string) { t.Disable(names...) })
+	names, skipped, err := s.named(args)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, skipped, func(t *state.Tools) { t.Disable(names...) })
 }
 
-// update changes the state by those of the names that exist. Names that stand for nothing are
-// warned about and skipped; nil names ask for no check.
-func (s *Session) update(ctx context.Context, args []string, edit func(*state.Tools, []string)) error {
+// named splits the words of a command into names of servers and tools, written as SERVER or
+// SERVER/TOOL, and those that stand for nothing. Those are warned about; only them is a fault.
+func (s *Session) named(args []string) (names, skipped []string, err error) {
+	if err := s.live(); err != nil {
+		return nil, nil, err
+	}
+	if len(args) == 0 {
+		return nil, nil, fault.New(fault.Usage, "which server or tool?", "Name servers, or tools as SERVER/TOOL. See them with: mcpl list")
+	}
+	for _, arg := range args {
+		name, ok, err := s.Engine.Name(arg)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case ok:
+			names = append(names, name)
+		case slices.Contains(s.Tools.Enabled, arg) || slices.Contains(s.Tools.Disabled, arg):
+			names = append(names, arg) // of a server that is configured no more
+		default:
+			skipped = append(skipped, arg)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil, fault.New(fault.ServerNotFound, "none of these names is known: "+strings.Join(skipped, ", "),
+			"Name servers, or tools as SERVER/TOOL. See them with: mcpl list, mcpl list SERVER")
+	}
+	for _, name := range skipped {
+		s.Printer.Notice("%s is no server and no tool that is known; it is skipped", name)
+	}
+	return names, skipped, nil
+}
+
+// change edits what is switched on and off, and says how that is now.
+func (s *Session) change(ctx context.Context, skipped []string, edit func(*state.Tools)) error {
 	if err := s.live(); err != nil {
 		return err
 	}
-	var names, skipped []string
-	if args != nil {
-		var err error
-		if names, skipped, err = s.known(args); err != nil {
-			return err
-		}
-		for _, name := range skipped {
-			s.Printer.Notice("%s is no server and no tool that is known; it is skipped", name)
-		}
-	}
-	if len(names) == 0 && (args == nil || len(args) > 0) && len(skipped) > 0 {
-		return fault.New(fault.ServerNotFound, "none of these names is known: "+strings.Join(skipped, ", "),
-			"Name servers, or tools as SERVER/TOOL. See them with: mcpl list, mcpl list SERVER")
-	}
-	if len(args) == 0 && args != nil {
-		return fault.New(fault.Usage, "which server or tool?", "Name servers, or tools as SERVER/TOOL. See them with: mcpl list")
-	}
 	var after state.Tools
 	notice, err := s.States.Update(ctx, func(t *state.Tools) {
-		edit(t, names)
+		edit(t)
 		after = *t
 	})
 	if notice != "" {
@@ -85,38 +110,6 @@ func (s *Session) update(ctx context.Context, args []string, edit func(*state.To
 	}
 	return s.Printer.Answer(&switchAnswer{
 		Enabled: orEmpty(after.Enabled), Disabled: orEmpty(after.Disabled), Skipped: skipped, file: s.States.Path})
-}
-
-// known splits names into those that a server or one of its cached tools has, written as
-// SERVER or SERVER/TOOL, and the rest.
-func (s *Session) known(args []string) (names, skipped []string, err error) {
-	servers, err := s.Engine.ServerNames()
-	if err != nil {
-		return nil, nil, err
-	}
-	sn, err := s.Engine.Cached()
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, arg := range args {
-		if slices.Contains(servers, arg) {
-			names = append(names, arg)
-			continue
-		}
-		server, name, isTool := strings.Cut(arg, "/")
-		ok := false
-		if isTool && sn != nil {
-			if _, ok, err = sn.Find(tool.Ref{Server: server, Name: name}); err != nil {
-				return nil, nil, err
-			}
-		}
-		if ok {
-			names = append(names, arg)
-		} else {
-			skipped = append(skipped, arg)
-		}
-	}
-	return names, skipped, nil
 }
 
 func orEmpty(list []string) []string {

@@ -89,6 +89,30 @@ func (e *Engine) Inspect(ctx context.Context, ref tool.Ref) (tool.Def, error) {
 	})
 }
 
+// Known returns the definition of a tool as the index has it, however old, and starts nothing.
+// known is false where the tools of its server have not been listed yet.
+func (e *Engine) Known(ctx context.Context, ref tool.Ref) (def tool.Def, known bool, err error) {
+	def, err = healing(e, func() (tool.Def, error) {
+		sn, err := e.Snapshot(ctx, Need{Servers: []string{}})
+		if err != nil {
+			return tool.Def{}, err
+		}
+		rec, found, err := sn.Find(ref)
+		if err != nil {
+			return tool.Def{}, err
+		}
+		info, _ := sn.Server(ref.Server)
+		if known = found || info.State == index.Listed; !known && e.opt.Switches.Allows(ref.Server, ref.Name) {
+			return tool.Def{}, nil
+		}
+		if err := e.allowed(sn, ref, found); err != nil {
+			return tool.Def{}, err
+		}
+		return sn.Definition(rec)
+	})
+	return def, known, err
+}
+
 // Listed is a server as a list shows it.
 type Listed struct {
 	index.ServerInfo
@@ -165,7 +189,6 @@ type ServerTools struct {
 // Plan is a call that is ready to be made.
 type Plan struct {
 	Ref  tool.Ref
-	Def  tool.Def
 	Args json.RawMessage
 	// Unchecked is why the arguments could not be checked: the schema itself is at fault.
 	Unchecked error
@@ -183,7 +206,7 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build func(inputSchema 
 	if err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Name)
 	}
-	p := &Plan{Ref: ref, Def: def, Args: args}
+	p := &Plan{Ref: ref, Args: args}
 	if !check {
 		return p, nil
 	}
@@ -219,9 +242,7 @@ func healing[T any](e *Engine, read func() (T, error)) (T, error) {
 		return none, ErrNotFresh
 	}
 	e.opt.Events.Notice("the packed index in %s is damaged and is built anew", e.store.Dir)
-	if err := e.store.Discard(); err != nil {
-		return none, err
-	}
+	e.distrust = true
 	e.reopen()
 	return read()
 }

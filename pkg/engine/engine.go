@@ -72,6 +72,8 @@ type Engine struct {
 	cfg     *config.Config  // nil until needed
 	sn      *index.Snapshot // nil until opened; matches the sources
 	caller  Caller          // nil until needed
+	// distrust is set once the index on disk was found damaged, until it is built anew.
+	distrust bool
 }
 
 // New returns an engine. Nothing is read yet.
@@ -114,6 +116,9 @@ func (e *Engine) reopen() {
 	if e.sn != nil {
 		e.sn.Close()
 		e.sn = nil
+	}
+	if e.distrust {
+		return
 	}
 	sn, err := e.store.Open()
 	if err != nil {

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,8 +70,8 @@ func (e *Engine) Snapshot(ctx context.Context, need Need) (*index.Snapshot, erro
 	return e.rebuild(ctx, cfg, need)
 }
 
-// lock takes the index for writing. Where it cannot be written at all, the answer is still
-// given, from memory.
+// lock takes the index for writing. Where it cannot be written at all there is nothing to lock,
+// and the answer is given from memory.
 func (e *Engine) lock(ctx context.Context) (unlock func(), err error) {
 	waiting := time.AfterFunc(500*time.Millisecond, func() {
 		e.opt.Events.Status("waiting for another mcpl that is refreshing the index")
@@ -85,7 +86,6 @@ func (e *Engine) lock(ctx context.Context) (unlock func(), err error) {
 	case ctx.Err() != nil:
 		return nil, interrupted(ctx)
 	}
-	e.opt.Events.Notice("the index cannot be kept in %s (%v): servers are asked each time", e.store.Dir, err)
 	return func() {}, nil
 }
 
@@ -144,12 +144,12 @@ func (e *Engine) rebuild(ctx context.Context, cfg *config.Config, need Need) (*i
 		return nil, err
 	}
 	if err != nil {
-		e.opt.Events.Notice("the index could not be written to %s: %v", e.store.Dir, err)
+		e.opt.Events.Notice("the index cannot be kept in %s, so servers are asked each time: %v", e.store.Dir, err)
 	}
 	if e.sn != nil {
 		e.sn.Close()
 	}
-	e.sn = sn
+	e.sn, e.distrust = sn, false
 	return sn, nil
 }
 
@@ -167,6 +167,7 @@ func (e *Engine) reconcile(cfg *config.Config, old *index.Catalog, need Need) (*
 			*entry = *known
 		}
 		entry.Name, entry.Transport, entry.Off = s.Name, string(s.Transport), s.Disabled
+		entry.TTL = cmp.Or(entry.SaidTTL, s.TTL)
 		if entry.State == "" {
 			entry.State = index.Unknown
 		}
@@ -249,7 +250,7 @@ func (e *Engine) record(entry *index.Server, a answer) {
 	entry.TriedAt, entry.Took, entry.Error = e.opt.Now(), a.took, nil
 	if a.err != nil {
 		entry.State, entry.Error = index.Failed, fault.From(a.err)
-		if entry.TTL = a.server.TTL; len(entry.Tools) > 0 && !fault.Is(a.err, fault.Interrupted) {
+		if len(entry.Tools) > 0 && !fault.Is(a.err, fault.Interrupted) {
 			e.opt.Events.Notice("%s could not be asked, its %d tools of %s are used: %v",
 				entry.Name, len(entry.Tools), entry.ListedAt.Format("2006-01-02 15:04"), a.err)
 		}
@@ -258,9 +259,7 @@ func (e *Engine) record(entry *index.Server, a answer) {
 	l := a.listing
 	entry.State, entry.ListedAt, entry.Tools, entry.Notes = index.Listed, entry.TriedAt, l.Tools, l.Notes
 	entry.Protocol, entry.ServerName, entry.ServerVersion, entry.Instructions = l.Protocol, l.ServerName, l.ServerVersion, l.Instructions
-	if entry.TTL = a.server.TTL; l.TTL > 0 {
-		entry.TTL = l.TTL
-	}
+	entry.SaidTTL, entry.TTL = l.TTL, cmp.Or(l.TTL, a.server.TTL)
 	for _, note := range l.Notes {
 		e.opt.Events.Verbose(entry.Name, note)
 	}

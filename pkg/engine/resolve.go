@@ -90,6 +90,9 @@ func offByEntry(name string) error {
 // or a tool given without its server.
 func (e *Engine) noServer(text string, names []string) error {
 	word, rest, _ := strings.Cut(text, "/")
+	if err := e.unusable(word); err != nil {
+		return err
+	}
 	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", text), "").On(word, rest)
 	if near := nearest(word, names); len(near) > 0 {
 		f.Suggestions = near
@@ -103,6 +106,25 @@ func (e *Engine) noServer(text string, names []string) error {
 	}
 	f.Help += "See all servers with: mcpl list"
 	return f
+}
+
+// unusable returns the fault of an entry that is configured but wrong, which is why its server is
+// unknown.
+func (e *Engine) unusable(name string) error {
+	if e.sn != nil && len(e.sn.Warnings()) == 0 {
+		return nil
+	}
+	if e.opt.NewCaller == nil {
+		return ErrNotFresh
+	}
+	cfg, err := e.Config()
+	if err != nil {
+		return err
+	}
+	if _, err := cfg.Server(name); fault.Is(err, fault.Config) {
+		return err
+	}
+	return nil
 }
 
 // toolsNamed returns the tools of exactly that name in the index.
@@ -121,15 +143,20 @@ func (e *Engine) toolsNamed(name string) []tool.Ref {
 }
 
 // find returns the record of a tool that may be used. A tool that a failed server may have is
-// asked for again.
+// asked for again. For what is switched off nothing is started.
 func (e *Engine) find(ctx context.Context, ref tool.Ref) (*index.Snapshot, index.Record, error) {
-	sn, err := e.Snapshot(ctx, Need{Servers: []string{ref.Server}})
+	need := Need{Servers: []string{ref.Server}}
+	if !e.opt.Switches.Allows(ref.Server, ref.Name) {
+		need.Servers = []string{}
+	}
+	sn, err := e.Snapshot(ctx, need)
 	if err != nil {
 		return nil, index.Record{}, err
 	}
 	rec, ok, err := sn.Find(ref)
 	if info, _ := sn.Server(ref.Server); err == nil && !ok && info.State == index.Failed {
-		if sn, err = e.Snapshot(ctx, Need{Servers: []string{ref.Server}, RetryFailed: true}); err != nil {
+		need.RetryFailed = true
+		if sn, err = e.Snapshot(ctx, need); err != nil {
 			return nil, index.Record{}, err
 		}
 		if rec, ok, err = sn.Find(ref); err == nil && !ok {
@@ -138,16 +165,40 @@ func (e *Engine) find(ctx context.Context, ref tool.Ref) (*index.Snapshot, index
 			}
 		}
 	}
-	switch {
-	case err != nil:
-		return nil, index.Record{}, err
-	case !ok:
-		return nil, index.Record{}, e.noTool(sn, ref)
-	case !e.opt.Switches.Allows(ref.Server, ref.Name):
-		return nil, index.Record{}, fault.New(fault.ToolNotFound, ref.String()+" is disabled",
-			"Switch it on with: mcpl enable "+fault.Quote(ref.String())).On(ref.Server, ref.Name)
+	if err == nil {
+		err = e.allowed(sn, ref, ok)
 	}
-	return sn, rec, nil
+	return sn, rec, err
+}
+
+// allowed fails for a tool that is switched off, or was not found though its server is known.
+func (e *Engine) allowed(sn *index.Snapshot, ref tool.Ref, found bool) error {
+	info, _ := sn.Server(ref.Server)
+	switch {
+	case !e.opt.Switches.Allows(ref.Server, ref.Name) && (found || info.State != index.Listed):
+		return fault.New(fault.ToolNotFound, ref.String()+" is disabled",
+			"Switch it on with: mcpl enable "+fault.Quote(ref.String())).On(ref.Server, ref.Name)
+	case !found:
+		return e.noTool(sn, ref)
+	}
+	return nil
+}
+
+// Name returns the name by which a server or tool is switched, "server" or "server/tool", for
+// any of its spellings. ok is false where no server has it; the tools of a server that could not
+// be asked are taken on trust. No server is asked.
+func (e *Engine) Name(text string) (name string, ok bool, err error) {
+	servers, err := e.ServerNames()
+	if err != nil || slices.Contains(servers, text) {
+		return text, err == nil, err
+	}
+	ref, ok := splitRef(text, servers)
+	if !ok || e.sn == nil {
+		return ref.String(), ok, nil
+	}
+	_, found, err := e.sn.Find(ref)
+	info, _ := e.sn.Server(ref.Server)
+	return ref.String(), found || info.State != index.Listed, err
 }
 
 // noTool is the fault of a name that is no tool of its server.

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// flagFault says what is wrong with a flag. Agents often write a tool's arguments as flags, and
+// give a verb that does not exist flags of its own.
+func (t *tree) flagFault(cmd *cobra.Command, err error) error {
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	root := cmd.Root()
+	if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
+		return wrongVerb(root, t.args[slices.Index(t.args, words[0]):])
+	}
+	help := fmt.Sprintf("Its flags are %s. See what they do with: %s --help", strings.Join(flagNames(cmd), ", "), cmd.CommandPath())
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	switch {
+	case errors.As(err, &unknown) && cmd.Name() == "call":
+		help = fmt.Sprintf("Arguments of a tool are no flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
+			unknown.GetSpecifiedName(), help)
+	case errors.As(err, &invalid):
+		f := invalid.GetFlag()
+		return fault.New(fault.Usage, fmt.Sprintf("--%s wants %s, not %q", f.Name, wanted(f), invalid.GetValue()),
+			fmt.Sprintf("See the flags with: %s --help", cmd.CommandPath()))
+	}
+	return fault.New(fault.Usage, err.Error(), help)
+}
+
+// wanted says what a flag's value has to be.
+func wanted(f *pflag.Flag) string {
+	switch f.Value.Type() {
+	case "int":
+		return "a whole number"
+	case "duration":
+		return "a time like 30s or 2m"
+	case "bool":
+		return "true or false"
+	}
+	return "a value"
+}
+
+// flagNames returns the flags that cmd has of its own.
+func flagNames(cmd *cobra.Command) []string {
+	var names []string
+	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
+		if f.Name != "help" {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	if cmd.HasParent() {
+		names = append(names, "--json")
+	} else {
+		cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// wrongVerb answers a verb that does not exist with the one that was meant. args begin with it.
+func wrongVerb(root *cobra.Command, args []string) error {
+	right := meant(args[0])
+	if right == "" {
+		if near := root.SuggestionsFor(args[0]); len(near) > 0 {
+			right = near[0]
+		}
+	}
+	f := fault.New(fault.Usage, fmt.Sprintf("there is no verb %q", args[0]), "")
+	if right == "" {
+		f.Help = `The verbs are search, inspect, call and list. To find a tool: mcpl search "what you want to do". See all with: mcpl --help`
+		return f
+	}
+	rest := args[1:]
+	if right == "call" {
+		rest = flagsToPairs(root, rest)
+	}
+	words := []string{"mcpl", right}
+	for _, arg := range rest {
+		words = append(words, fault.Quote(arg))
+	}
+	f.Suggestions = []string{right}
+	f.Help = "Type: " + strings.Join(words, " ")
+	return f
+}
+
+// flagsToPairs rewrites what looks like a tool's arguments given as flags (--title x, --title=x)
+// as pairs, and leaves the flags that call has.
+func flagsToPairs(root *cobra.Command, args []string) []string {
+	call, _, err := root.Find([]string{"call"})
+	if err != nil {
+		return args
+	}
+	var words []string
+	for i := 0; i < len(args); i++ {
+		name, value, joined := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
+		switch {
+		case !strings.HasPrefix(args[i], "--") || name == "" || call.Flag(name) != nil:
+			words = append(words, args[i])
+		case joined:
+			words = append(words, name+"="+value)
+		case i+1 < len(args) && !strings.HasPrefix(args[i+1], "--"):
+			i++
+			words = append(words, name+"="+args[i])
+		default:
+			words = append(words, name+"=true")
+		}
+	}
+	return words
+}
+
+// meant returns the verb that people and agents mean by another word.
+func meant(word string) string {
+	switch strings.ToLower(word) {
+	case "find", "query", "lookup", "grep", "discover", "search-tools", "search_tools", "tool-search":
+		return "search"
+	case "describe", "info", "show", "schema", "get", "help-tool", "man", "view", "doc", "docs", "read", "explain":
+		return "inspect"
+	case "run", "exec", "execute", "invoke", "use", "do", "tool", "call-tool", "call_tool", "calltool":
+		return "call"
+	case "ls", "tools", "servers", "list-tools", "list_tools", "list-servers", "status", "ps", "catalog", "all":
+		return "list"
+	case "refresh", "reload", "update", "sync", "index":
+		return "list --refresh"
+	case "on", "activate":
+		return "enable"
+	case "off", "deactivate":
+		return "disable"
+	case "prompt", "snippet", "agents", "claude", "usage":
+		return "instructions"
+	case "cfg", "settings", "configuration", "env":
+		return "config"
+	}
+	return ""
+}
+
+// helpCommand is "mcpl help VERB", for people who are used to it. Cobra's own says of a verb that
+// does not exist only that.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [VERB]",
+		Short:   "Show what a verb does",
+		GroupID: "setup",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Root().Help()
+			}
+			right := args[0]
+			if verb := meant(right); verb != "" {
+				right, _, _ = strings.Cut(verb, " ")
+			}
+			found, _, err := cmd.Root().Find([]string{right})
+			if err != nil || found == cmd.Root() {
+				return wrongVerb(cmd.Root(), args)
+			}
+			found.InitDefaultHelpFlag()
+			return found.Help()
+		},
+	}
+}
