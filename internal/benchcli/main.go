@@ -9,11 +9,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -88,29 +91,36 @@ func (b *bench) buildHello(ctx context.Context) (command, error) {
 	return command{argv: []string{exe}}, err
 }
 
-// list compares asking several real servers at once with asking the slowest of them alone.
+// real returns the command lines of the real servers.
+func (b *bench) real(servers string) map[string][]string {
+	argv := func(name string, args ...string) []string {
+		return append([]string{"node", filepath.Join(servers, name, "dist", "index.js")}, args...)
+	}
+	return map[string][]string{
+		"everything": argv("server-everything"), "filesystem": argv("server-filesystem", b.dir), "memory": argv("server-memory"),
+		"thinking": argv("server-sequential-thinking"), "github": argv("server-github"),
+	}
+}
+
+func entry(name string, argv []string) string {
+	quoted := make([]string, len(argv))
+	for i, arg := range argv {
+		quoted[i] = fmt.Sprintf("%q", arg)
+	}
+	return fmt.Sprintf("%q: {\"command\": %s, \"args\": [%s]}", name, quoted[0], strings.Join(quoted[1:], ", "))
+}
+
+// list compares asking several real servers at once with asking the slowest of them alone, and
+// with the same requests to all of them at once without mcpl: with fewer cores than servers that
+// is what the machine can do at best.
 func (b *bench) list(ctx context.Context, servers string) error {
-	dirs := map[string][]string{
-		"everything": {"server-everything"}, "filesystem": {"server-filesystem", b.dir}, "memory": {"server-memory"},
-		"thinking": {"server-sequential-thinking"}, "github": {"server-github"},
-	}
-	entry := func(name string) string {
-		args := dirs[name]
-		quoted := fmt.Sprintf("%q", filepath.Join(servers, args[0], "dist", "index.js"))
-		for _, arg := range args[1:] {
-			quoted += fmt.Sprintf(", %q", arg)
-		}
-		return fmt.Sprintf("%q: {\"command\": \"node\", \"args\": [%s]}", name, quoted)
-	}
-	var names, all []string
-	for name := range dirs {
-		names = append(names, name)
-	}
-	slices.Sort(names)
+	argvs := b.real(servers)
+	names := slices.Sorted(maps.Keys(argvs))
 	var commands []command
+	var all []string
 	for _, name := range names {
-		all = append(all, entry(name))
-		c, err := b.configured("alone-"+name, entry(name))
+		all = append(all, entry(name, argvs[name]))
+		c, err := b.configured("alone-"+name, entry(name, argvs[name]))
 		if err != nil {
 			return err
 		}
@@ -120,29 +130,44 @@ func (b *bench) list(ctx context.Context, servers string) error {
 	if err != nil {
 		return err
 	}
-	commands = append(commands, together.with("list", "--refresh"))
-	times, err := alternate(ctx, max(b.runs/4, 3), commands...)
+	bare := command{do: func(ctx context.Context) error { return allAtOnce(ctx, argvs) }}
+	runs := max(b.runs/4, 3)
+	times, err := alternate(ctx, runs, append(commands, together.with("list", "--refresh"), bare)...)
 	if err != nil {
 		return err
 	}
 	slowest, at := time.Duration(0), ""
-	fmt.Printf("\nlist --refresh, medians of %d runs\n", max(b.runs/4, 3))
+	fmt.Printf("\nlist --refresh, medians of %d runs, on %d cores\n", runs, runtime.NumCPU())
 	for i, name := range names {
 		m := median(times[i])
-		fmt.Printf("  %-12s alone %7.1f ms\n", name, ms(m))
+		fmt.Printf("  %-14s alone %7.1f ms\n", name, ms(m))
 		if m > slowest {
 			slowest, at = m, name
 		}
 	}
-	five := median(times[len(names)])
-	fmt.Printf("  all %d at once    %7.1f ms   %.2f times the slowest alone (%s)\n", len(names), ms(five), ratio(five, slowest), at)
+	five, floor := median(times[len(names)]), median(times[len(names)+1])
+	fmt.Printf("  all %d at once      %7.1f ms   %.2f times the slowest alone (%s)\n", len(names), ms(five), ratio(five, slowest), at)
+	fmt.Printf("  the same, bare     %7.1f ms   mcpl takes %.2f times that\n", ms(floor), ratio(five, floor))
 	return nil
+}
+
+// allAtOnce asks all servers for their tools by hand.
+func allAtOnce(ctx context.Context, argvs map[string][]string) error {
+	errs := make(chan error) // one receive for each send
+	for _, argv := range argvs {
+		go func() { errs <- exchange(ctx, `"method":"tools/list"`, argv...) }()
+	}
+	var err error
+	for range argvs {
+		err = errors.Join(err, <-errs)
+	}
+	return err
 }
 
 // call compares a call through mcpl with the same exchange written by hand.
 func (b *bench) call(ctx context.Context, servers string) error {
-	index := filepath.Join(servers, "server-everything", "dist", "index.js")
-	c, err := b.configured("call", fmt.Sprintf("\"everything\": {\"command\": \"node\", \"args\": [%q]}", index))
+	argv := b.real(servers)["everything"]
+	c, err := b.configured("call", entry("everything", argv))
 	if err != nil {
 		return err
 	}
@@ -150,13 +175,16 @@ func (b *bench) call(ctx context.Context, servers string) error {
 	if _, err := call.run(ctx); err != nil { // fills the index
 		return err
 	}
-	bare := command{do: func(ctx context.Context) error { return exchange(ctx, "node", index) }}
-	times, err := alternate(ctx, max(b.runs/4, 3), bare, call)
+	bare := command{do: func(ctx context.Context) error {
+		return exchange(ctx, `"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}`, argv...)
+	}}
+	runs := max(b.runs/4, 3)
+	times, err := alternate(ctx, runs, bare, call)
 	if err != nil {
 		return err
 	}
 	floor, through := median(times[0]), median(times[1])
-	fmt.Printf("\ncall everything echo, medians of %d runs\n", max(b.runs/4, 3))
+	fmt.Printf("\ncall everything echo, medians of %d runs\n", runs)
 	fmt.Printf("  bare JSON-RPC     %7.1f ms\n  mcpl call         %7.1f ms   %.2f times\n", ms(floor), ms(through), ratio(through, floor))
 	return nil
 }

@@ -93,9 +93,10 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
-// exchange is a call of echo with nothing around it: start, initialize, call, read, end.
-func exchange(ctx context.Context, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
+// exchange is one request with nothing around it: start the server, initialize, ask, read the
+// answer, end.
+func exchange(ctx context.Context, request string, argv ...string) error {
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
 		return err
@@ -111,7 +112,7 @@ func exchange(ctx context.Context, name string, args ...string) error {
 	for _, step := range []struct{ send, id string }{
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, `"id":1`},
 		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ""},
-		{`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"message":"hello"}}}`, `"id":2`},
+		{`{"jsonrpc":"2.0","id":2,` + request + `}`, `"id":2`},
 	} {
 		if _, err := io.WriteString(stdin, step.send+"\n"); err != nil {
 			return err
