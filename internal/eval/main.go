@@ -1,6 +1,6 @@
 // Command eval judges the ranking of pkg/search on labelled queries.
 //
-//	go run ./internal/eval -data DIR [-set NAME] [-background DIR] [-json FILE] [-ablate]
+//	go run ./internal/eval -data DIR [-set NAME] [-background DIR] [-json FILE] [-ablate] [-empty]
 //
 // DIR holds a folder for each set, with tools.jsonl ({"server","tool","description",
 // "inputSchema"} a line) and queries.jsonl ({"id","query","relevant":[{"server","tool","g",
@@ -43,6 +43,7 @@ func run(args []string, w io.Writer) error {
 	background := fs.String("background", "", "folder of a set whose tools are mixed in")
 	out := fs.String("json", "", "file to write the figures to")
 	ablation := fs.Bool("ablate", false, "print what each idea of the ranking is worth")
+	empty := fs.Bool("empty", false, "judge when search says that nothing fits")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -64,6 +65,9 @@ func run(args []string, w io.Writer) error {
 	}
 	if *ablation {
 		return ablate(sets, w)
+	}
+	if *empty {
+		return emptiness(sets, w)
 	}
 	reports, err := judge(sets)
 	if err != nil {

@@ -27,7 +27,6 @@ const maxConcepts = 256
 func (rk *ranking) parse(text string) error {
 	m := rk.m
 	seen := map[string]bool{}
-	var full float64
 	var before queryWord
 	for _, w := range queryWords(text, m) {
 		if seen[w.text] {
@@ -41,7 +40,7 @@ func (rk *ranking) parse(text string) error {
 		if err != nil {
 			return err
 		}
-		full += most
+		rk.ideal += most
 		rk.concepts = append(rk.concepts, c)
 		if w.whole {
 			continue
@@ -59,10 +58,6 @@ func (rk *ranking) parse(text string) error {
 	for _, c := range rk.concepts {
 		rk.rarity += c.rarity
 	}
-	// The document whose score is 1 has every word of the query in its name and in its first
-	// sentence, as often as is usual there.
-	freq := m.Weight[fieldName] + m.Weight[fieldLead]
-	rk.ideal = full * freq / (m.K1 + freq)
 	return nil
 }
 

@@ -31,8 +31,10 @@ type Model struct {
 	// Compound is the weight of the parts of an unknown compound (filesystem: file, system),
 	// and of the compound where the query has its parts.
 	Compound float64
-	// Floor is the score below which the best document is no hit, and neither is any other.
-	Floor float64
+	// Floor and Enough decide when nothing fits: when the best document has less than Floor
+	// of the evidence that one unique word of the query would be, and covers less than Enough
+	// of the query.
+	Floor, Enough float64
 }
 
 // DefaultModel returns the constants in force.
@@ -52,5 +54,7 @@ func DefaultModel() Model {
 		Hint:        1,
 		Typo:        .6,
 		Compound:    .8,
+		Floor:       .2,
+		Enough:      .25,
 	}
 }

@@ -159,7 +159,13 @@ func better(x, y candidate) int {
 	return cmp.Or(cmp.Compare(y.score, x.score), x.place-y.place)
 }
 
-// best returns the documents to show: none when even the best of all is below the floor.
+// fits reports whether a document with this score is an answer at all.
+func (rk *ranking) fits(score float64) bool {
+	unique := idf(rk.r.ix.docs, 0) * (1 + rk.m.Exact)
+	return score >= rk.m.Floor*unique || score >= rk.m.Enough*rk.ideal
+}
+
+// best returns the documents to show: none when not even the best of all fits.
 func (rk *ranking) best(q Query) ([]candidate, error) {
 	top := topList{limit: q.Limit}
 	var highest float32
@@ -184,7 +190,7 @@ func (rk *ranking) best(q Query) ([]candidate, error) {
 		}
 		return nil
 	})
-	if err != nil || float64(highest) < rk.m.Floor*rk.ideal {
+	if err != nil || !rk.fits(float64(highest)) {
 		return nil, err
 	}
 	return top.done(), nil
