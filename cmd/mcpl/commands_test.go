@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -20,10 +21,12 @@ import (
 //	code N CMD...        runs CMD, which has to exit with N
 //	jq EXPR              EXPR of the last stdout, one JSON document, has to be true
 //	gone FILE            the process whose id FILE holds has to end within 10 s
-//	lines FILE N         FILE has to have exactly N lines
+//	jqout EXPR FILE      writes what EXPR gives of the last stdout to FILE
+//	lines FILE N         FILE has to have exactly N lines; none is the same as no file
+//	shorter FILE N       FILE has to have at most N bytes
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"code": code, "jq": jq, "gone": gone, "lines": lines,
+		"code": code, "jq": jq, "jqout": jqout, "gone": gone, "lines": lines, "shorter": shorter,
 	}
 }
 
@@ -48,7 +51,24 @@ func jq(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
 		ts.Fatalf("usage: jq EXPR")
 	}
-	query, err := gojq.Parse(args[0])
+	v := query(ts, args[0])
+	if (v == true) == neg {
+		ts.Fatalf("jq %s gives %v of\n%s", args[0], v, ts.ReadFile("stdout"))
+	}
+}
+
+func jqout(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: jqout EXPR FILE")
+	}
+	data, err := json.Marshal(query(ts, args[0]))
+	ts.Check(err)
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))
+}
+
+// query returns the first result of a jq expression over the last stdout.
+func query(ts *testscript.TestScript, expr string) any {
+	query, err := gojq.Parse(expr)
 	ts.Check(err)
 	stdout := ts.ReadFile("stdout")
 	var input any
@@ -57,11 +77,9 @@ func jq(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	v, _ := query.Run(input).Next()
 	if err, ok := v.(error); ok {
-		ts.Fatalf("jq %s: %v\n%s", args[0], err, stdout)
+		ts.Fatalf("jq %s: %v\n%s", expr, err, stdout)
 	}
-	if (v == true) == neg {
-		ts.Fatalf("jq %s gives %v of\n%s", args[0], v, stdout)
-	}
+	return v
 }
 
 // gone waits for the end of a process whose id a server has written.
@@ -83,8 +101,22 @@ func lines(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: lines FILE N")
 	}
-	n := strings.Count(ts.ReadFile(args[0]), "\n")
+	n := 0
+	if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+		n = strings.Count(ts.ReadFile(args[0]), "\n")
+	}
 	if (fmt.Sprint(n) == args[1]) == neg {
 		ts.Fatalf("%s has %d lines, want %s", args[0], n, args[1])
+	}
+}
+
+func shorter(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: shorter FILE N")
+	}
+	limit, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	if n := len(ts.ReadFile(args[0])); n > limit {
+		ts.Fatalf("%s has %d bytes, more than %d:\n%s", args[0], n, limit, ts.ReadFile(args[0]))
 	}
 }

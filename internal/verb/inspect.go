@@ -64,14 +64,9 @@ func (a *inspectAnswer) RawJSON() []byte {
 		}
 	}
 	if a.example != nil {
-		o.Add("example", map[string]any{"arguments": a.example, "command": callCommand(a.ref, a.example)})
+		o.Add("example", map[string]any{"arguments": a.example, "command": schema.Command(a.ref.Server, a.ref.Name, a.example)})
 	}
 	return o.Bytes()
-}
-
-// callCommand is the command that makes a call with these arguments.
-func callCommand(ref tool.Ref, args json.RawMessage) string {
-	return fmt.Sprintf("mcpl call %s %s %s", fault.Quote(ref.Server), fault.Quote(ref.Name), fault.Quote(string(args)))
 }
 
 // WriteText implements [output.Document].
@@ -104,7 +99,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	}
 	t.Line()
 	t.Line(output.Bold(title))
-	t.Line("  ", output.Cyan(callCommand(a.ref, example)))
+	t.Line("  ", output.Cyan(schema.Command(a.ref.Server, a.ref.Name, example)))
 }
 
 func (a *inspectAnswer) writeParameters(t *output.Text) {
@@ -121,7 +116,7 @@ func (a *inspectAnswer) writeParameters(t *output.Text) {
 			need = output.Bold("required")
 		}
 		about := strings.TrimSpace(p.Description)
-		if len(p.Enum) > 0 {
+		if len(p.Enum) > 0 && strings.Join(p.Enum, "|") != p.Type { // a long one
 			about = strings.TrimSpace(about + " One of: " + strings.Join(p.Enum, ", ") + ".")
 		}
 		if p.Default != "" {

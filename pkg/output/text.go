@@ -68,7 +68,7 @@ func (t *Text) Print(parts ...any) {
 }
 
 func (t *Text) span(s Span) {
-	if !t.tty.Color || s.text == "" {
+	if !t.tty.Color || s.text == "" || s.code == "" {
 		t.buf.WriteString(clean(s.text))
 		return
 	}
@@ -84,22 +84,31 @@ func (t *Text) Line(parts ...any) {
 // Wrap writes text in lines that fit the width, each behind indent. Line breaks in text are
 // kept, longer white space is not.
 func (t *Text) Wrap(indent, text string) {
-	room := max(t.Width()-columns(indent), 20)
 	for _, par := range strings.Split(clean(strings.TrimSpace(text)), "\n") {
-		line, used := "", 0
-		for _, word := range strings.Fields(par) {
-			n := columns(word)
-			if used > 0 && used+1+n > room {
-				t.Line(indent, line)
-				line, used = "", 0
-			}
-			if used > 0 {
-				line, used = line+" ", used+1
-			}
-			line, used = line+word, used+n
+		for _, line := range wrap(par, t.Width()-columns(indent)) {
+			t.Line(strings.TrimRight(indent+line, " "))
 		}
-		t.Line(strings.TrimRight(indent+line, " "))
 	}
+}
+
+// wrap splits a text into lines of at most room columns, at least 20. A longer word has a line of
+// its own.
+func wrap(text string, room int) []string {
+	room = max(room, 20)
+	var lines []string
+	line, used := "", 0
+	for _, word := range strings.Fields(text) {
+		n := columns(word)
+		if used > 0 && used+1+n > room {
+			lines = append(lines, line)
+			line, used = "", 0
+		}
+		if used > 0 {
+			line, used = line+" ", used+1
+		}
+		line, used = line+word, used+n
+	}
+	return append(lines, line)
 }
 
 // Table writes rows of cells in aligned columns behind indent. A cell is a string or a [Span].
@@ -115,35 +124,49 @@ func (t *Text) Table(indent string, rows [][]any) {
 		}
 	}
 	for _, row := range rows {
-		used := columns(indent)
-		t.Print(indent)
-		for i, cell := range row[:len(row)-1] {
-			t.Print(cell, strings.Repeat(" ", widths[i]-columns(clean(cellText(cell)))+2))
-			used += widths[i] + 2
+		last := len(row) - 1
+		if cellText(row[last]) == "" && last > 0 { // nothing is padded for it
+			t.Print(indent)
+			t.cells(row[:last-1], widths)
+			t.Line(row[last-1])
+			continue
 		}
-		t.lastCell(row[len(row)-1], used)
+		t.Print(indent)
+		t.cells(row[:last], widths)
+		at := columns(indent)
+		for _, w := range widths[:last] {
+			at += w + 2
+		}
+		t.lastCell(row[last], at)
+	}
+}
+
+// cells writes cells, each padded to its column.
+func (t *Text) cells(row []any, widths []int) {
+	for i, cell := range row {
+		t.Print(cell, strings.Repeat(" ", widths[i]-columns(clean(cellText(cell)))+2))
 	}
 }
 
 // lastCell writes a cell wrapped from column at on, or below it where too little room is left.
 func (t *Text) lastCell(cell any, at int) {
 	text := strings.Join(strings.Fields(clean(cellText(cell))), " ")
-	if columns(text) <= t.Width()-at {
-		if s, ok := cell.(Span); ok {
-			t.Line(Span{text, s.code})
-		} else {
-			t.Line(text)
-		}
-		return
+	code := ""
+	if s, ok := cell.(Span); ok {
+		code = s.code
 	}
-	if t.Width()-at < 20 {
+	indent := strings.Repeat(" ", at)
+	if t.Width()-at < 20 && columns(text) > t.Width()-at {
 		t.Line()
-		t.Wrap("      ", text)
-		return
+		indent = "      "
+		t.Print(indent)
 	}
-	sub := &Text{tty: t.tty}
-	sub.Wrap(strings.Repeat(" ", at), text)
-	t.buf.WriteString(strings.TrimLeft(sub.buf.String(), " "))
+	for i, line := range wrap(text, t.Width()-len(indent)) {
+		if i > 0 {
+			t.Print(indent)
+		}
+		t.Line(Span{line, code})
+	}
 }
 
 func cellText(cell any) string {
