@@ -1,11 +1,14 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
 )
 
 // commands are what scripts need beside testscript's own:
@@ -26,7 +30,7 @@ import (
 //	shorter FILE N       FILE has to have at most N bytes
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"code": code, "jq": jq, "jqout": jqout, "gone": gone, "lines": lines, "shorter": shorter,
+		"code": code, "jq": jq, "jqout": jqout, "gone": gone, "lines": lines, "waitlines": waitlines, "age": age, "shorter": shorter,
 	}
 }
 
@@ -118,5 +122,43 @@ func shorter(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	if n := len(ts.ReadFile(args[0])); n > limit {
 		ts.Fatalf("%s has %d bytes, more than %d:\n%s", args[0], n, limit, ts.ReadFile(args[0]))
+	}
+}
+
+func waitlines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitlines FILE N")
+	}
+	for end := time.Now().Add(10 * time.Second); fmt.Sprint(strings.Count(ts.ReadFile(args[0]), "\n")) != args[1]; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			ts.Fatalf("%s has not come to %s lines:\n%s", args[0], args[1], ts.ReadFile(args[0]))
+		}
+	}
+}
+
+// age sets the times in the metadata back and removes the packed index, which is derived from it.
+func age(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: age DURATION")
+	}
+	d, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	folders, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_CACHE_HOME"), "mcpl", "*", "index_metadata.json"))
+	ts.Check(err)
+	if len(folders) == 0 {
+		ts.Fatalf("there is no index")
+	}
+	for _, path := range folders {
+		unlock, err := index.Store{Dir: filepath.Dir(path)}.Lock(context.Background()) // a background refresh may be at it
+		ts.Check(err)
+		defer unlock()
+		text := regexp.MustCompile(`"(listedAt|triedAt)": "([^"]*)"`).ReplaceAllStringFunc(ts.ReadFile(path), func(member string) string {
+			parts := strings.Split(member, `"`)
+			at, err := time.Parse(time.RFC3339Nano, parts[3])
+			ts.Check(err)
+			return fmt.Sprintf("%q: %q", parts[1], at.Add(-d).Format(time.RFC3339Nano))
+		})
+		ts.Check(os.WriteFile(path, []byte(text), 0o600))
+		ts.Check(os.Remove(filepath.Join(filepath.Dir(path), "search.idx")))
 	}
 }

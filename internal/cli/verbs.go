@@ -138,6 +138,15 @@ func (t *tree) version() *cobra.Command {
 	})
 }
 
+func (t *tree) refresh() *cobra.Command {
+	cmd := t.command(new(verb.Refresh), "setup", &cobra.Command{
+		Use:   verb.RefreshName,
+		Short: "Renew the index behind an answer",
+	})
+	cmd.Hidden = true
+	return cmd
+}
+
 func (t *tree) exampleServer() *cobra.Command {
 	return &cobra.Command{
 		Use:    "example-server",

@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"time"
@@ -35,6 +36,8 @@ type App struct {
 	// NewCaller reaches live servers. nil (the early path) means that only what a fresh index
 	// can answer is answered; all else is engine.ErrNotFresh.
 	NewCaller func(*config.Config, CallerOptions) engine.Caller
+	// Detach starts mcpl with these arguments in a process that outlives this one; nil: not.
+	Detach func(args []string) error
 	// Query applies a jq expression to a JSON value and returns the results.
 	Query func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
 }
@@ -169,7 +172,13 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 			err = closeErr
 		}
 	}()
-	return v.Run(ctx, s, args)
+	if err := v.Run(ctx, s, args); err != nil {
+		return err
+	}
+	if err := s.Engine.RefreshBehind(); err != nil {
+		s.Printer.Verbose("mcpl", fmt.Sprintf("the index could not be refreshed behind the answer: %v", err))
+	}
+	return nil
 }
 
 func (s *Session) newEngine(settings config.Settings) *engine.Engine {
@@ -180,6 +189,9 @@ func (s *Session) newEngine(settings config.Settings) *engine.Engine {
 		Switches:  s.Tools,
 		Events:    s.Printer,
 		Now:       s.App.Now,
+	}
+	if s.App.Detach != nil {
+		opt.Background = func() error { return s.App.Detach(s.refreshCommand()) }
 	}
 	if s.App.NewCaller != nil {
 		opt.NewCaller = func(cfg *config.Config) engine.Caller {

@@ -66,12 +66,13 @@ func (a *dryAnswer) RawJSON() []byte {
 	o.Add("server", a.server)
 	o.Add("tool", a.ref.Name)
 	o = append(o, tool.Field{Key: "arguments", Value: a.args})
+	if a.unchecked != "" {
+		o.Add("unchecked", a.unchecked)
+		return o.Bytes()
+	}
 	o.Add("valid", a.faults == nil)
 	if a.faults != nil {
 		o.Add("error", a.faults)
-	}
-	if a.unchecked != "" {
-		o.Add("unchecked", a.unchecked)
 	}
 	return o.Bytes()
 }

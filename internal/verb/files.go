@@ -175,7 +175,7 @@ func forgetOld(dir string, t time.Time) {
 func structure(raw json.RawMessage, depth int) any {
 	if fields, err := tool.SplitObject(raw); err == nil {
 		if depth == 0 {
-			return fmt.Sprintf("object, %d keys, %s", len(fields), size(len(raw)))
+			return fmt.Sprintf("object, %s, %s", plural(len(fields), "key"), size(len(raw)))
 		}
 		const most = 30
 		var o output.Object
@@ -189,7 +189,7 @@ func structure(raw json.RawMessage, depth int) any {
 		return json.RawMessage(o.Bytes())
 	}
 	if list, err := tool.SplitArray(raw); err == nil && list != nil {
-		about := fmt.Sprintf("list, %d items, %s", len(list), size(len(raw)))
+		about := fmt.Sprintf("list, %s, %s", plural(len(list), "item"), size(len(raw)))
 		if len(list) == 0 || depth == 0 {
 			return about
 		}
@@ -197,7 +197,7 @@ func structure(raw json.RawMessage, depth int) any {
 	}
 	var s string
 	if json.Unmarshal(raw, &s) == nil && strings.HasPrefix(string(raw), `"`) {
-		return fmt.Sprintf("string, %s, %d lines", size(len(s)), strings.Count(s, "\n")+1)
+		return fmt.Sprintf("string, %s, %s", size(len(s)), plural(strings.Count(s, "\n")+1, "line"))
 	}
 	return raw // a number, true, false or null says itself
 }

@@ -20,7 +20,7 @@ func Process(version string) (*App, error) {
 	return &App{
 		Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr),
-		Version: version, Now: time.Now, Started: time.Now(),
+		Version: version, Now: time.Now, Started: time.Now(), Detach: detach,
 	}, nil
 }
 

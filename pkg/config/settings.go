@@ -22,6 +22,9 @@ type Settings struct {
 	ConnectTimeout, CallTimeout time.Duration
 	// TTL is the age at which the list of a server's tools is asked for again.
 	TTL time.Duration
+	// Grace is how much older than its TTL a list may be and still serve, while it is asked for
+	// again behind the answer; 0 makes every answer wait for an expired list.
+	Grace time.Duration
 	// Limit is how many hits a search gives.
 	Limit int
 	// MaxBytes is the size of a result above which it goes to a file; 0 is no limit.
@@ -42,7 +45,8 @@ type Setting struct {
 // texts with a unit, as "30s" or "24h". An unknown key and a value that is not what it should be
 // are a fault.Config that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
-	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, TTL: 24 * time.Hour, Limit: 5}
+	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, TTL: 24 * time.Hour,
+		Grace: 7 * 24 * time.Hour, Limit: 5}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err
@@ -71,6 +75,7 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 type slot struct {
 	name string
 	time *time.Duration
+	zero bool // the time may be 0
 	int  *int
 	min  int
 }
@@ -80,6 +85,7 @@ func (s *Settings) slots() []slot {
 		{name: "connect_timeout", time: &s.ConnectTimeout},
 		{name: "call_timeout", time: &s.CallTimeout},
 		{name: "ttl", time: &s.TTL},
+		{name: "grace", time: &s.Grace, zero: true},
 		{name: "limit", int: &s.Limit, min: 1},
 		{name: "max_bytes", int: &s.MaxBytes},
 	}
@@ -89,7 +95,7 @@ func (s *Settings) slots() []slot {
 func (s slot) set(text string) error {
 	if s.time != nil {
 		d, err := time.ParseDuration(text)
-		if err != nil || d <= 0 {
+		if err != nil || d < 0 || (d == 0 && !s.zero) {
 			return errors.New(`it is no time with a unit: write it as "30s", "5m" or "24h"`)
 		}
 		*s.time = d
@@ -140,6 +146,7 @@ type settingValues struct {
 	ConnectTimeout *rawText `toml:"connect_timeout"`
 	CallTimeout    *rawText `toml:"call_timeout"`
 	TTL            *rawText `toml:"ttl"`
+	Grace          *rawText `toml:"grace"`
 	Limit          *rawText `toml:"limit"`
 	MaxBytes       *rawText `toml:"max_bytes"`
 }
@@ -153,6 +160,8 @@ func (s slot) in(v *settingValues) *rawText {
 		return v.CallTimeout
 	case "ttl":
 		return v.TTL
+	case "grace":
+		return v.Grace
 	case "limit":
 		return v.Limit
 	default:

@@ -60,6 +60,9 @@ type Options struct {
 	Switches  Switches
 	Events    Events
 	Now       func() time.Time
+	// Background starts a process that runs [Engine.RefreshLate]; nil: nothing is refreshed
+	// behind an answer.
+	Background func() error
 	// NewCaller is asked for a caller once the first live server is needed.
 	NewCaller func(*config.Config) Caller
 }
@@ -74,6 +77,8 @@ type Engine struct {
 	caller  Caller          // nil until needed
 	// distrust is set once the index on disk was found damaged, until it is built anew.
 	distrust bool
+	// late is set once an answer relies on a list that a background refresh has to renew.
+	late bool
 }
 
 // New returns an engine. Nothing is read yet.

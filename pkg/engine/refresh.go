@@ -33,6 +33,8 @@ type Need struct {
 	Refresh bool
 	// RetryFailed asks those again that failed last time, however recently.
 	RetryFailed bool
+	// Late asks those whose turn has come but who could still wait for a background refresh.
+	Late bool
 }
 
 func (n Need) covers(server string) bool {
@@ -89,34 +91,111 @@ func (e *Engine) lock(ctx context.Context) (unlock func(), err error) {
 	return func() {}, nil
 }
 
-// fresh reports whether the open index serves the need.
+// fresh reports whether the open index serves the need. It notes where it does so only because
+// a background refresh can follow.
 func (e *Engine) fresh(need Need) bool {
 	for _, s := range e.sn.Servers() {
-		if need.covers(s.Name) && !s.Off && e.opt.Switches.AllowsServer(s.Name) &&
-			e.due(s.State, s.ListedAt, s.TriedAt, s.TTL, s.Error, need) {
+		if !need.covers(s.Name) || s.Off || !e.opt.Switches.AllowsServer(s.Name) {
+			continue
+		}
+		switch e.due(standing{s.State, s.ListedAt, s.TriedAt, s.TTL, s.Error}, need) {
+		case now:
 			return false
+		case soon:
+			e.late = true
 		}
 	}
 	return true
 }
 
-// due reports whether a server in that state has to be asked.
-func (e *Engine) due(state index.State, listed, tried time.Time, ttl time.Duration, failure *fault.Fault, need Need) bool {
-	now := e.opt.Now()
-	switch state {
+// standing is what is known of the last attempts to list a server's tools.
+type standing struct {
+	state         index.State
+	listed, tried time.Time
+	ttl           time.Duration
+	failure       *fault.Fault
+}
+
+// urgency says when a server has to be asked.
+type urgency int
+
+const (
+	never urgency = iota // not yet
+	soon                 // its turn has come, but what is known of it still serves
+	now                  // before anything is answered
+)
+
+// due says when a server of that standing has to be asked. A listing older than its TTL serves
+// for the grace period, and a failure for ever: nobody should wait, every ten minutes, for a
+// server that is down.
+func (e *Engine) due(s standing, need Need) urgency {
+	clock, late := e.opt.Now(), soon
+	if need.Late {
+		late = now
+	}
+	switch s.state {
 	case index.Listed:
+		ttl := s.ttl
 		if ttl == 0 {
 			ttl = e.opt.Settings.TTL
 		}
-		return expired(listed, now, max(ttl, minTTL))
-	case index.Failed:
-		// Only another configuration or environment gives a missing variable a value.
-		if failure != nil && failure.Type == fault.MissingVariable {
-			return false
+		ttl = max(ttl, minTTL)
+		switch {
+		case expired(s.listed, clock, ttl+e.opt.Settings.Grace):
+			return now
+		case expired(s.listed, clock, ttl):
+			return late
 		}
-		return need.RetryFailed || expired(tried, now, retryAfter)
+		return never
+	case index.Failed:
+		switch {
+		case s.failure != nil && s.failure.Type == fault.MissingVariable:
+			return never // only another configuration or environment gives it a value
+		case need.RetryFailed:
+			return now
+		case expired(s.tried, clock, retryAfter):
+			return late
+		}
+		return never
 	}
-	return true
+	return now
+}
+
+// RefreshLate asks the servers whose turn has come: the work of the background refresh. Where
+// another process is at it already, nothing is left to do.
+func (e *Engine) RefreshLate(ctx context.Context) error {
+	if err := e.locate(); err != nil {
+		return err
+	}
+	cfg, err := e.Config()
+	if err != nil {
+		return err
+	}
+	unlock, free, err := e.store.TryLock()
+	if err != nil || !free {
+		return err
+	}
+	defer unlock()
+	need := Need{Late: true}
+	if e.reopen(); e.sn != nil && e.fresh(need) {
+		return nil
+	}
+	_, err = e.rebuild(ctx, cfg, need)
+	return err
+}
+
+// RefreshBehind starts the background refresh that the answers given so far rely on, if any,
+// unless a refresh is under way.
+func (e *Engine) RefreshBehind() error {
+	if !e.late || e.opt.Background == nil {
+		return nil
+	}
+	unlock, free, err := e.store.TryLock()
+	if err != nil || !free {
+		return nil // it could not write anything
+	}
+	unlock()
+	return e.opt.Background()
 }
 
 // expired reports whether d has passed since t. A time in the future (the clock was set back)
@@ -182,8 +261,11 @@ func (e *Engine) reconcile(cfg *config.Config, old *index.Catalog, need Need) (*
 		if s.Disabled || !e.opt.Switches.AllowsServer(s.Name) || !need.covers(s.Name) {
 			continue
 		}
-		if need.Refresh || e.due(entry.State, entry.ListedAt, entry.TriedAt, entry.TTL, entry.Error, need) {
+		switch due := e.due(standing{entry.State, entry.ListedAt, entry.TriedAt, entry.TTL, entry.Error}, need); {
+		case need.Refresh || due == now:
 			ask = append(ask, s)
+		case due == soon:
+			e.late = true
 		}
 	}
 	return cat, ask

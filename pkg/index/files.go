@@ -35,14 +35,31 @@ func (s Store) packedFile() string { return filepath.Join(s.Dir, "search.idx") }
 // Lock takes the store for writing, waiting for other processes until ctx ends. Readers need no
 // lock: files are only ever replaced as a whole. The error is one of the file system or of ctx.
 func (s Store) Lock(ctx context.Context) (unlock func(), err error) {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+	lock, err := s.lock()
+	if err != nil {
 		return nil, err
 	}
-	lock := flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600))
 	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
 		return nil, err
 	}
 	return func() { lock.Unlock() }, nil
+}
+
+// TryLock takes the store for writing, or says that it is not free.
+func (s Store) TryLock() (unlock func(), free bool, err error) {
+	lock, err := s.lock()
+	if err != nil {
+		return nil, false, err
+	}
+	free, err = lock.TryLock()
+	return func() { lock.Unlock() }, free, err
+}
+
+func (s Store) lock() (*flock.Flock, error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return nil, err
+	}
+	return flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600)), nil
 }
 
 // definitions is the layout of tool_index.json.

@@ -1,0 +1,24 @@
+//go:build unix
+
+package verb
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// detach starts this program with other arguments in a session of its own, with nothing of our
+// terminal or pipes. Nobody here waits for it: it ends by itself, when its work or the limits of
+// that are done, and init reaps it.
+func detach(args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := &exec.Cmd{Path: self, Args: append([]string{os.Args[0]}, args...), SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}

@@ -1,0 +1,27 @@
+//go:build windows
+
+package verb
+
+import (
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// detachedProcess is DETACHED_PROCESS of CreateProcess: no console.
+const detachedProcess = 0x00000008
+
+// detach starts this program with other arguments, with nothing of our console or pipes.
+// Nobody here waits for it: it ends by itself, when its work or the limits of that are done.
+func detach(args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := &exec.Cmd{Path: self, Args: append([]string{os.Args[0]}, args...),
+		SysProcAttr: &syscall.SysProcAttr{CreationFlags: detachedProcess | syscall.CREATE_NEW_PROCESS_GROUP}}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
+}
