@@ -21,7 +21,7 @@ import (
 // errTimeout is the cause of contexts that a limit of ours has ended.
 var errTimeout = errors.New("timed out")
 
-// errInput says that a tool wants to ask the user something before it answers.
+// errInput says that a tool wants more input before it answers (MCP 2026-07-28).
 var errInput = errors.New("the server answered with resultType input_required")
 
 // phase is what was going on when something failed, and how to give it more time.
@@ -69,8 +69,8 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 			"Update the server, or report this to its authors.").On(name, "")
 		return s.attach(f.Because(s.masked(broke.cause)))
 	case errors.Is(err, errInput):
-		return s.attach(fault.New(fault.Protocol, fmt.Sprintf("%s wants to ask the user something before it answers, which mcpl cannot do", name),
-			"Give all it needs in the arguments of the call.").On(name, "").Because(err))
+		return s.attach(fault.New(fault.Protocol, fmt.Sprintf("%s asks for more input before it answers, which mcpl cannot give", name),
+			"Give all it may need in the arguments of the call.").On(name, "").Because(err))
 	case timeout:
 		return s.attach(timedOut(s.server, ph))
 	case s.tooLong.Load():

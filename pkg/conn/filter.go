@@ -10,8 +10,8 @@ import (
 )
 
 // maxMessage bounds one JSON-RPC message from a server. Anything longer is taken for a server
-// that has lost its mind, before it costs us our memory.
-const maxMessage = 256 << 20
+// that has lost its mind, before it costs us our memory: about ten times its size on the way.
+const maxMessage = 64 << 20
 
 // messageFilter passes on the lines of a server's stdout that are JSON-RPC messages and drops
 // the rest: the protocol forbids other output ("The server MUST NOT write anything to its

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -33,7 +34,10 @@ func newWire(c *child) *wire {
 }
 
 // exchange receives the raw answer to a request whose context carries it.
-type exchange struct{ answer *transport.JSONRPCResponse }
+type exchange struct {
+	answer *transport.JSONRPCResponse
+	hidden bool // the SDK is not to decode the result
+}
 
 type exchangeKey struct{}
 
@@ -43,11 +47,22 @@ func record(ctx context.Context) (context.Context, *exchange) {
 	return context.WithValue(ctx, exchangeKey{}, x), x
 }
 
+// recordOnly is record for results that only we decode. The SDK sees an empty one: its own
+// decoding loses keywords, rejects odd schemas and takes half a second for 20 MB.
+func recordOnly(ctx context.Context) (context.Context, *exchange) {
+	ctx, x := record(ctx)
+	x.hidden = true
+	return ctx, x
+}
+
 // SendRequest implements transport.Interface.
 func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	answer, err := w.Stdio.SendRequest(ctx, req)
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		x.answer = answer
+		if x.hidden && answer != nil && answer.Error == nil {
+			answer = transport.NewJSONRPCResultResponse(answer.ID, json.RawMessage("{}"))
+		}
 	}
 	// "The initialize request MUST NOT be cancelled by clients" (MCP 2025-11-25, cancellation).
 	if err != nil && ctx.Err() != nil && req.Method != methodInitialize && req.Method != methodDiscover {

@@ -1,0 +1,290 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+func TestManyCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	servers, files := scripts{}, map[string]string{}
+	for _, name := range []string{"a", "b", "c"} {
+		files[name] = filepath.Join(t.TempDir(), "starts")
+		servers[name] = mcptest.Script{Starts: files[name], Tools: []mcptest.Tool{
+			{Name: "echo"}, {Name: "slow", Behaviour: mcptest.Behaviour{Delay: mcptest.Duration(20 * time.Millisecond)}},
+		}}
+	}
+	p := newPool(t, servers)
+	var wg sync.WaitGroup
+	for i := range 20 {
+		for name := range servers {
+			wg.Go(func() {
+				args := fmt.Sprintf(`{"n":%d}`, i)
+				if got := mustCall(t, p, name, []string{"echo", "slow"}[i%2], args); got != args {
+					t.Errorf("%s answered %s to %s", name, got, args)
+				}
+			})
+			wg.Go(func() {
+				if l, err := p.Tools(t.Context(), name); err != nil || len(l.Tools) != 2 {
+					t.Errorf("%s: %d tools, %v", name, len(l.Tools), err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	for name, file := range files {
+		if n := len(mcptest.Lines(t, file)); n != 1 {
+			t.Errorf("%s was started %d times", name, n)
+		}
+	}
+}
+
+func TestListing(t *testing.T) {
+	t.Parallel()
+	ttl := int64(90_000)
+	p := newPool(t, scripts{"s": {TTLMs: &ttl, Instructions: "Be kind.", ServerInfo: `{"name":"n","version":"v"}`, Version: "2025-06-18",
+		Tools: []mcptest.Tool{{Def: `{"name":"t", "inputSchema": {"type":"object" , "x-odd":1e2}, "icons":[1]}`}}}})
+	l, err := p.Tools(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.TTL != 90*time.Second || l.Instructions != "Be kind." || l.ServerName != "n" || l.ServerVersion != "v" || l.Protocol != "2025-06-18" {
+		t.Errorf("got %+v", l)
+	}
+	if got := string(l.Tools[0].Raw()); got != `{"name":"t","inputSchema":{"type":"object" , "x-odd":1e2}}` {
+		t.Errorf("definition %s", got)
+	}
+}
+
+func TestTTLs(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string]time.Duration{
+		"": 0, "null": 0, `"5"`: 0, "-1": 0, "0": 0, "1.5": 1500 * time.Microsecond, "60000": time.Minute, "1e300": 365 * 24 * time.Hour,
+	} {
+		if got := ttlOf([]byte(raw)); got != want {
+			t.Errorf("ttlMs %s gives %v", raw, got)
+		}
+	}
+}
+
+// A server that ends between two calls is started again by the second.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	starts := filepath.Join(t.TempDir(), "starts")
+	p := newPool(t, scripts{"s": {Starts: starts, Tools: []mcptest.Tool{
+		{Name: "echo"}, {Name: "last", Behaviour: mcptest.Behaviour{
+			Noise: []string{`{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"last words"}]}}`}, Exit: &mcptest.Exit{}}}}}})
+	for n := range 5 {
+		if got := mustCall(t, p, "s", "last"); got != "last words" {
+			t.Errorf("got %q", got)
+		}
+		mcptest.WaitGone(t, mcptest.WaitPID(t, starts))
+		<-p.slots["s"].session.child.exited
+		if got := len(mcptest.Lines(t, starts)); got != n+1 {
+			t.Errorf("%d starts", got)
+		}
+	}
+	if got := mustCall(t, p, "s", "echo", `{"a":1}`); got != `{"a":1}` {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A server that closes its output, or its input, and runs on is of no more use either.
+func TestHalfDeadServerIsReplaced(t *testing.T) {
+	t.Parallel()
+	starts := filepath.Join(t.TempDir(), "starts")
+	p := newPool(t, scripts{"s": {Starts: starts, Tools: []mcptest.Tool{{Name: "echo"}}}})
+	mustCall(t, p, "s", "echo")
+	p.slots["s"].session.wire.out.Close()
+	mustCall(t, p, "s", "echo")
+	p.slots["s"].session.child.stdout.Close()
+	<-p.slots["s"].session.child.messages.ended
+	mustCall(t, p, "s", "echo")
+	if got := len(mcptest.Lines(t, starts)); got != 3 {
+		t.Errorf("%d starts", got)
+	}
+}
+
+func TestClose(t *testing.T) {
+	t.Parallel()
+	never := mcptest.Behaviour{Never: true}
+	dir := t.TempDir()
+	starting, calling := filepath.Join(dir, "starting"), filepath.Join(dir, "calling")
+	received := filepath.Join(dir, "received")
+	p := newPool(t, scripts{
+		"starting": {Starts: starting, Start: never},
+		"calling":  {Starts: calling, Received: received, Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}},
+		"unused":   {},
+	})
+	var wg sync.WaitGroup
+	for range 3 { // one starts it, the others wait for that
+		wg.Go(func() {
+			_, err := p.Tools(t.Context(), "starting")
+			var f *fault.Fault
+			if !errors.As(err, &f) || (f.Type != fault.Interrupted && !errors.Is(f, errClosed)) {
+				t.Errorf("a start during Close: %v", err)
+			}
+		})
+	}
+	wg.Go(func() {
+		_, err := call(t.Context(), p, "calling", "hang")
+		wantFault(t, err, fault.Interrupted, "interrupted during tools/call of calling")
+	})
+	mcptest.WaitLines(t, received, 3) // initialize, initialized, tools/call
+	mcptest.WaitLines(t, starting, 1)
+	quick(t, "Close", 5*time.Second, func() { p.Close() })
+	wg.Wait()
+	mcptest.WaitGone(t, mcptest.WaitPID(t, starting))
+	mcptest.WaitGone(t, mcptest.WaitPID(t, calling))
+
+	_, err := call(t.Context(), p, "unused", "x")
+	wantFault(t, err, fault.Internal, "after the end of its pool")
+	if err := p.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+}
+
+// Requests that wait for a start that fails do not try it again one by one, and do not share
+// what they get.
+func TestFailedStartIsShared(t *testing.T) {
+	t.Parallel()
+	starts := filepath.Join(t.TempDir(), "starts")
+	p := newPool(t, scripts{"s": {Starts: starts, Start: mcptest.Behaviour{Never: true}}},
+		func(o *Options) { o.ConnectTimeout = 500 * time.Millisecond })
+	s, err := p.slot("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-s.turn // so that all of them wait
+	faults := make(chan *fault.Fault, 10)
+	var wg sync.WaitGroup
+	for range cap(faults) {
+		wg.Go(func() {
+			_, err := p.Tools(t.Context(), "s")
+			faults <- fault.From(err)
+		})
+	}
+	mcptest.WaitLines(t, starts, 0)
+	s.turn <- struct{}{}
+	wg.Wait()
+	close(faults)
+	seen := map[*fault.Fault]bool{}
+	for f := range faults {
+		wantFault(t, f, fault.Timeout, "s did not answer initialize within 500ms")
+		if seen[f] {
+			t.Error("two requests got the same fault")
+		}
+		seen[f] = true
+	}
+	if n := len(mcptest.Lines(t, starts)); n > 2 { // a late comer may start it once more
+		t.Errorf("%d starts", n)
+	}
+	if _, err := p.Tools(t.Context(), "s"); !fault.Is(err, fault.Timeout) {
+		t.Error(err)
+	}
+}
+
+func TestGivingUp(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	starts, received, cancelled := filepath.Join(dir, "starts"), filepath.Join(dir, "received"), filepath.Join(dir, "cancelled")
+	p := newPool(t, scripts{
+		"deaf":  {Starts: starts, Start: mcptest.Behaviour{Never: true}},
+		"calls": {Received: received, Cancelled: cancelled, Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}, {Name: "echo"}}},
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := p.Tools(ctx, "deaf")
+		wantFault(t, err, fault.Interrupted, "interrupted during initialize of deaf")
+	})
+	mcptest.WaitLines(t, starts, 1)
+	wg.Go(func() { // waits behind the first
+		_, err := p.Tools(ctx, "deaf")
+		wantFault(t, err, fault.Interrupted, "of deaf")
+	})
+	wg.Go(func() {
+		_, err := call(ctx, p, "calls", "hang")
+		f := wantFault(t, err, fault.Interrupted, "interrupted during tools/call of calls")
+		if f.Tool != "hang" || f.Traceback != "somebody pressed a key" {
+			t.Errorf("tool %q, traceback %q", f.Tool, f.Traceback)
+		}
+	})
+	mcptest.WaitLines(t, received, 3)
+	cancel(errors.New("somebody pressed a key"))
+	wg.Wait()
+	if got := mcptest.WaitLines(t, cancelled, 1); len(got) != 1 || !strings.Contains(got[0], `"reason":"somebody pressed a key","requestId":2`) {
+		t.Errorf("cancelled: %s", got)
+	}
+	mcptest.WaitGone(t, mcptest.WaitPID(t, starts))
+	mustCall(t, p, "calls", "echo") // the connection is as good as before
+	if got := mcptest.Lines(t, cancelled); len(got) != 1 {
+		t.Errorf("cancelled: %s", got)
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	t.Parallel()
+	never := mcptest.Behaviour{Never: true}
+	p := newPool(t, scripts{
+		"deaf": {Start: never}, "calls": {Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}},
+		"lists": {Methods: map[string]mcptest.Behaviour{"tools/list": never}},
+	}, func(o *Options) { o.ConnectTimeout, o.CallTimeout = 400*time.Millisecond, 100*time.Millisecond })
+	_, err := p.Tools(t.Context(), "deaf")
+	f := wantFault(t, err, fault.Timeout, "deaf did not answer initialize within 400ms")
+	if !strings.HasPrefix(f.Help, `Give it more time with --connect-timeout 800ms, or for good with "connectTimeout": "800ms" in its entry in `) {
+		t.Errorf("help %s", f.Help)
+	}
+	_, err = call(t.Context(), p, "calls", "hang")
+	f = wantFault(t, err, fault.Timeout, "calls did not answer tools/call within 100ms")
+	if !strings.HasPrefix(f.Help, `Give it more time with --timeout 200ms, or for good with "callTimeout": "200ms" in its entry in `) {
+		t.Errorf("help %s", f.Help)
+	}
+	_, err = p.Tools(t.Context(), "lists")
+	f = wantFault(t, err, fault.Timeout, "lists did not answer tools/list within 100ms")
+	if !strings.HasPrefix(f.Help, `Give it more time with "callTimeout": "200ms" in its entry in `) {
+		t.Errorf("help %s", f.Help)
+	}
+	_, err = p.Call(t.Context(), tool.Ref{Server: "calls", Name: "hang"}, nil, tool.CallOptions{Timeout: 50 * time.Millisecond})
+	wantFault(t, err, fault.Timeout, "within 50ms")
+}
+
+func TestUnknownAndUnreachable(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), ".mcp.json")
+	write(t, path, `{"mcpServers": {
+		"web": {"type": "http", "url": "https://example.com/mcp"},
+		"lacks": {"command": "x", "env": {"A": "${NO_SUCH_VARIABLE_HERE}"}},
+		"absent": {"command": "no-such-program-here"}, "npx": {"command": "/nowhere/npx"},
+		"plain": {"command": "`+path+`"}}}`)
+	p := poolOver(t, path)
+	for _, tt := range []struct {
+		server        string
+		typ           fault.Type
+		message, help string
+	}{
+		{"wep", fault.ServerNotFound, "wep", "web"},
+		{"web", fault.ServerConnection, "web is reached over http", "mcp-remote"},
+		{"lacks", fault.MissingVariable, "NO_SUCH_VARIABLE_HERE", "NO_SUCH_VARIABLE_HERE=..."},
+		{"absent", fault.ServerConnection, "there is no program no-such-program-here", "correct \"command\" of absent in " + path},
+		{"npx", fault.ServerConnection, "there is no program /nowhere/npx", "Install Node.js"},
+		{"plain", fault.ServerConnection, "cannot start plain", ""},
+	} {
+		t.Run(tt.server, func(t *testing.T) {
+			_, err := p.Tools(t.Context(), tt.server)
+			if f := wantFault(t, err, tt.typ, tt.message); !strings.Contains(f.Help, tt.help) {
+				t.Errorf("help %q", f.Help)
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package conn
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestTail(t *testing.T) {
+	t.Parallel()
+	var many strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&many, "line %05d of a flood\n", i)
+	}
+	for _, tt := range []struct{ name, in, first, last string }{
+		{"nothing", "", "", ""},
+		{"white space", " \n\n", "", ""},
+		{"lines", "one\ntwo\n", "one", "two"},
+		{"no last line end", "one\ntwo", "one", "two"},
+		{"broken UTF-8", "a\xffb\n", "a\uFFFDb", "a\uFFFDb"},
+		// 16,384 bytes hold 744 lines of 22 bytes and a part of another, which is left out.
+		{"a flood", many.String(), "line 39256 of a flood", "line 39999 of a flood"},
+		{"one endless line", strings.Repeat("x", 100_000), strings.Repeat("x", tailSize), strings.Repeat("x", tailSize)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tail := newTail(iotest.HalfReader(strings.NewReader(tt.in)), nil)
+			<-tail.done
+			lines := strings.Split(tail.text(), "\n")
+			if lines[0] != tt.first || lines[len(lines)-1] != tt.last {
+				t.Errorf("first %q, last %q", lines[0], lines[len(lines)-1])
+			}
+			if cap(tail.buf) > 4*tailSize {
+				t.Errorf("%d bytes are held", cap(tail.buf))
+			}
+		})
+	}
+}
+
+func TestTailLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxLogged)
+	var got []string
+	in := io.MultiReader(strings.NewReader("a\n\nb"), strings.NewReader("c\n"+long+"yyy\nlast"))
+	tail := newTail(iotest.OneByteReader(in), func(line string) { got = append(got, line) })
+	<-tail.done
+	if want := []string{"a", "", "bc", long, "last"}; !slices.Equal(got, want) {
+		t.Errorf("got %.50q", got)
+	}
+}
