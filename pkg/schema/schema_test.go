@@ -109,7 +109,7 @@ func TestNearest(t *testing.T) {
 	known := []string{"owner", "repo", "issue_number", "per_page", "a", "über"}
 	for name, want := range map[string]string{
 		"issueNumber": "issue_number", "issue-number": "issue_number", "isue_number": "issue_number",
-		"PerPage": "per_page", "repository": "repo", "ownr": "owner", "b": "", "title": "", "": "", "…": "",
+		"PerPage": "per_page", "repository": "repo", "onwer": "owner", "oewnr": "", "ownr": "owner", "b": "", "title": "", "": "", "…": "",
 		"issue": "issue_number", "Über": "über", strings.Repeat("owner", 100): "",
 	} {
 		if got := nearest(name, known); got != want {
