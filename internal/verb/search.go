@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // Search finds tools: mcpl search QUERY...
@@ -38,25 +39,72 @@ func (v *Search) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Explain, "explain", false, "show what made each score")
 }
 
+// searchAnswer is the answer of a search.
 type searchAnswer struct {
-	Query   string      `json:"query"`
-	Method  string      `json:"method"`
-	Results []searchHit `json:"results"`
-	Help    string      `json:"help,omitempty"`
+	query, method string
+	hits          []searchHit
+	help          string
 }
 
+// searchHit is one hit. Text shows the whole record, JSON what fits the budget.
 type searchHit struct {
-	Server      string          `json:"server"`
-	Tool        string          `json:"tool"`
-	Score       float64         `json:"score"`
-	Description string          `json:"description"`
-	Signature   string          `json:"signature"`
-	Required    []string        `json:"required"`
-	MatchedIn   []string        `json:"matched_in"`
-	Stale       bool            `json:"stale,omitempty"`
-	Explain     []contribution  `json:"explain,omitempty"`
-	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
-	whole       index.Record    // with description and signature before they were cut
+	engine.Found
+	schema json.RawMessage // nil: not asked for
+}
+
+// RawJSON implements [output.RawDocument].
+func (a *searchAnswer) RawJSON() []byte {
+	results := []byte{'['}
+	for i, hit := range a.hits {
+		if i > 0 {
+			results = append(results, ',')
+		}
+		results = append(results, hit.json()...)
+	}
+	var o output.Object
+	o.Add("query", a.query)
+	o.Add("method", a.method)
+	o.Add("results", json.RawMessage(append(results, ']')))
+	if a.help != "" {
+		o.Add("help", a.help)
+	}
+	return o.Bytes()
+}
+
+// A hit is to cost an agent about 60 tokens, so that five cost about 300: hitBudget is what it
+// may take of the JSON answer, in bytes. The signature is cut first, then the description.
+const (
+	hitBudget       = 260
+	maxSignature    = 80
+	leastOfAbstract = 60
+)
+
+func (h searchHit) json() []byte {
+	var o output.Object
+	o.Add("server", h.Server)
+	o.Add("tool", h.Name)
+	o.Add("score", json.RawMessage(strconv.FormatFloat(math.Round(h.Score*1000)/1000, 'f', -1, 64)))
+	at := len(o)
+	o.Add("description", "")
+	o.Add("signature", clipSignature(h.Signature, maxSignature))
+	o.Add("required", h.Required)
+	o.Add("matched_in", h.MatchedIn)
+	room := hitBudget - len(o.Bytes())
+	o[at].Value = tool.Quote(index.FirstSentences(h.Description, max(leastOfAbstract, room)))
+	if h.Stale {
+		o.Add("stale", true)
+	}
+	if len(h.Hit.Explain) > 0 {
+		parts := make([]contribution, len(h.Hit.Explain))
+		for i, c := range h.Hit.Explain {
+			parts[i] = contribution{c.Term, c.Field, c.Score}
+		}
+		o.Add("explain", parts)
+	}
+	if h.schema != nil {
+		o.Add("inputSchema", h.schema)
+	}
+	return o.Bytes()
 }
 
 // contribution is a part of a score: a term of the query, where it was found, how much it gave.
@@ -100,44 +148,22 @@ func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
 }
 
 func (v *Search) answer(ctx context.Context, s *Session, query string, method search.Method, found []engine.Found) (*searchAnswer, error) {
-	a := &searchAnswer{Query: query, Method: string(method), Results: []searchHit{}}
+	a := &searchAnswer{query: query, method: string(method)}
 	for _, f := range found {
-		hit := hitOf(f)
+		hit := searchHit{Found: f}
 		if v.Schema {
 			def, err := s.Engine.Definition(f.Record)
 			if err != nil {
 				return nil, err
 			}
-			hit.InputSchema = def.InputSchema
+			hit.schema = def.InputSchema
 		}
-		a.Results = append(a.Results, hit)
+		a.hits = append(a.hits, hit)
 	}
 	if len(found) == 0 {
-		a.Help = v.emptyHelp(s, method)
+		a.help = v.emptyHelp(s, method)
 	}
 	return a, nil
-}
-
-// A hit is to cost an agent about 60 tokens, so that five cost about 300: hitBudget is what it may
-// take of the JSON answer, in bytes. The signature is cut first, then the description.
-const (
-	hitBudget       = 220
-	maxSignature    = 56
-	leastOfAbstract = 40
-)
-
-func hitOf(f engine.Found) searchHit {
-	hit := searchHit{Server: f.Server, Tool: f.Name, Score: math.Round(f.Score*1000) / 1000,
-		Signature: clipSignature(f.Signature, maxSignature), Required: orEmpty(f.Required), MatchedIn: orEmpty(f.MatchedIn), Stale: f.Stale, whole: f.Record}
-	rest, err := json.Marshal(hit)
-	if err != nil { // strings and numbers always encode
-		panic(err)
-	}
-	hit.Description = index.FirstSentences(f.Description, max(leastOfAbstract, hitBudget-len(rest)))
-	for _, c := range f.Hit.Explain {
-		hit.Explain = append(hit.Explain, contribution{c.Term, c.Field, c.Score})
-	}
-	return hit
 }
 
 // clipSignature shortens a signature of more than limit bytes by whole parameters and says how
@@ -216,7 +242,7 @@ func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // WriteText implements [output.Document].
 func (a *searchAnswer) WriteText(t *output.Text) {
-	for i, hit := range a.Results {
+	for i, hit := range a.hits {
 		if i > 0 {
 			t.Line()
 		}
@@ -224,25 +250,25 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		if hit.Stale {
 			stale = "  (its server failed when last asked)"
 		}
-		t.Line(output.Cyan(hit.Server+"/"+hit.Tool), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(stale))
-		if hit.whole.Description != "" {
-			t.Wrap("  ", hit.whole.Description)
+		t.Line(output.Cyan(hit.Server+"/"+hit.Name), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(stale))
+		if hit.Description != "" {
+			t.Wrap("  ", hit.Description)
 		}
-		if hit.whole.Signature != "" {
-			t.Wrap("  ", "("+hit.whole.Signature+")")
+		if hit.Signature != "" {
+			t.Wrap("  ", "("+hit.Signature+")")
 		}
-		for _, c := range hit.Explain {
+		for _, c := range hit.Hit.Explain {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
 		}
-		if hit.InputSchema != nil {
-			t.Print(indented(hit.InputSchema, "  "))
+		if hit.schema != nil {
+			t.Print(indented(hit.schema, "  "))
 		}
 	}
-	if len(a.Results) == 0 {
-		t.Line(a.Help)
+	if len(a.hits) == 0 {
+		t.Line(a.help)
 		return
 	}
-	first := a.Results[0]
+	first := a.hits[0]
 	t.Line()
-	t.Line(output.Dim("Read one: "), output.Cyan(fmt.Sprintf("mcpl inspect %s %s", fault.Quote(first.Server), fault.Quote(first.Tool))))
+	t.Line(output.Dim("Read one: "), output.Cyan(fmt.Sprintf("mcpl inspect %s %s", fault.Quote(first.Server), fault.Quote(first.Name))))
 }

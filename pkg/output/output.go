@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -210,10 +211,29 @@ func marshal(v any) ([]byte, error) {
 // Object is a JSON answer made of members whose values are kept byte for byte.
 type Object []tool.Field
 
-// Add appends a member with the value v, encoded unless it is a json.RawMessage.
+// Add appends a member with the value v, encoded unless it is a json.RawMessage. The common types
+// are encoded here, since the first use of encoding/json costs as much as a whole search.
 func (o *Object) Add(key string, v any) {
-	raw, ok := v.(json.RawMessage)
-	if !ok {
+	var raw json.RawMessage
+	switch v := v.(type) {
+	case json.RawMessage:
+		raw = v
+	case string:
+		raw = tool.Quote(v)
+	case []string:
+		raw = append(raw, '[')
+		for i, s := range v {
+			if i > 0 {
+				raw = append(raw, ',')
+			}
+			raw = append(raw, tool.Quote(s)...)
+		}
+		raw = append(raw, ']')
+	case bool:
+		raw = strconv.AppendBool(nil, v)
+	case int:
+		raw = strconv.AppendInt(nil, int64(v), 10)
+	default:
 		data, err := marshal(v)
 		if err != nil {
 			panic(err) // our own types always encode

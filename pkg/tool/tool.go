@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // Ref names a tool of a server.
@@ -174,15 +175,31 @@ func JoinObject(fields []Field) []byte {
 	return b.Bytes()
 }
 
-// Quote returns s as a JSON string, without the HTML escapes that encoding/json adds.
+// Quote returns s as a JSON string (RFC 8259, section 7), as encoding/json does without its HTML
+// escapes: bytes that are no UTF-8 become U+FFFD. It spares a search the start of encoding/json.
 func Quote(s string) []byte {
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(s); err != nil { // a string always encodes
-		panic(err)
+	const hex = "0123456789abcdef"
+	b := make([]byte, 0, len(s)+2)
+	b = append(b, '"')
+	for _, r := range s { // of invalid bytes range makes U+FFFD
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, `\n`...)
+		case r == '\r':
+			b = append(b, `\r`...)
+		case r == '\t':
+			b = append(b, `\t`...)
+		case r < 0x20:
+			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		case r == 0x2028 || r == 0x2029: // line ends in old JavaScript
+			b = append(b, '\\', 'u', '2', '0', '2', hex[r&15])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
 	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return append(b, '"')
 }
 
 // stringOf decodes a JSON string; other values give "".
