@@ -71,8 +71,9 @@ The three verbs an agent needs:
   mcpl --json inspect github create_pull_request       read its schema (starts nothing)
   mcpl --json call github create_pull_request '{...}'  call it (starts this one server)`,
 		SilenceUsage: true, SilenceErrors: true,
-		Args:              cobra.ArbitraryArgs,
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, // it cannot speak JSON
+		Args:                       cobra.ArbitraryArgs,
+		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true}, // it cannot speak JSON
+		SuggestionsMinimumDistance: 2,                                                // edits
 	}
 	version := root.Flags().Bool("version", false, "print the version")
 	root.RunE = func(cmd *cobra.Command, args []string) error {

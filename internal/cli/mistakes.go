@@ -153,6 +153,7 @@ func helpCommand() *cobra.Command {
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
+				cmd.Root().InitDefaultHelpFlag()
 				return cmd.Root().Help()
 			}
 			right := args[0]

@@ -39,7 +39,7 @@ const (
 // Run implements [Verb].
 func (v *Instructions) Run(ctx context.Context, s *Session, args []string) error {
 	if len(args) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("instructions takes no %q", args[0]), "Type: mcpl instructions")
+		return fault.New(fault.Usage, fmt.Sprintf("instructions takes no %q", args[0]), "Type: mcpl instructions --write "+fault.Quote(args[0]))
 	}
 	if err := s.live(); err != nil {
 		return err

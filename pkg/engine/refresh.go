@@ -333,8 +333,8 @@ func (e *Engine) record(entry *index.Server, a answer) {
 	if a.err != nil {
 		entry.State, entry.Error = index.Failed, fault.From(a.err)
 		if len(entry.Tools) > 0 && !fault.Is(a.err, fault.Interrupted) {
-			e.opt.Events.Notice("%s could not be asked, its %d tools of %s are used: %v",
-				entry.Name, len(entry.Tools), entry.ListedAt.Format("2006-01-02 15:04"), a.err)
+			e.opt.Events.Notice("%s could not be asked, its tools as of %s are used: %v",
+				entry.Name, entry.ListedAt.Format("2006-01-02 15:04"), a.err)
 		}
 		return
 	}
