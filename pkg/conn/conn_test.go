@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +36,9 @@ func newPool(t *testing.T, servers scripts, change ...func(*Options)) *Pool {
 
 func poolOver(t *testing.T, path string, change ...func(*Options)) *Pool {
 	t.Helper()
-	opt := Options{Version: "test", Environ: os.Environ(), Dir: t.TempDir(), EnvFile: "/etc/mcpl.env"}
+	// A process built with -race would otherwise take a second to exit.
+	environ := append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	opt := Options{Version: "test", Environ: environ, Dir: t.TempDir(), EnvFile: "/etc/mcpl.env"}
 	for _, c := range change {
 		c(&opt)
 	}
@@ -109,5 +112,18 @@ func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// quote returns s as a JSON string.
+func quote(s string) string { return string(tool.Quote(s)) }
+
+// logTo returns an Options.Log that writes to b.
+func logTo(b *strings.Builder) func(server, event string) {
+	var mu sync.Mutex
+	return func(server, event string) {
+		mu.Lock()
+		defer mu.Unlock()
+		b.WriteString(server + ": " + event + "\n")
 	}
 }

@@ -1,0 +1,147 @@
+package conn
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+)
+
+// startScripted starts a scripted server as a child.
+func startScripted(t *testing.T, script mcptest.Script) *child {
+	t.Helper()
+	command, args, env := mcptest.Command(t, script)
+	cmd := exec.Command(command, args...)
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")
+	for name, value := range env {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	c, err := startChild(cmd, listener{foreign: func([]byte) {}, tooLong: func() {}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestEnding(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name   string
+		script mcptest.Script
+		want   string
+	}{
+		{"well", mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{}}}, "exited with code 0 after "},
+		{"badly", mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 7}}}, "exited with code 7 after "},
+		{"by a signal", mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{Signal: "KILL"}}}, "ended by signal: killed after "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := startScripted(t, tt.script)
+			<-c.exited
+			if got := c.ending(); !strings.HasPrefix(got, tt.want) || !strings.HasSuffix(got, " s") {
+				t.Errorf("it %s", got)
+			}
+			c.close()
+		})
+	}
+	c := startScripted(t, mcptest.Script{})
+	if got := c.ending(); !strings.HasPrefix(got, "still running after ") || !c.running() {
+		t.Errorf("it is %s", got)
+	}
+	c.close()
+	if got := c.ending(); !strings.HasPrefix(got, "exited with code 0 after ") || c.running() {
+		t.Errorf("it %s", got)
+	}
+}
+
+// What a server says before it exits at once is heard, on both streams.
+func TestLastWords(t *testing.T) {
+	t.Parallel()
+	const line = `{"jsonrpc":"2.0","method":"bye"}`
+	for range 30 {
+		c := startScripted(t, mcptest.Script{Start: mcptest.Behaviour{
+			StderrBytes: 300 * 64, Stderr: []string{"the reason"}, Noise: []string{line}, Exit: &mcptest.Exit{Code: 1}}})
+		out := make(chan string, 1)
+		go func() {
+			all, _ := io.ReadAll(c.messages)
+			out <- string(all)
+		}()
+		<-c.ended
+		if got := <-out; got != line+"\n" {
+			t.Errorf("stdout %q", got)
+		}
+		if text := c.tail.text(); !strings.HasSuffix(text, "\nthe reason") {
+			t.Errorf("stderr ends in %q", text[max(0, len(text)-80):])
+		}
+		c.close()
+	}
+}
+
+// A server that says much on its way out is not blocked by our not listening any more.
+func TestCloseOfTalkativeChild(t *testing.T) {
+	t.Parallel()
+	got := ""
+	for range 5 { // on a busy machine it may be too slow for exitGrace
+		starts := filepath.Join(t.TempDir(), "starts")
+		c := startScripted(t, mcptest.Script{Starts: starts, Methods: map[string]mcptest.Behaviour{
+			"x": {StderrBytes: 1 << 20, Noise: []string{strings.Repeat("x", 1<<20)}, Exit: &mcptest.Exit{Code: 3}}}})
+		mcptest.WaitLines(t, starts, 1)
+		if _, err := io.WriteString(c.stdin, `{"jsonrpc":"2.0","id":1,"method":"x"}`+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		c.close()
+		if got = c.ending(); strings.HasPrefix(got, "exited with code 3 after ") {
+			return
+		}
+	}
+	t.Errorf("it %s", got)
+}
+
+func TestStartFailure(t *testing.T) {
+	t.Parallel()
+	if c, err := startChild(exec.Command("no-such-program-here"), listener{}); err == nil {
+		c.close()
+		t.Error("no error")
+	}
+}
+
+// Fifty servers come and go; see also goleak in TestMain.
+func TestStartsLeaveNothingOpen(t *testing.T) {
+	// Not parallel: it counts the files of the whole process.
+	if _, err := os.ReadDir("/proc/self/fd"); err != nil {
+		t.Skip("files are counted in /proc/self/fd, which this system lacks: ", err)
+	}
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{{Name: "echo"}}}, "bad": {Start: mcptest.Behaviour{Exit: &mcptest.Exit{}}}})
+	cfg, opt := p.cfg, p.opt
+	before := 0
+	for i := range 50 {
+		p := NewPool(cfg, opt)
+		mustCall(t, p, "s", "echo")
+		if _, err := p.Tools(t.Context(), "bad"); err == nil {
+			t.Error("a server that exits at once gives tools")
+		}
+		if _, err := startChild(exec.Command("no-such-program-here"), listener{}); err == nil {
+			t.Error("no error")
+		}
+		p.Close()
+		if i == 0 {
+			before = openFiles(t)
+		}
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d files are open, %d were", after, before)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(fds)
+}
