@@ -30,6 +30,7 @@ func ideas() []struct {
 		{"without corrections", func(m *search.Model) { m.Typo = 0 }},
 		{"without compounds", func(m *search.Model) { m.Compound = 0 }},
 		{"without the floor", func(m *search.Model) { m.Floor = 0 }},
+		{"without the tail's cut", func(m *search.Model) { m.Tail = 0 }},
 		{"description as one", func(m *search.Model) { m.Weight[4] = m.Weight[3] }},
 		{"all fields equal", func(m *search.Model) {
 			for f := range m.Weight {

@@ -35,6 +35,8 @@ type Model struct {
 	// of the evidence that one unique word of the query would be, and covers less than Enough
 	// of the query.
 	Floor, Enough float64
+	// Tail is the part of the best hit's score that another has to have to be a hit.
+	Tail float64
 }
 
 // DefaultModel returns the constants in force.
@@ -53,8 +55,9 @@ func DefaultModel() Model {
 		PathWord:    .5,
 		Hint:        1,
 		Typo:        .6,
-		Compound:    .8,
-		Floor:       .2,
+		Compound:    1,
+		Floor:       .1,
 		Enough:      .25,
+		Tail:        .2,
 	}
 }

@@ -165,7 +165,8 @@ func (rk *ranking) fits(score float64) bool {
 	return score >= rk.m.Floor*unique || score >= rk.m.Enough*rk.ideal
 }
 
-// best returns the documents to show: none when not even the best of all fits.
+// best returns the documents to show: none when not even the best of all fits, and of those to
+// keep not the ones that are far behind the first.
 func (rk *ranking) best(q Query) ([]candidate, error) {
 	top := topList{limit: q.Limit}
 	var highest float32
@@ -193,7 +194,13 @@ func (rk *ranking) best(q Query) ([]candidate, error) {
 	if err != nil || !rk.fits(float64(highest)) {
 		return nil, err
 	}
-	return top.done(), nil
+	list := top.done()
+	for i, c := range list {
+		if c.score < rk.m.Tail*list[0].score {
+			return list[:i], nil
+		}
+	}
+	return list, nil
 }
 
 // hits turns candidates into hits.

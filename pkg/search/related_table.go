@@ -140,6 +140,7 @@ const relatedTable = `:abfrag queri
 :categor categori categoris classifi label
 :categoris categor
 :cell ~rang ~sheet
+:celsius temperatur unit
 :center centr
 :centr center
 :cercar search
@@ -303,6 +304,7 @@ const relatedTable = `:abfrag queri
 :documento document
 :docx document word
 :dokument document
+:dollar currenc money
 :domain ~dns ~websit whoi
 :donne data
 :dossier folder
@@ -361,6 +363,8 @@ const relatedTable = `:abfrag queri
 :establish add ~connect creat
 :estim calcul ~predict
 :eth crypto ethereum
+:eur currenc euro
+:euro currenc money
 :evalu analyz assess calcul ~test
 :event ~appoint calendar meet
 :examin analyz check ~describ get inspect view
@@ -375,12 +379,14 @@ const relatedTable = `:abfrag queri
 :export ~convert download ~dump save ~write
 :extract get pars ~read ~scrape
 :fact ~knowledg observ
+:fahrenheit temperatur unit
 :failur error ~fail
 :favorit ~bookmark favourit ~star
 :favourit favorit
 :featur ~issu
 :fecha date
 :feed rss
+:feet length unit
 :fetch ~crawl download get ~list ~load ~pull read retriev ~scrape
 :ficheiro file
 :fichero file
@@ -483,6 +489,7 @@ const relatedTable = `:abfrag queri
 :immagin imag
 :import ~add load upload
 :inbox email mail
+:inch length unit
 :incom earn ~financi revenu
 :index ~stage
 :indirizzo address
@@ -525,8 +532,13 @@ const relatedTable = `:abfrag queri
 :kaufen buy
 :keep save store
 :key ~id
+:kg mass unit weight
 :kill ~end stop termin
+:kilogram mass unit weight
+:kilomet distanc length unit
+:kilometr distanc length unit
 :kino movi
+:km distanc unit
 :knowledg ~graph memori
 :konto account
 :kubectl kubernet
@@ -604,8 +616,11 @@ const relatedTable = `:abfrag queri
 :messag ~chat mensagem mensaj messaggio nachricht ~post ~text 信息 消息
 :messaggio messag
 :meteo weather
+:meter length unit
+:metr length unit
 :metric ~monitor ~statist
 :migrat convert move transfer
+:mile distanc length unit
 :mindmap map mind
 :minifi compress
 :model ~llm
@@ -664,7 +679,7 @@ const relatedTable = `:abfrag queri
 :obter get
 :oggi today
 :onlin internet web
-:open ~launch ~navig ~read ~start ~view
+:open creat ~file ~launch ~navig new ~read ~start ~view
 :option set
 :order bestellung ~book buy command ordin pedido purchas 订单
 :ordin order
@@ -720,6 +735,7 @@ const relatedTable = `:abfrag queri
 :post creat ~messag publish send ~share ~submit ~tweet
 :postgr postgresql
 :postgresql postgr
+:pound currenc unit weight
 :powerpoint ppt pptx present slide
 :ppt powerpoint pptx present slide
 :pptx powerpoint ppt present slide
@@ -877,6 +893,7 @@ const relatedTable = `:abfrag queri
 :script code ~execut ~run
 :scriver write
 :scroll ~swipe
+:sdk librari packag
 :search ~brows buscar cercar chercher discov ~filter find ~get ~list ~locat lookup pesquisar queri recherch ~retriev suchen 搜索 查找 查询 检索
 :secret credenti ~key password ~vault
 :see get list ~read show view
@@ -1031,9 +1048,11 @@ const relatedTable = `:abfrag queri
 :type enter ~fill input ~text
 :ubersetzen translat
 :ubicacion locat
+:ui interfac page
 :umwandeln convert
 :undo reset restor revert rollback
 :uninstal delet remov
+:unit ~measur ~quantiti
 :unstag ~work
 :unzip decompress extract
 :upcom ~futur ~next
@@ -1043,6 +1062,7 @@ const relatedTable = `:abfrag queri
 :uri url
 :url link ~page ~webpag ~websit
 :usag ~consumpt ~metric ~statist
+:usd currenc dollar
 :user account benutz ~member ~person ~profil usuario utent utilisateur 用户
 :usuario user
 :utent user
@@ -1064,6 +1084,7 @@ const relatedTable = `:abfrag queri
 :visit brows navig open ~url
 :visual chart ~diagram draw graph plot ~render
 :vm instanc machin virtual
+:vms instanc machin virtual
 :voic audio speech
 :voitur car
 :volo flight
@@ -1296,5 +1317,6 @@ staged ~add ~index
 stocks equiti ticker
 tables ~schema
 terminate close ~delet end kill stop
+urls link
 visualization chart graph plot
 `

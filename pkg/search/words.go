@@ -110,6 +110,9 @@ func (w *wordSplitter) flushRun() {
 	if len(run) == 0 {
 		return
 	}
+	if n := len(run) - 1; n >= 2 && run[n] == 's' && allUpper(run[:n]) {
+		run = run[:n] // PRs, VMs, URLs
+	}
 	first := w.pos
 	start := 0
 	for i := 1; i <= len(run); i++ {
@@ -164,6 +167,15 @@ func caseBreak(run []rune, i int) bool {
 		return true
 	}
 	return i+1 < len(run) && unicode.IsLower(run[i+1])
+}
+
+func allUpper(run []rune) bool {
+	for _, r := range run {
+		if !unicode.IsUpper(r) {
+			return false
+		}
+	}
+	return true
 }
 
 func caseBreaks(run []rune) int {
