@@ -1,0 +1,195 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+)
+
+// home is a folder with a configuration of one server, "s", for mcpl processes that run there.
+type home struct {
+	dir                                    string
+	starts, received, cancelled, grandkids string // files that the server writes
+}
+
+func newHome(t *testing.T, script mcptest.Script) home {
+	t.Helper()
+	dir := t.TempDir()
+	h := home{dir, filepath.Join(dir, "starts"), filepath.Join(dir, "received"), filepath.Join(dir, "cancelled"), filepath.Join(dir, "grandchild")}
+	script.Starts, script.Received, script.Cancelled = h.starts, h.received, h.cancelled
+	script.Grandchild = &mcptest.Grandchild{PID: h.grandkids}
+	raw, err := json.Marshal(script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"script.json": string(raw),
+		".mcp.json":   `{"mcpServers": {"s": {"command": "mcptest", "args": ["script.json"]}}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+// mcpl returns the command mcpl ARGS, the real program (testscript put it into PATH), ready to
+// start in h, and what it prints.
+func (h home) mcpl(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	t.Helper()
+	cmd = exec.CommandContext(t.Context(), "mcpl", args...)
+	cmd.Dir = h.dir
+	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CACHE_HOME="+h.dir, "XDG_STATE_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "GORACE=atexit_sleep_ms=0")
+	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	return cmd, stdout, stderr
+}
+
+// gone checks that no server and none of what they started runs any more.
+func (h home) gone(t *testing.T) {
+	t.Helper()
+	for _, line := range mcptest.WaitLines(t, h.starts, 1) {
+		word, _, _ := strings.Cut(line, " ")
+		pid, err := strconv.Atoi(word)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mcptest.WaitGone(t, pid)
+	}
+	mcptest.WaitGone(t, mcptest.WaitPID(t, h.grandkids))
+}
+
+// exitCode waits for the end of a process and returns its exit code; -1 is a signal.
+func exitCode(t *testing.T, cmd *exec.Cmd) int {
+	t.Helper()
+	_ = cmd.Wait()
+	return cmd.ProcessState.ExitCode()
+}
+
+// Ctrl-C and SIGTERM during a call cancel it at the server, stop the server and exit with 130.
+func TestInterruptedCall(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			t.Parallel()
+			h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}}})
+			cmd, stdout, stderr := h.mcpl(t, "--json", "call", "s", "hang")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for lines := 1; !strings.Contains(strings.Join(mcptest.WaitLines(t, h.received, lines), "\n"), "tools/call"); lines++ {
+			}
+			if err := cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			if code := exitCode(t, cmd); code != 130 {
+				t.Errorf("exit code %d, stderr %s", code, stderr)
+			}
+			var answer struct {
+				Success bool
+				Error   struct{ Type, Message, Server, Tool string }
+			}
+			if err := json.Unmarshal(stdout.Bytes(), &answer); err != nil {
+				t.Fatal(err)
+			}
+			if e := answer.Error; answer.Success || e.Type != "InterruptedError" || e.Message != "interrupted during tools/call of s" || e.Server != "s" || e.Tool != "hang" {
+				t.Errorf("answer %s", stdout)
+			}
+			if got := mcptest.Lines(t, h.cancelled); len(got) != 1 || !strings.Contains(got[0], `"requestId":`) {
+				t.Errorf("cancelled: %s", got)
+			}
+			h.gone(t)
+		})
+	}
+}
+
+// The same while the server starts: nothing to cancel, but to stop.
+func TestInterruptedStart(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, mcptest.Script{Start: mcptest.Behaviour{Never: true}})
+	cmd, _, stderr := h.mcpl(t, "list", "--refresh")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	mcptest.WaitPID(t, h.grandkids)
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, cmd); code != 130 || !strings.Contains(stderr.String(), "error: interrupted") {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+	h.gone(t)
+}
+
+// Whoever reads stdout may stop at any time: mcpl list --refresh | head -c1.
+func TestClosedStdout(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"list", "--refresh"}, {"--json", "call", "s", "large"}, {"--json", "list", "nobody"}} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "large", Bytes: 1 << 20}}})
+			cmd, _, stderr := h.mcpl(t, args...)
+			r, w, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer r.Close()
+			cmd.Stdout = w
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w.Close()
+			if args[1] == "call" {
+				if _, err := io.ReadFull(r, make([]byte, 1)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r.Close()
+			code := exitCode(t, cmd)
+			if code < 0 || strings.Contains(stderr.String(), "panic") || strings.Contains(stderr.String(), "defect") {
+				t.Errorf("exit code %d, stderr %s", code, stderr)
+			}
+			if args[1] != "list" || args[0] == "list" {
+				h.gone(t)
+			}
+		})
+	}
+}
+
+// Twenty processes that start together on a cold cache start the server once, and all of them
+// get the answer.
+func TestTwentyProcessesOnColdCache(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, mcptest.Script{Start: mcptest.Behaviour{Delay: mcptest.Duration(100 * time.Millisecond)},
+		Tools: []mcptest.Tool{{Name: "find_me", Description: "To be found"}}})
+	var wg sync.WaitGroup
+	for range 20 {
+		cmd, stdout, stderr := h.mcpl(t, "--json", "search", "find me")
+		wg.Go(func() {
+			if err := cmd.Run(); err != nil || !strings.Contains(stdout.String(), `"tool":"find_me"`) {
+				t.Errorf("%v\nstdout: %s\nstderr: %s", err, stdout, stderr)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(mcptest.Lines(t, h.starts)); n != 1 {
+		t.Errorf("the server was started %d times", n)
+	}
+	h.gone(t)
+}
