@@ -17,9 +17,7 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -58,8 +56,7 @@ func answer(args []string) (code int, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	// As in main, a closed stdout is a write error and no sudden death.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	app.Stdout = stdout()
 	// Nothing here waits: there is no caller, and a fresh index needs no lock.
 	code, err = app.Run(context.Background(), v, g, whole.Args())
 	return code, err == nil
