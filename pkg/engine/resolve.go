@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
@@ -90,7 +89,7 @@ func offByEntry(name string) error {
 // or a tool given without its server.
 func (e *Engine) noServer(text string, names []string) error {
 	word, rest, _ := strings.Cut(text, "/")
-	if err := e.unusable(word); err != nil {
+	if err := e.unusable(text); err != nil {
 		return err
 	}
 	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", text), "").On(word, rest)
@@ -109,8 +108,8 @@ func (e *Engine) noServer(text string, names []string) error {
 }
 
 // unusable returns the fault of an entry that is configured but wrong, which is why its server is
-// unknown.
-func (e *Engine) unusable(name string) error {
+// unknown. text is the server's name, or that and a tool's.
+func (e *Engine) unusable(text string) error {
 	if e.sn != nil && len(e.sn.Warnings()) == 0 {
 		return nil
 	}
@@ -121,8 +120,14 @@ func (e *Engine) unusable(name string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := cfg.Server(name); fault.Is(err, fault.Config) {
-		return err
+	for _, p := range cfg.Problems {
+		if p.Severity != config.Error || p.Server == "" {
+			continue
+		}
+		if _, isTool := splitRef(text, []string{p.Server}); isTool || text == p.Server {
+			_, err := cfg.Server(p.Server)
+			return err
+		}
 	}
 	return nil
 }
@@ -244,7 +249,7 @@ func nearest(text string, names []string) []string {
 	var found []near
 	for _, name := range names {
 		got := fold(name)
-		d := levenshtein.ComputeDistance(want, got)
+		d := fault.Edits(want, got)
 		if d <= max(1, len(want)/4) || (len(want) >= 4 && strings.HasPrefix(got, want)) {
 			found = append(found, near{name, d})
 		}

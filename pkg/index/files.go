@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,11 +86,8 @@ type metadata struct {
 func (s Store) Load() (cat *Catalog, notice string) {
 	cat = new(Catalog)
 	data, err := os.ReadFile(s.toolsFile())
-	if errors.Is(err, fs.ErrNotExist) {
+	if err != nil { // nothing was there, or nothing that anybody could use
 		return cat, ""
-	}
-	if err != nil {
-		return cat, fmt.Sprintf("the tool index cannot be read and is built anew: %v", err)
 	}
 	defs, err := parseDefinitions(data)
 	if err != nil {
@@ -172,9 +168,12 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = errors.Join(
-		atomic.WriteFile(s.toolsFile(), bytes.NewReader(defs)),
-		atomic.WriteFile(s.metaFile(), bytes.NewReader(append(text, '\n'))))
+	if err = os.MkdirAll(s.Dir, 0o700); err == nil {
+		err = atomic.WriteFile(s.toolsFile(), bytes.NewReader(defs))
+	}
+	if err == nil {
+		err = atomic.WriteFile(s.metaFile(), bytes.NewReader(append(text, '\n')))
+	}
 	mtime := int64(0)
 	if info, statErr := os.Stat(s.toolsFile()); statErr == nil && err == nil {
 		mtime = info.ModTime().UnixNano()

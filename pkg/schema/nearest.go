@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 // nearest returns the candidate that name was most likely meant to be, or "". Spelling beside
@@ -24,7 +24,7 @@ func nearest(name string, candidates []string) string {
 		}
 		if other := fold(c); other == folded {
 			return c
-		} else if edits := distance(folded, other); edits < bestEdits && edits < len([]rune(other)) {
+		} else if edits := fault.Edits(folded, other); edits < bestEdits && edits < len([]rune(other)) {
 			best, bestEdits = c, edits
 		}
 	}
@@ -38,21 +38,6 @@ func nearest(name string, candidates []string) string {
 		}
 	}
 	return ""
-}
-
-// distance returns the number of edits between two names. Two neighbours that have changed
-// places, the commonest slip of fingers, are one edit.
-func distance(a, b string) int {
-	if len(a) == len(b) {
-		i := 0
-		for i < len(a) && a[i] == b[i] {
-			i++
-		}
-		if i+1 < len(a) && a[i] == b[i+1] && a[i+1] == b[i] && a[i+2:] == b[i+2:] {
-			return 1
-		}
-	}
-	return levenshtein.ComputeDistance(a, b)
 }
 
 // fold reduces a name to its letters and digits in lower case.
