@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 )
 
-// startScripted starts a scripted server as a child.
-func startScripted(t *testing.T, script mcptest.Script) *child {
+// startScripted starts a scripted server as a child; line, which may be nil, hears its stderr.
+func startScripted(t *testing.T, script mcptest.Script, line func(string)) *child {
 	t.Helper()
 	command, args, env := mcptest.Command(t, script)
 	cmd := exec.Command(command, args...)
@@ -20,7 +20,7 @@ func startScripted(t *testing.T, script mcptest.Script) *child {
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	c, err := startChild(cmd, listener{foreign: func([]byte) {}, tooLong: func() {}})
+	c, err := startChild(cmd, listener{line: line, foreign: func([]byte) {}, tooLong: func() {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestEnding(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := startScripted(t, tt.script)
+			c := startScripted(t, tt.script, nil)
 			<-c.exited
 			if got := c.ending(); !strings.HasPrefix(got, tt.want) || !strings.HasSuffix(got, " s") {
 				t.Errorf("it %s", got)
@@ -48,7 +48,7 @@ func TestEnding(t *testing.T) {
 			c.close()
 		})
 	}
-	c := startScripted(t, mcptest.Script{})
+	c := startScripted(t, mcptest.Script{}, nil)
 	if got := c.ending(); !strings.HasPrefix(got, "still running after ") || !c.running() {
 		t.Errorf("it is %s", got)
 	}
@@ -58,22 +58,23 @@ func TestEnding(t *testing.T) {
 	}
 }
 
-// What a server says before it exits at once is heard, on both streams.
+// What a server says before it exits at once is heard, on both streams, also where it is still
+// in the pipes when the process is gone.
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	const line = `{"jsonrpc":"2.0","method":"bye"}`
-	for range 30 {
+	for range 5 {
+		gone := make(chan struct{})
 		c := startScripted(t, mcptest.Script{Start: mcptest.Behaviour{
-			StderrBytes: 300 * 64, Stderr: []string{"the reason"}, Noise: []string{line}, Exit: &mcptest.Exit{Code: 1}}})
-		out := make(chan string, 1)
-		go func() {
-			all, _ := io.ReadAll(c.messages)
-			out <- string(all)
-		}()
-		<-c.ended
-		if got := <-out; got != line+"\n" {
-			t.Errorf("stdout %q", got)
+			// More than is read at once, less than a pipe holds.
+			StderrBytes: 800 * 64, Stderr: []string{"the reason"}, Noise: []string{line}, Exit: &mcptest.Exit{Code: 1}}},
+			func(string) { <-gone })
+		<-c.exited
+		close(gone)
+		if got, err := io.ReadAll(c.messages); string(got) != line+"\n" || err != nil {
+			t.Errorf("stdout %q, %v", got, err)
 		}
+		<-c.ended
 		if text := c.tail.text(); !strings.HasSuffix(text, "\nthe reason") {
 			t.Errorf("stderr ends in %q", text[max(0, len(text)-80):])
 		}
@@ -88,7 +89,7 @@ func TestCloseOfTalkativeChild(t *testing.T) {
 	for range 5 { // on a busy machine it may be too slow for exitGrace
 		starts := filepath.Join(t.TempDir(), "starts")
 		c := startScripted(t, mcptest.Script{Starts: starts, Methods: map[string]mcptest.Behaviour{
-			"x": {StderrBytes: 1 << 20, Noise: []string{strings.Repeat("x", 1<<20)}, Exit: &mcptest.Exit{Code: 3}}}})
+			"x": {StderrBytes: 1 << 20, Noise: []string{strings.Repeat("x", 1<<20)}, Exit: &mcptest.Exit{Code: 3}}}}, nil)
 		mcptest.WaitLines(t, starts, 1)
 		if _, err := io.WriteString(c.stdin, `{"jsonrpc":"2.0","id":1,"method":"x"}`+"\n"); err != nil {
 			t.Fatal(err)

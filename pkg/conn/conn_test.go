@@ -71,29 +71,33 @@ func call(ctx context.Context, p *Pool, server, name string, args ...string) (*t
 	return p.Call(ctx, tool.Ref{Server: server, Name: name}, raw, tool.CallOptions{})
 }
 
-// mustCall calls a tool and returns the text of its result.
+// mustCall calls a tool and returns the text of its result. Any goroutine may use it.
 func mustCall(t *testing.T, p *Pool, server, name string, args ...string) string {
 	t.Helper()
 	res, err := call(t.Context(), p, server, name, args...)
 	if err != nil {
-		t.Fatalf("%s/%s: %v\n%s", server, name, err, fault.From(err).Traceback)
+		t.Errorf("%s/%s: %v\n%s", server, name, err, fault.From(err).Traceback)
+		return ""
 	}
 	var result struct{ Content []struct{ Text string } }
 	if err := json.Unmarshal(res.Raw, &result); err != nil || len(result.Content) == 0 {
-		t.Fatalf("result %s: %v", res.Raw, err)
+		t.Errorf("result %s: %v", res.Raw, err)
+		return ""
 	}
 	return result.Content[0].Text
 }
 
-// wantFault checks the type of a fault and that its message contains some text.
+// wantFault checks the type of a fault and that its message contains some text. Any goroutine
+// may use it.
 func wantFault(t *testing.T, err error, typ fault.Type, message string) *fault.Fault {
 	t.Helper()
 	var f *fault.Fault
 	if !errors.As(err, &f) {
-		t.Fatalf("error %v is no fault", err)
+		t.Errorf("error %v is no fault", err)
+		return &fault.Fault{}
 	}
 	if f.Type != typ || !strings.Contains(f.Message, message) {
-		t.Fatalf("got %s: %s\n%s\nwant %s with %q", f.Type, f.Message, f.Traceback, typ, message)
+		t.Errorf("got %s: %s\n%s\nwant %s with %q", f.Type, f.Message, f.Traceback, typ, message)
 	}
 	return f
 }

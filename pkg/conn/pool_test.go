@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -152,6 +154,88 @@ func TestClose(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
 	}
+}
+
+// Close has the turn and never gives it back; who waits for it then does not wait for ever.
+func TestCloseFreesWhoWaits(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, scripts{"s": {}})
+	s, err := p.slot("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-s.turn
+	var wg sync.WaitGroup
+	freed := make(chan error, 1)
+	wg.Go(func() {
+		_, err := p.Tools(t.Context(), "s")
+		freed <- err
+	})
+	wg.Go(func() { p.Close() })
+	select {
+	case err := <-freed:
+		wantFault(t, err, fault.Internal, "after the end of its pool")
+	case <-time.After(10 * time.Second):
+		t.Error("a request waits although the pool is closed")
+	}
+	s.turn <- struct{}{}
+	wg.Wait()
+}
+
+// Whoever gives up a call and closes the pool at once has told the server all the same.
+func TestCancellationIsSentBeforeClose(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		dir := t.TempDir()
+		received, cancelled := filepath.Join(dir, "received"), filepath.Join(dir, "cancelled")
+		p := newPool(t, scripts{"s": {Received: received, Cancelled: cancelled, Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}}}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			_, err := call(ctx, p, "s", "hang")
+			wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
+			p.Close()
+		})
+		mcptest.WaitLines(t, received, 3)
+		cancel()
+		wg.Wait()
+		if n := len(mcptest.Lines(t, cancelled)); n != 1 {
+			t.Errorf("%d calls cancelled", n)
+		}
+	}
+}
+
+// The last words on stderr are in the fault, however slowly they are heard.
+func TestFaultWaitsForLastWords(t *testing.T) {
+	t.Parallel()
+	path := mcptest.Config(t, scripts{"s": {Start: mcptest.Behaviour{StderrBytes: 800 * 64, Stderr: []string{"the reason"}, Exit: &mcptest.Exit{Code: 1}}}})
+	cfg := load(t, path)
+	server, err := cfg.Server("s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var child *child
+	started := make(chan struct{})
+	s := &session{server: server}
+	cmd := exec.Command(server.Command, server.Args...)
+	cmd.Env = server.Environ(os.Environ())
+	l := s.listener()
+	l.line = func(string) { // hears nothing until the process is gone
+		<-started
+		<-child.exited
+		time.Sleep(50 * time.Microsecond) // a slow terminal
+	}
+	if child, err = startChild(cmd, l); err != nil {
+		t.Fatal(err)
+	}
+	s.child, s.wire = child, newWire(child)
+	close(started)
+	f := s.explain(t.Context(), s.handshake(t.Context()), phase{name: methodInitialize})
+	wantFault(t, f, fault.ServerConnection, "s exited with code 1 after ")
+	if !strings.HasSuffix(f.Traceback, "\n  the reason") {
+		t.Errorf("traceback:\n%s", f.Traceback)
+	}
+	s.close()
 }
 
 // Requests that wait for a start that fails do not try it again one by one, and do not share
