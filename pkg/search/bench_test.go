@@ -14,6 +14,9 @@ func synthetic(n int) []Document {
 	verbs := strings.Fields("get list create search update delete send read write find add run export merge close")
 	nouns := strings.Fields("issue file user message event image page table branch invoice order ticket note task report " +
 		"calendar contact channel commit document folder payment server cluster metric log query product customer deployment")
+	for i := range 300 { // and the words of special fields
+		nouns = append(nouns, fmt.Sprintf("%c%c%cer", "bdfgklmnprst"[i%12], "aeiou"[i/12%5], "bdfgklmnprst"[i/60]))
+	}
 	fill := strings.Fields("the a of for with given by id name and optional returns specified in from to all this tool be " +
 		"used when you need data results details current new filter date range limit")
 	word := func(list []string) string {
@@ -24,7 +27,7 @@ func synthetic(n int) []Document {
 	docs := make([]Document, n)
 	for i := range docs {
 		verb, noun := word(verbs), word(nouns)
-		d := Document{Server: fmt.Sprintf("%s-%d", word(nouns), i/12), Name: fmt.Sprintf("%s_%s_%s", verb, noun, rare())}
+		d := Document{Server: fmt.Sprintf("%s-%d", nouns[i/12%len(nouns)], i/12), Name: fmt.Sprintf("%s_%s_%s", verb, noun, rare())}
 		text := []string{verb, noun}
 		for range 8 + rng.IntN(40) {
 			switch x := rng.Float64(); {

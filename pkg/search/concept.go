@@ -3,6 +3,7 @@ package search
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // concept is what one word of the query, or two that stand side by side, may be expressed by.
@@ -23,7 +24,7 @@ type term struct {
 // maxConcepts bounds the work for one query: whoever pastes a book means its beginning.
 const maxConcepts = 256
 
-// parse fills concepts, ideal and rarity.
+// parse fills concepts, ideal, bare and perRarity.
 func (rk *ranking) parse(text string) error {
 	m := rk.m
 	seen := map[string]bool{}
@@ -55,9 +56,11 @@ func (rk *ranking) parse(text string) error {
 		}
 		before = w
 	}
+	var rarity float64
 	for _, c := range rk.concepts {
-		rk.rarity += c.rarity
+		rarity += c.rarity
 	}
+	rk.bare, rk.perRarity = float32(1-m.Cover), float32(m.Cover/max(rarity, math.SmallestNonzeroFloat32))
 	return nil
 }
 
@@ -89,6 +92,7 @@ func (rk *ranking) word(w queryWord) (c concept, most float64, err error) {
 	if err == nil && len(c.terms) == 0 {
 		err = rk.correct(&c, w)
 	}
+	c.prune()
 	c.rarity = rarity * w.weight
 	if !known {
 		c.rarity = 0
@@ -97,6 +101,19 @@ func (rk *ranking) word(w queryWord) (c concept, most float64, err error) {
 		}
 	}
 	return c, rarity * w.weight * (1 + m.Exact), err
+}
+
+// negligible is the part of the largest weight in a concept below which a term is left out: it
+// stands in very many documents and changes the order of none.
+const negligible = .05
+
+// prune takes out the terms that cost much and say nothing.
+func (c *concept) prune() {
+	var most float64
+	for _, t := range c.terms {
+		most = max(most, t.weight)
+	}
+	c.terms = slices.DeleteFunc(c.terms, func(t term) bool { return t.weight < negligible*most })
 }
 
 // add2 adds the terms of a word, by its stem and as it stands, and reports whether the index

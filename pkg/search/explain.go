@@ -33,9 +33,9 @@ func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
 			}
 		}
 	}
-	err := rk.servers(func(from, to int, bonus float32) error {
+	err := rk.servers(func(from, to int, best float32) error {
 		if from <= place && place < to {
-			out = append(out, Contribution{serverTerm, fieldLabel(fieldServer), scale * float64(bonus)})
+			out = append(out, Contribution{serverTerm, fieldLabel(fieldServer), scale * float64(rk.bonus(best))})
 		}
 		return nil
 	})
@@ -54,25 +54,25 @@ func addContribution(list []Contribution, term, field string, score float64) []C
 	return append(list, Contribution{term, field, score})
 }
 
-// find returns the frequencies of t in the document at place.
+// find returns the frequencies of t in the document at place. The list has been read before,
+// by add, and is well-formed if that found it so.
 func (t *term) find(place int) (freqs [fieldCount]float64, err error) {
-	at, list := -1, t.list
+	at, d := -1, decoder{b: t.list}
 	for range t.count {
-		next, mask, rest, ok := nextPosting(at, list)
-		if !ok {
-			return freqs, errPosting()
+		at += int(d.uvarint())
+		head := d.bytes(1)
+		if d.err != nil || at > place {
+			return freqs, d.err
 		}
-		if next > place {
-			break
-		}
-		i := 0
-		for m := mask; m != 0; m &= m - 1 {
-			if next == place {
-				freqs[bits.TrailingZeros8(m)] = float64(unpackFreq(rest[i]))
+		for m := head[0]; m != 0; m &= m - 1 {
+			freq := d.bytes(1)
+			if d.err != nil {
+				return freqs, d.err
 			}
-			i++
+			if at == place {
+				freqs[bits.TrailingZeros8(m)] = float64(unpackFreq(freq[0]))
+			}
 		}
-		at, list = next, rest[i:]
 	}
 	return freqs, nil
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -16,8 +17,9 @@ type ranking struct {
 	m        *Model
 	concepts []concept
 	ideal    float64 // the score that counts as 1
-	rarity   float64 // of all concepts
-	tallies  []tally // by place
+	// A document that has rarity r of the query keeps bare + r*perRarity of its score.
+	bare, perRarity float32
+	tallies         []tally // by place
 }
 
 // tally is what a document has gathered.
@@ -50,11 +52,6 @@ func (ix *Index) rank(q Query) ([]Hit, error) {
 			}
 		}
 	}
-	for p := range rk.tallies {
-		if t := &rk.tallies[p]; t.score > 0 {
-			t.score = float32(t.score * rk.coverage(t))
-		}
-	}
 	best, err := rk.best(q)
 	if err != nil {
 		return nil, err
@@ -62,29 +59,43 @@ func (ix *Index) rank(q Query) ([]Hit, error) {
 	return rk.hits(best, q.Explain)
 }
 
-// add adds the postings of t, which belongs to the n-th concept, to the scores.
+// add adds the postings of t, which belongs to the n-th concept, to the scores. Nearly all the
+// time of a query over many documents passes here; hence the plain index arithmetic.
 func (rk *ranking) add(t *term, n uint16, rarity float32) error {
 	var fieldWeight [8]float32
 	for f, w := range rk.m.Weight {
 		fieldWeight[f] = float32(w)
 	}
 	k1, weight := float32(rk.m.K1), float32(t.weight)
-	place, list := -1, t.list
+	place, list, i := -1, t.list, 0
 	for range t.count {
-		next, mask, rest, ok := nextPosting(place, list)
-		if !ok || next >= len(rk.tallies) {
+		// The distance is one byte nearly always.
+		if i < len(list) && list[i] < 0x80 {
+			place += int(list[i])
+			i++
+		} else {
+			delta, size := binary.Uvarint(list[min(i, len(list)):])
+			if size <= 0 || delta > math.MaxInt32 {
+				return errPosting()
+			}
+			place += int(delta)
+			i += size
+		}
+		if uint(place) >= uint(len(rk.tallies)) || i >= len(list) {
 			return errPosting()
 		}
-		place = next
+		mask := list[i]
+		i++
+		if mask>>fieldCount != 0 || len(list)-i < bits.OnesCount8(mask) {
+			return errPosting()
+		}
 		doc := &rk.tallies[place]
 		doc.fields |= mask
 		var freq float32
-		i := 0
 		for ; mask != 0; mask &= mask - 1 {
-			freq += float32(fieldWeight[bits.TrailingZeros8(mask)&7] * unpackFreq(rest[i]))
+			freq += float32(fieldWeight[bits.TrailingZeros8(mask)&7] * unpackFreq(list[i]))
 			i++
 		}
-		list = rest[i:]
 		doc.score += float32(weight * float32(freq/(k1+freq)))
 		if doc.last != n {
 			doc.last = n
@@ -96,33 +107,19 @@ func (rk *ranking) add(t *term, n uint16, rarity float32) error {
 
 func errPosting() error { return fmt.Errorf("%w: a posting list is malformed", ErrCorrupt) }
 
-// nextPosting decodes the head of the first posting of list; rest starts with its frequencies.
-func nextPosting(place int, list []byte) (next int, mask uint8, rest []byte, ok bool) {
-	var delta uint64
-	if len(list) > 0 && list[0] < 0x80 { // nearly always, and worth its line
-		delta, list = uint64(list[0]), list[1:]
-	} else {
-		d := decoder{b: list}
-		delta, list = d.uvarint(), d.b
-	}
-	if delta == 0 || delta > math.MaxInt32 || len(list) == 0 {
-		return 0, 0, nil, false
-	}
-	mask, rest = list[0], list[1:]
-	if mask>>fieldCount != 0 || len(rest) < bits.OnesCount8(mask) {
-		return 0, 0, nil, false
-	}
-	return place + int(delta), mask, rest, true
-}
-
 // coverage is the factor for a document that lacks a part of the query.
 func (rk *ranking) coverage(t *tally) float32 {
-	share := float32(t.cover / float32(rk.rarity))
-	return float32(1-rk.m.Cover) + float32(float32(rk.m.Cover)*share)
+	return rk.bare + float32(rk.perRarity*t.cover)
 }
 
-// servers calls use for each server with its places and what its best document adds to all.
-func (rk *ranking) servers(use func(from, to int, bonus float32) error) error {
+// covered is the score of a document, less what it lacks.
+func (rk *ranking) covered(t *tally) float32 { return float32(t.score * rk.coverage(t)) }
+
+// bonus is what every document of a server gets for the best of them.
+func (rk *ranking) bonus(best float32) float32 { return float32(float32(rk.m.Server) * best) }
+
+// servers calls use for each server that has matches, with its places and the best score there.
+func (rk *ranking) servers(use func(from, to int, best float32) error) error {
 	list, err := rk.r.lookup(keyServers)
 	if err != nil {
 		return err
@@ -135,11 +132,13 @@ func (rk *ranking) servers(use func(from, to int, bonus float32) error) error {
 		}
 		to := from + int(n)
 		var best float32
-		for i := from; i < to; i++ {
-			best = max(best, rk.tallies[i].score)
+		for i := range rk.tallies[from:to] {
+			if t := &rk.tallies[from+i]; t.score > 0 {
+				best = max(best, rk.covered(t))
+			}
 		}
 		if best > 0 {
-			if err := use(from, to, float32(float32(rk.m.Server)*best)); err != nil {
+			if err := use(from, to, best); err != nil {
 				return err
 			}
 		}
@@ -170,14 +169,18 @@ func (rk *ranking) fits(score float64) bool {
 func (rk *ranking) best(q Query) ([]candidate, error) {
 	top := topList{limit: q.Limit}
 	var highest float32
-	err := rk.servers(func(from, to int, bonus float32) error {
+	err := rk.servers(func(from, to int, best float32) error {
+		bonus := rk.bonus(best)
+		highest = max(highest, best+bonus)
+		if !top.wants(float64(best + bonus)) {
+			return nil
+		}
 		for place := from; place < to; place++ {
-			s := rk.tallies[place].score
-			if s <= 0 {
+			t := &rk.tallies[place]
+			if t.score <= 0 {
 				continue
 			}
-			s += bonus
-			highest = max(highest, s)
+			s := rk.covered(t) + bonus
 			if !top.wants(float64(s)) {
 				continue
 			}
