@@ -5,8 +5,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 )
@@ -29,6 +31,10 @@ func startScripted(t *testing.T, script mcptest.Script, line func(string)) *chil
 
 func TestEnding(t *testing.T) {
 	t.Parallel()
+	killed := "ended by signal: killed after "
+	if runtime.GOOS == "windows" { // which has no signals
+		killed = "exited with code 1 after "
+	}
 	for _, tt := range []struct {
 		name   string
 		script mcptest.Script
@@ -36,7 +42,7 @@ func TestEnding(t *testing.T) {
 	}{
 		{"well", mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{}}}, "exited with code 0 after "},
 		{"badly", mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 7}}}, "exited with code 7 after "},
-		{"by a signal", mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{Signal: "KILL"}}}, "ended by signal: killed after "},
+		{"by a signal", mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{Signal: "KILL"}}}, killed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +69,7 @@ func TestEnding(t *testing.T) {
 func TestLastWords(t *testing.T) {
 	t.Parallel()
 	const line = `{"jsonrpc":"2.0","method":"bye"}`
-	for range 5 {
+	for i := range 5 {
 		gone := make(chan struct{})
 		c := startScripted(t, mcptest.Script{Start: mcptest.Behaviour{
 			// More than is read at once, less than a pipe holds.
@@ -71,6 +77,10 @@ func TestLastWords(t *testing.T) {
 			func(string) { <-gone })
 		<-c.exited
 		close(gone)
+		if i == 0 {
+			time.Sleep(20 * time.Millisecond) // were stdout closed too early, it would be now
+			<-c.tail.done
+		}
 		if got, err := io.ReadAll(c.messages); string(got) != line+"\n" || err != nil {
 			t.Errorf("stdout %q, %v", got, err)
 		}

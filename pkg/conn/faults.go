@@ -289,7 +289,7 @@ func notReachable(server *config.Server) *fault.Fault {
 
 // cannotStart is the fault of a command that the system does not run.
 func cannotStart(server *config.Server, err error) *fault.Fault {
-	command := server.Command
+	command := server.Mask(server.Command)
 	f := fault.New(fault.ServerConnection, fmt.Sprintf("cannot start %s: %s cannot be run", server.Name, command), "")
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
@@ -159,27 +160,28 @@ func TestClose(t *testing.T) {
 // Close has the turn and never gives it back; who waits for it then does not wait for ever.
 func TestCloseFreesWhoWaits(t *testing.T) {
 	t.Parallel()
-	p := newPool(t, scripts{"s": {}})
-	s, err := p.slot("s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	<-s.turn
-	var wg sync.WaitGroup
-	freed := make(chan error, 1)
-	wg.Go(func() {
-		_, err := p.Tools(t.Context(), "s")
-		freed <- err
+	path := mcptest.Config(t, scripts{"s": {}})
+	synctest.Test(t, func(t *testing.T) {
+		p := poolOver(t, path)
+		s, err := p.slot("s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-s.turn
+		freed := false
+		go func() {
+			_, err := p.Tools(t.Context(), "s")
+			wantFault(t, err, fault.Internal, "after the end of its pool")
+			freed = true
+		}()
+		synctest.Wait()
+		go p.Close()
+		synctest.Wait()
+		if !freed {
+			t.Error("a request waits although the pool is closed")
+		}
+		s.turn <- struct{}{}
 	})
-	wg.Go(func() { p.Close() })
-	select {
-	case err := <-freed:
-		wantFault(t, err, fault.Internal, "after the end of its pool")
-	case <-time.After(10 * time.Second):
-		t.Error("a request waits although the pool is closed")
-	}
-	s.turn <- struct{}{}
-	wg.Wait()
 }
 
 // Whoever gives up a call and closes the pool at once has told the server all the same.
@@ -343,6 +345,17 @@ func TestTimeouts(t *testing.T) {
 	wantFault(t, err, fault.Timeout, "within 50ms")
 }
 
+func TestEndlessMessage(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{{Name: "large", Bytes: maxMessage}, {Name: "echo"}}}})
+	_, err := call(t.Context(), p, "s", "large")
+	f := wantFault(t, err, fault.Protocol, "s sent a message of more than 64 MB")
+	if f.Tool != "large" || !strings.HasPrefix(f.Help, "Ask the tool for less") {
+		t.Errorf("tool %q, help %q", f.Tool, f.Help)
+	}
+	mustCall(t, p, "s", "echo")
+}
+
 func TestUnknownAndUnreachable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ".mcp.json")
@@ -350,7 +363,7 @@ func TestUnknownAndUnreachable(t *testing.T) {
 		"web": {"type": "http", "url": "https://example.com/mcp"},
 		"lacks": {"command": "x", "env": {"A": "${NO_SUCH_VARIABLE_HERE}"}},
 		"absent": {"command": "no-such-program-here"}, "npx": {"command": "/nowhere/npx"},
-		"plain": {"command": "`+path+`"}}}`)
+		"plain": {"command": "`+path+`"}, "token": {"command": "/nowhere/ghp_0123456789abcdefghij"}}}`)
 	p := poolOver(t, path)
 	for _, tt := range []struct {
 		server        string
@@ -362,12 +375,17 @@ func TestUnknownAndUnreachable(t *testing.T) {
 		{"lacks", fault.MissingVariable, "NO_SUCH_VARIABLE_HERE", "NO_SUCH_VARIABLE_HERE=..."},
 		{"absent", fault.ServerConnection, "there is no program no-such-program-here", "correct \"command\" of absent in " + path},
 		{"npx", fault.ServerConnection, "there is no program /nowhere/npx", "Install Node.js"},
+		{"token", fault.ServerConnection, "there is no program /nowhere/***", ""},
 		{"plain", fault.ServerConnection, "cannot start plain", ""},
 	} {
 		t.Run(tt.server, func(t *testing.T) {
 			_, err := p.Tools(t.Context(), tt.server)
-			if f := wantFault(t, err, tt.typ, tt.message); !strings.Contains(f.Help, tt.help) {
+			f := wantFault(t, err, tt.typ, tt.message)
+			if !strings.Contains(f.Help, tt.help) {
 				t.Errorf("help %q", f.Help)
+			}
+			if strings.Contains(f.Traceback+f.Help, "ghp_") {
+				t.Errorf("a secret is told: %s\n%s", f.Traceback, f.Help)
 			}
 		})
 	}

@@ -25,18 +25,17 @@ const (
 
 // session is one running server and the client that speaks to it.
 type session struct {
-	server   *config.Server
-	opt      Options
-	child    *child
-	wire     *wire
-	client   *client.Client
-	greeted  bool // the handshake has succeeded
-	info     mcp.Implementation
-	about    string       // the server's instructions
-	foreign  atomic.Int64 // lines on stdout that were no messages
-	tooLong  atomic.Bool  // a message exceeded maxMessage
-	closing  atomic.Bool  // close was called
-	endScope context.CancelFunc
+	server  *config.Server
+	opt     Options
+	child   *child
+	wire    *wire
+	client  *client.Client
+	greeted bool // the handshake has succeeded
+	info    mcp.Implementation
+	about   string       // the server's instructions
+	foreign atomic.Int64 // lines on stdout that were no messages
+	tooLong atomic.Bool  // a message exceeded maxMessage
+	closing atomic.Bool  // close was called
 }
 
 // start starts server and shakes hands. On failure nothing is left running.
@@ -103,9 +102,8 @@ const discoverGrace = 2 * time.Second
 // 2026-07-28 (server/discover). The other order costs five seconds with each old server that
 // ignores a method it does not know.
 func (s *session) handshake(ctx context.Context) error {
-	// The scope outlives ctx: the SDK answers the server's own requests under it.
-	scope, end := context.WithCancel(context.WithoutCancel(ctx))
-	s.endScope = end
+	// The SDK answers the server's own requests under this context, also after the handshake.
+	scope := context.WithoutCancel(ctx)
 	req := mcp.InitializeRequest{}
 	req.Params.ClientInfo = mcp.Implementation{Name: "mcpl", Version: s.opt.Version}
 
@@ -149,7 +147,6 @@ func (s *session) alive() bool {
 // close stops the server; see child.close. What is under way ends.
 func (s *session) close() {
 	s.closing.Store(true)
-	s.endScope()
 	s.wire.Close() // releases waiting requests and closes stdin
 	s.child.close()
 	<-s.wire.out.done
