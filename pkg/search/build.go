@@ -96,7 +96,7 @@ func (b *builder) read(place int, d *Document) {
 }
 
 // minLead is the least length of a first sentence, in bytes: "e.g." is none.
-const minLead = 12
+const minLead = 8
 
 // splitLead cuts a description after its first sentence or line.
 func splitLead(s string) (lead, rest string) {

@@ -29,6 +29,7 @@ func (rk *ranking) parse(text string) error {
 	m := rk.m
 	seen := map[string]bool{}
 	var before queryWord
+	var beforeKnown bool
 	for _, w := range queryWords(text, m) {
 		if seen[w.text] {
 			continue
@@ -42,19 +43,21 @@ func (rk *ranking) parse(text string) error {
 			return err
 		}
 		rk.ideal += most
+		known := len(c.terms) > 0
 		rk.concepts = append(rk.concepts, c)
 		if w.whole {
 			continue
 		}
 		if before.text != "" && w.pos-before.pos == 1 {
-			if c, err = rk.pair(before.text, w.text); err != nil {
+			p, err := rk.pair(before.text, w.text, !beforeKnown && !known)
+			if err != nil {
 				return err
 			}
-			if len(c.terms) > 0 {
-				rk.concepts = append(rk.concepts, c)
+			if len(p.terms) > 0 {
+				rk.concepts = append(rk.concepts, p)
 			}
 		}
-		before = w
+		before, beforeKnown = w, known
 	}
 	var rarity float64
 	for _, c := range rk.concepts {
@@ -165,8 +168,9 @@ func (rk *ranking) addTerm(c *concept, key, label string, weight float64) (bool,
 }
 
 // pair makes the concept of two words that stand side by side: the same in a document, or the
-// two written as one.
-func (rk *ranking) pair(first, second string) (c concept, err error) {
+// two written as one. The latter stands for the words themselves where no document has them
+// alone, that is, apart.
+func (rk *ranking) pair(first, second string, alone bool) (c concept, err error) {
 	s, t := stem(first), stem(second)
 	if _, err = rk.addTerm(&c, bigramKey(s, t), s+" "+t, rk.m.Bigram); err != nil {
 		return c, err
@@ -175,9 +179,15 @@ func (rk *ranking) pair(first, second string) (c concept, err error) {
 		c.rarity += t.weight / (1 + rk.m.Exact)
 	}
 	if len(first)+len(second) <= maxWord {
-		_, err = rk.addTerm(&c, keyExact+first+second, first+" "+second+"~"+first+second, rk.m.Compound)
+		known, err := rk.addTerm(&c, keyExact+first+second, first+" "+second+"~"+first+second, rk.m.Compound)
+		if err != nil {
+			return c, err
+		}
+		if known && alone {
+			c.rarity += c.terms[len(c.terms)-1].weight
+		}
 	}
-	return c, err
+	return c, nil
 }
 
 // minPart is the least length of a part of a compound.

@@ -4,10 +4,14 @@ package search
 // are the words of about the same length with the same first letter, or with the query's
 // second one, which covers a first letter that was left out, doubled or swapped.
 
+// minCorrectable is the length of the shortest words that are corrected. In these no letter may
+// be another one: too many of them are words of their own.
+const minCorrectable = 4
+
 // isCorrectable reports whether a word may be a correction, and be corrected: ASCII letters
 // only, and not too short to tell a slip from another word.
 func isCorrectable(w string) bool {
-	if len(w) < 4 || len(w) > 24 {
+	if len(w) < minCorrectable || len(w) > 24 {
 		return false
 	}
 	for i := range len(w) {
@@ -47,6 +51,9 @@ func (r *reader) corrections(w string) (near []string, slips int, err error) {
 			}
 			for ; len(list) >= n; list = list[n:] {
 				d := distance(w, string(list[:n]), slips)
+				if d == 1 && len(w) == minCorrectable && n == len(w) && !swapped(w, string(list[:n])) {
+					continue // cake is no misspelt cafe
+				}
 				if d < slips {
 					near, slips = near[:0], d
 				}
@@ -57,6 +64,16 @@ func (r *reader) corrections(w string) (near []string, slips int, err error) {
 		}
 	}
 	return near, slips, nil
+}
+
+// swapped reports whether two words of one length and a distance of 1 have the same letters.
+func swapped(x, y string) bool {
+	for i := range len(x) - 1 {
+		if x[i] != y[i] {
+			return x[i] == y[i+1] && x[i+1] == y[i]
+		}
+	}
+	return false
 }
 
 // distance counts the letters to insert, delete, change, or swap with the next one, that turn
