@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,7 @@ func TestStartsLeaveNothingOpen(t *testing.T) {
 	if _, err := os.ReadDir("/proc/self/fd"); err != nil {
 		t.Skip("files are counted in /proc/self/fd, which this system lacks: ", err)
 	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which closes what was forgotten
 	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{{Name: "echo"}}}, "bad": {Start: mcptest.Behaviour{Exit: &mcptest.Exit{}}}})
 	cfg, opt := p.cfg, p.opt
 	before := 0

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // However stubborn a server and what it leaves behind are, all of it is dead once close returns.
@@ -49,7 +50,7 @@ func TestNothingIsLeft(t *testing.T) {
 			if crashes := tt.script.Methods != nil; crashes == (err == nil) {
 				t.Fatalf("error %v", err)
 			}
-			quick(t, "Close", tt.limit+2*time.Second, func() { p.Close() })
+			quick(t, "Close", tt.limit+10*time.Second, func() { p.Close() })
 			for _, file := range files {
 				if pid := mcptest.WaitPID(t, file); mcptest.Alive(pid) {
 					t.Errorf("process %d of %s runs on", pid, filepath.Base(file))
@@ -85,10 +86,10 @@ func TestZombiesDoNotCount(t *testing.T) {
 
 // frozen starts a server, stops it with SIGSTOP so that it reads nothing, and returns how to
 // let it go on.
-func frozen(t *testing.T, change ...func(*Options)) (p *Pool, thaw func()) {
+func frozen(t *testing.T) (p *Pool, thaw func()) {
 	t.Helper()
 	starts := filepath.Join(t.TempDir(), "starts")
-	p = newPool(t, scripts{"s": {Starts: starts, Tools: []mcptest.Tool{{Name: "echo"}}}}, change...)
+	p = newPool(t, scripts{"s": {Starts: starts, Tools: []mcptest.Tool{{Name: "echo"}}}})
 	mustCall(t, p, "s", "echo")
 	pid := mcptest.WaitPID(t, starts)
 	send := func(sig syscall.Signal) {
@@ -106,12 +107,12 @@ func large() string { return `{"a":"` + strings.Repeat("x", 200<<10) + `"}` }
 // A call to a server that reads nothing ends in time, and the server is stopped all the same.
 func TestServerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	p, _ := frozen(t, func(o *Options) { o.CallTimeout = 200 * time.Millisecond })
-	quick(t, "the call", 2*time.Second, func() {
-		_, err := call(t.Context(), p, "s", "echo", large())
+	p, _ := frozen(t)
+	quick(t, "the call", 10*time.Second, func() {
+		_, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "echo"}, []byte(large()), tool.CallOptions{Timeout: 200 * time.Millisecond})
 		wantFault(t, err, fault.Timeout, "s did not answer tools/call within")
 	})
-	quick(t, "Close", 5*time.Second, func() { p.Close() })
+	quick(t, "Close", 15*time.Second, func() { p.Close() })
 }
 
 // A cancelled call ends without breaking the others on the same connection, although its own
@@ -146,7 +147,7 @@ func TestCancelledCallHarmsNoOther(t *testing.T) {
 		}
 	}
 	cancel()
-	quick(t, "giving up", 3*time.Second, cancelled.Wait)
+	quick(t, "giving up", 10*time.Second, cancelled.Wait)
 	thaw()
 	others.Wait()
 	mustCall(t, p, "s", "echo")

@@ -66,15 +66,15 @@ func TestOutboxWithoutReader(t *testing.T) {
 	if _, err := o.Write([]byte("x")); !errors.Is(err, errPending) {
 		t.Errorf("more than maxPending is taken: %v", err)
 	}
-	quick(t, "a flush", time.Second, func() { o.flush(10 * time.Millisecond) })
-	quick(t, "closing in the middle of a message", time.Second, func() {
+	quick(t, "a flush", 10*time.Second, func() { o.flush(10 * time.Millisecond) })
+	quick(t, "closing in the middle of a message", 10*time.Second, func() {
 		o.Close()
 		<-o.done
 	})
 	if _, err := o.Write([]byte("x")); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
-	quick(t, "a flush after Close", time.Second, func() { o.flush(time.Minute) })
+	quick(t, "a flush after Close", 10*time.Second, func() { o.flush(time.Minute) })
 }
 
 func TestOutboxBrokenPipe(t *testing.T) {

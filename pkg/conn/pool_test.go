@@ -145,7 +145,7 @@ func TestClose(t *testing.T) {
 	})
 	mcptest.WaitLines(t, received, 3) // initialize, initialized, tools/call
 	mcptest.WaitLines(t, starting, 1)
-	quick(t, "Close", 5*time.Second, func() { p.Close() })
+	quick(t, "Close", 15*time.Second, func() { p.Close() })
 	wg.Wait()
 	mcptest.WaitGone(t, mcptest.WaitPID(t, starting))
 	mcptest.WaitGone(t, mcptest.WaitPID(t, calling))
@@ -322,15 +322,14 @@ func TestGivingUp(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	never := mcptest.Behaviour{Never: true}
-	p := newPool(t, scripts{
-		"deaf": {Start: never}, "calls": {Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}},
-		"lists": {Methods: map[string]mcptest.Behaviour{"tools/list": never}},
-	}, func(o *Options) { o.ConnectTimeout, o.CallTimeout = 400*time.Millisecond, 100*time.Millisecond })
+	p := newPool(t, scripts{"deaf": {Start: never}}, func(o *Options) { o.ConnectTimeout = 200 * time.Millisecond })
 	_, err := p.Tools(t.Context(), "deaf")
-	f := wantFault(t, err, fault.Timeout, "deaf did not answer initialize within 400ms")
-	if !strings.HasPrefix(f.Help, `Give it more time with --connect-timeout 800ms, or for good with "connectTimeout": "800ms" in its entry in `) {
+	f := wantFault(t, err, fault.Timeout, "deaf did not answer initialize within 200ms")
+	if !strings.HasPrefix(f.Help, `Give it more time with --connect-timeout 400ms, or for good with "connectTimeout": "400ms" in its entry in `) {
 		t.Errorf("help %s", f.Help)
 	}
+	p = newPool(t, scripts{"calls": {Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}}, "lists": {Methods: map[string]mcptest.Behaviour{"tools/list": never}}},
+		func(o *Options) { o.CallTimeout = 100 * time.Millisecond })
 	_, err = call(t.Context(), p, "calls", "hang")
 	f = wantFault(t, err, fault.Timeout, "calls did not answer tools/call within 100ms")
 	if !strings.HasPrefix(f.Help, `Give it more time with --timeout 200ms, or for good with "callTimeout": "200ms" in its entry in `) {
