@@ -26,6 +26,9 @@ import (
 // Changelog of the format:
 //
 //	1  the first
+//
+// A change of what words, stems, fields or lengths are is a change of the format too: a query
+// looks for what it would have indexed.
 const formatVersion = 1
 
 const (
