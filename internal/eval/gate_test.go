@@ -152,6 +152,7 @@ func TestRun(t *testing.T) {
 		{[]string{"-data", filepath.Dir(ownSet), "-set", "eval", "-background", ownSet}, "mcpl"},
 		{[]string{"-data", ownSet, "-ablate"}, "without related words"},
 		{[]string{"-data", ownSet, "-empty"}, "false alarms"},
+		{[]string{"-data", ownSet, "-typos"}, "corrected"},
 	} {
 		var b strings.Builder
 		if err := run(tt.args, &b); err != nil || !strings.Contains(b.String(), tt.want) {

@@ -1,6 +1,6 @@
 // Command eval judges the ranking of pkg/search on labelled queries.
 //
-//	go run ./internal/eval -data DIR [-set NAME] [-background DIR] [-json FILE] [-ablate] [-empty]
+//	go run ./internal/eval -data DIR [-set NAME] [-background DIR] [-json FILE] [-ablate] [-empty] [-typos]
 //
 // DIR holds a folder for each set, with tools.jsonl ({"server","tool","description",
 // "inputSchema"} a line) and queries.jsonl ({"id","query","relevant":[{"server","tool","g",
@@ -44,6 +44,7 @@ func run(args []string, w io.Writer) error {
 	out := fs.String("json", "", "file to write the figures to")
 	ablation := fs.Bool("ablate", false, "print what each idea of the ranking is worth")
 	empty := fs.Bool("empty", false, "judge when search says that nothing fits")
+	slips := fs.Bool("typos", false, "judge the correction of misspelt words")
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
@@ -68,6 +69,9 @@ func run(args []string, w io.Writer) error {
 	}
 	if *empty {
 		return emptiness(sets, w)
+	}
+	if *slips {
+		return typos(sets, w)
 	}
 	reports, err := judge(sets)
 	if err != nil {

@@ -1,6 +1,6 @@
 // Command related makes pkg/search's table of related words from groups.txt.
 //
-//	go run ./internal/eval/related < groups.txt > pkg/search/related_table.go
+//	go run ./internal/eval/related < internal/eval/related/groups.txt > pkg/search/related_table.go
 //
 // A line of the table is a key, which is a word or, after a colon, a stem, and the stems that
 // may stand for it, weaker ones marked with ~.
