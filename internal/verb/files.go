@@ -135,7 +135,10 @@ type spilled struct {
 	File      string `json:"file"`
 	Bytes     int    `json:"bytes"`
 	Structure any    `json:"structure"`
+	Help      string `json:"help"`
 }
+
+const spillHelp = "Select what you need of it with --jq EXPR."
 
 // keepSpilled is how long spilled results stay in the cache.
 const keepSpilled = 7 * 24 * time.Hour
@@ -154,7 +157,7 @@ func spill(s *Session, dir string, ref tool.Ref, a *callAnswer) (*spilled, error
 	if err != nil {
 		return nil, err
 	}
-	return &spilled{File: path, Bytes: len(content), Structure: structure(a.joined(), 3)}, nil
+	return &spilled{File: path, Bytes: len(content), Structure: structure(a.joined(), 3), Help: spillHelp}, nil
 }
 
 // forgetOld removes files last written before t. What cannot be removed stays.
@@ -210,5 +213,5 @@ func (s *spilled) WriteText(t *output.Text) {
 	var o output.Object
 	o.Add("v", s.Structure)
 	t.Print(indented(o[0].Value, "  "))
-	t.Line(output.Dim("Select what you need of it with --jq EXPR."))
+	t.Line(output.Dim(spillHelp))
 }

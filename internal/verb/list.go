@@ -125,7 +125,7 @@ func (a *listAnswer) WriteText(t *output.Text) {
 		t.Line(output.Yellow("warning: "), w)
 	}
 	t.Line()
-	t.Line(fmt.Sprintf("%s on %s on. Their definitions would cost a model about %s tokens.",
+	t.Line(fmt.Sprintf("%s on %s. Their definitions would cost a model about %s tokens.",
 		plural(a.Tools, "tool"), plural(on, "server"), count(a.Tokens)))
 }
 
@@ -207,7 +207,9 @@ func (a *toolsAnswer) WriteText(t *output.Text) {
 			t.Line()
 		}
 		t.Line(output.Cyan(line.Name))
-		t.Wrap("  ", line.Description)
+		if line.Description != "" {
+			t.Wrap("  ", line.Description)
+		}
 	}
 	if len(a.Tools) > 0 {
 		t.Line()

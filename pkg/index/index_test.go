@@ -445,6 +445,8 @@ func TestFirstSentences(t *testing.T) {
 		{"One. Two. Three is long.", 12, "One. Two."},
 		{"First paragraph\nwith a break.\n\nSecond.", 100, "First paragraph with a break."},
 		{"First.\r\n\r\nSecond.", 100, "First."},
+		{"# Weather server\n\n## Use\nTells the weather.", 100, "Tells the weather."},
+		{"# Only a heading", 100, "Only a heading"},
 		{"A sentence that is much too long to be shown", 20, "A sentence that…"},
 		{"Unbreakablewordthatgoesonandon", 12, "Unbreakab…"},
 		{"ééééééééééééééé", 10, "ééé…"},

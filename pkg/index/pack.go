@@ -162,9 +162,18 @@ func appendStrings(b []byte, list []string) []byte {
 }
 
 // FirstSentences returns the beginning of a text in at most limit bytes: whole sentences of its
-// first paragraph where at least one fits, else words and an ellipsis. White space is folded.
+// first paragraph below any headings where at least one fits, else words and an ellipsis. White
+// space is folded.
 func FirstSentences(text string, limit int) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")), "\n\n")
+	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
+	for strings.HasPrefix(text, "#") { // a Markdown heading says less than what stands below it
+		heading, below, more := strings.Cut(text, "\n")
+		if text = strings.TrimSpace(below); !more || text == "" {
+			text = strings.TrimSpace(strings.TrimLeft(heading, "#"))
+			break
+		}
+	}
+	text, _, _ = strings.Cut(text, "\n\n")
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= limit {
 		return text
