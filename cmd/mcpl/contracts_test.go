@@ -1,0 +1,276 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// contract is one JSON shape: a command line and the exit code it has. Its snapshot is
+// testdata/contracts/NAME.json.
+type contract struct {
+	name string
+	code int
+	args []string
+}
+
+func contracts() []contract {
+	call := func(args ...string) []string { return append([]string{"call", "demo"}, args...) }
+	return []contract{
+		{"search", 0, []string{"search", "--limit", "2", "add numbers"}},
+		{"search_empty", 0, []string{"search", "zebra"}},
+		{"search_schema_explain", 0, []string{"search", "--schema", "--explain", "--limit", "1", "add"}},
+		{"search_stale", 0, []string{"search", "wobble"}},
+		{"inspect", 0, []string{"inspect", "demo", "add"}},
+		{"inspect_example", 0, []string{"inspect", "demo", "add", "--example"}},
+		{"list", 0, []string{"list"}},
+		{"list_server", 0, []string{"list", "demo"}},
+		{"list_server_stale", 0, []string{"list", "shaky"}},
+		{"call_text", 0, call("text")},
+		{"call_object", 0, call("object")},
+		{"call_structured", 0, call("structured")},
+		{"call_blocks", 0, call("kinds")},
+		{"call_files", 0, call("kinds", "--output-dir", "out")},
+		{"call_jq", 0, call("structured", "--jq", ".a, .b")},
+		{"call_spilled", 0, call("structured", "--max-bytes", "5")},
+		{"call_raw", 0, call("structured", "--raw")},
+		{"dry_run", 0, call("add", "a=1", "--dry-run")},
+		{"dry_run_invalid", 2, call("add", "a=x", "--dry-run")},
+		{"dry_run_unknown", 0, []string{"call", "web", "any", "--dry-run"}},
+		{"config", 0, []string{"config"}},
+		{"enable", 0, []string{"enable", "demo"}},
+		{"disable", 0, []string{"disable", "demo/text", "nosuch"}},
+		{"instructions", 0, []string{"instructions"}},
+		{"instructions_write", 0, []string{"instructions", "--write", "AGENTS.md"}},
+		{"version", 0, []string{"version"}},
+		{"help", 0, []string{"version", "--help"}},
+		{"completion", 0, []string{"completion", "bash"}},
+
+		{"ToolError", 1, call("fails")},
+		{"UsageError", 2, []string{"run", "demo", "add"}},
+		{"InvalidArgumentsError", 2, call("add", "b=1", "--", "a=x")},
+		{"ConfigError", 2, []string{"--config", "nosuch.json", "list"}},
+		{"MissingVariableError", 2, []string{"call", "lacks", "any"}},
+		{"ServerNotFoundError", 3, []string{"inspect", "dmo", "add"}},
+		{"ToolNotFoundError", 3, []string{"inspect", "demo", "ad"}},
+		{"ServerConnectionError", 4, []string{"call", "down", "any"}},
+		{"ProtocolError", 4, call("refuses")},
+		{"TimeoutError", 5, call("slow", "--timeout", "100ms")},
+	}
+}
+
+// withoutSnapshot are the fault types that no command line of today leads to at will.
+var withoutSnapshot = map[string]string{
+	"AuthRequiredError":     "waits for the issue on connections",
+	"ApprovalRequiredError": "waits for the issue on approvals",
+	"InternalError":         "is a defect",
+	"InterruptedError":      "takes a signal: TestInterrupt",
+}
+
+const contractConfig = `{"mcpServers": {
+  "demo": {"command": "mcptest", "args": ["demo.json"], "env": {"TOKEN": "hunter2hunter2", "MODE": "${MODE:-plain}"}},
+  "shaky": {"command": "mcptest", "args": ["shaky.json"]},
+  "down": {"command": "mcptest", "args": ["down.json"]},
+  "lacks": {"command": "mcptest", "env": {"T": "${GITHUB_TOKEN_OF_NOBODY}"}},
+  "web": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer hunter2hunter2"}},
+  "off": {"command": "mcptest", "args": ["--token", "hunter2hunter2"], "disabled": true},
+  "odd": {"args": ["x"]}
+}}`
+
+const contractServer = `{"instructions": "Adds up. And more.", "tools": [
+  {"def": "{\"name\":\"add\",\"title\":\"Add\",\"description\":\"Add two numbers. <&>\",\"inputSchema\":{ \"type\":\"object\",\"properties\":{\"a\":{\"type\":\"number\",\"description\":\"The first.\"},\"b\":{\"type\":\"number\",\"default\":1.0}},\"required\":[\"a\"]},\"annotations\":{\"readOnlyHint\":true},\"outputSchema\":{\"type\":\"object\"}}"},
+  {"name": "text", "description": "Give text", "text": "just <text>"},
+  {"name": "object", "text": "{\"a\": 1}"},
+  {"name": "structured", "structured": "{\"a\": 10000000000000001, \"b\": [true, null, 1.0]}"},
+  {"name": "kinds", "kinds": ["text", "image", "audio", "resource", "blob", "resource_link"]},
+  {"name": "fails", "text": "it broke", "isError": true},
+  {"name": "refuses", "error": {"code": -32603, "message": "backend is down"}},
+  {"name": "slow", "delay": "30s"}
+]}`
+
+// TestContracts compares what is printed with --json to snapshots: changing one is a breaking
+// change, to be made with -update and told in CHANGELOG.md.
+func TestContracts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		".mcp.json":  contractConfig,
+		"demo.json":  strings.Replace(contractServer, "{", `{"starts": "starts",`, 1),
+		"shaky.json": `{"starts": "starts.shaky", "tools": [{"name": "wobble"}], "later": [{"from": 2, "script": {"start": {"exit": {"code": 3}}}}]}`,
+		"down.json":  `{"start": {"stderr": ["cannot go on"], "exit": {"code": 3}}}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args []string) ([]byte, int) {
+		cmd := exec.CommandContext(t.Context(), "mcpl", args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "LOCALAPPDATA="+dir, "XDG_CACHE_HOME="+dir,
+			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+		out, err := cmd.Output()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return out, cmd.ProcessState.ExitCode()
+	}
+	run([]string{"list"})
+	run([]string{"list", "--refresh"}) // from now on shaky is stale
+	for _, c := range contracts() {
+		out, code := run(append([]string{"--json"}, c.args...))
+		if code != c.code {
+			t.Errorf("%s: exit code %d, want %d", c.name, code, c.code)
+		}
+		var one json.RawMessage
+		if dec := json.NewDecoder(bytes.NewReader(out)); dec.Decode(&one) != nil || dec.More() || !bytes.HasSuffix(out, []byte("\n")) {
+			t.Errorf("%s: not exactly one JSON document and a newline:\n%s", c.name, out)
+			continue
+		}
+		if bytes.Contains(out, []byte("hunter2")) {
+			t.Errorf("%s tells a secret:\n%s", c.name, out)
+		}
+		compare(t, filepath.Join("testdata", "contracts", c.name+".json"), normalised(t, one, dir))
+	}
+}
+
+// compare holds text to a golden file, or with -update makes it one.
+func compare(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if *update {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, text, 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Errorf("%v; make it with: go test ./cmd/mcpl -run Contracts -update", err)
+		return
+	}
+	if diff := cmp.Diff(string(want), string(text)); diff != "" {
+		t.Errorf("%s: -want +got\n%s", path, diff)
+	}
+}
+
+// normalised indents a document, keeps the order of its members and the spelling of its numbers,
+// and replaces what differs from run to run: paths, times, durations, digests, versions, scores.
+func normalised(t *testing.T, raw []byte, dir string) []byte {
+	t.Helper()
+	for _, r := range []struct{ pattern, by string }{
+		{regexp.QuoteMeta(dir), "DIR"},
+		{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "TIME"},
+		{`\d+\.\d\d s`, "N s"},
+		{`mcpl/[0-9a-f]{16}`, "mcpl/KEY"},
+		{`-[0-9a-f]{12}\.`, "-DIGEST."},
+		{`("score":)[0-9.]+`, `${1}0.5`},
+		{`("(?:version|go|platform)":)"[^"]*"`, `${1}"V"`},
+		{`("script":)"(?:[^"\\]|\\.)*"`, `${1}"S"`},
+		{`("(?:tokens|mtime)":)\d+`, `${1}1`},
+		{`("data":|"blob":)"[^"]*"`, `${1}"B64"`},
+	} {
+		raw = regexp.MustCompile(r.pattern).ReplaceAll(raw, []byte(r.by))
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, raw, "", "  "); err != nil {
+		t.Fatalf("%v\n%s", err, raw)
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
+}
+
+// TestContractsComplete: every type of fault and every snapshot on disk belongs to a contract.
+func TestContractsComplete(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, c := range contracts() {
+		names = append(names, c.name)
+	}
+	for _, typ := range faultTypes(t) {
+		reason, excused := withoutSnapshot[typ]
+		switch has := slices.Contains(names, typ); {
+		case !has && !excused:
+			t.Errorf("%s has no contract", typ)
+		case !has:
+			t.Logf("%s has no snapshot: it %s", typ, reason)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join("testdata", "contracts", "*.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		if !slices.Contains(names, strings.TrimSuffix(filepath.Base(file), ".json")) {
+			t.Errorf("%s belongs to no contract", file)
+		}
+	}
+	for _, verb := range verbs(t) {
+		if !slices.ContainsFunc(contracts(), func(c contract) bool { return slices.Contains(c.args, verb) }) {
+			t.Errorf("the verb %s has no contract", verb)
+		}
+	}
+}
+
+// faultTypes reads the types from the source of pkg/fault, so that a new one is not forgotten.
+func faultTypes(t *testing.T) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "pkg", "fault", "fault.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var types []string
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || fmt.Sprint(spec.Type) != "Type" {
+			return true
+		}
+		for _, v := range spec.Values {
+			text, err := strconv.Unquote(v.(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			types = append(types, text)
+		}
+		return true
+	})
+	if len(types) < 10 {
+		t.Fatalf("only %d types found", len(types))
+	}
+	return types
+}
+
+// verbs asks the program for its verbs.
+func verbs(t *testing.T) []string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "mcpl", "__complete", "").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.Lines(string(out)) {
+		if name, _, ok := strings.Cut(line, "\t"); ok && name != "help" {
+			names = append(names, name)
+		}
+	}
+	if len(names) < 8 {
+		t.Fatalf("only %d verbs found:\n%s", len(names), out)
+	}
+	return names
+}
