@@ -124,50 +124,58 @@ func (t *Text) Table(indent string, rows [][]any) {
 		}
 	}
 	for _, row := range rows {
-		last := len(row) - 1
-		if cellText(row[last]) == "" && last > 0 { // nothing is padded for it
-			t.Print(indent)
-			t.cells(row[:last-1], widths)
-			t.Line(row[last-1])
-			continue
+		end := len(row) - 1
+		at := columns(indent)
+		for _, w := range widths[:end] {
+			at += w + gap
 		}
 		t.Print(indent)
-		t.cells(row[:last], widths)
-		at := columns(indent)
-		for _, w := range widths[:last] {
-			at += w + 2
+		text := line(row[end])
+		alone := t.Width()-at < 20 && columns(text) > t.Width()-at // no room beside the others
+		if end == 0 || text != "" && !alone {
+			t.cells(row[:end], widths)
+			t.wrapped(row[end], at)
+			continue
 		}
-		t.lastCell(row[last], at)
+		t.cells(row[:end-1], widths)
+		t.Line(row[end-1])
+		if text != "" {
+			t.Print(below)
+			t.wrapped(row[end], len(below))
+		}
 	}
 }
+
+// gap is how many columns lie between two cells, below the indentation of a cell that has no
+// room beside the others.
+const (
+	gap   = 2
+	below = "      "
+)
 
 // cells writes cells, each padded to its column.
 func (t *Text) cells(row []any, widths []int) {
 	for i, cell := range row {
-		t.Print(cell, strings.Repeat(" ", widths[i]-columns(clean(cellText(cell)))+2))
+		t.Print(cell, strings.Repeat(" ", widths[i]-columns(clean(cellText(cell)))+gap))
 	}
 }
 
-// lastCell writes a cell wrapped from column at on, or below it where too little room is left.
-func (t *Text) lastCell(cell any, at int) {
-	text := strings.Join(strings.Fields(clean(cellText(cell))), " ")
+// wrapped writes a cell from column at on, its further lines below its first.
+func (t *Text) wrapped(cell any, at int) {
 	code := ""
 	if s, ok := cell.(Span); ok {
 		code = s.code
 	}
-	indent := strings.Repeat(" ", at)
-	if t.Width()-at < 20 && columns(text) > t.Width()-at {
-		t.Line()
-		indent = "      "
-		t.Print(indent)
-	}
-	for i, line := range wrap(text, t.Width()-len(indent)) {
+	for i, line := range wrap(line(cell), t.Width()-at) {
 		if i > 0 {
-			t.Print(indent)
+			t.Print(strings.Repeat(" ", at))
 		}
 		t.Line(Span{line, code})
 	}
 }
+
+// line returns a cell's text on one line.
+func line(cell any) string { return strings.Join(strings.Fields(clean(cellText(cell))), " ") }
 
 func cellText(cell any) string {
 	if s, ok := cell.(Span); ok {
@@ -176,7 +184,8 @@ func cellText(cell any) string {
 	return cell.(string)
 }
 
-// columns returns how many columns of a terminal s takes.
+// columns returns how many columns of a terminal s takes, or a few more: terminals disagree about
+// emoji that are made of several.
 func columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -189,7 +198,7 @@ func runeColumns(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1
-	case unicode.In(r, unicode.Mn, unicode.Me):
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0
 	}
 	if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
