@@ -4,8 +4,14 @@ package index
 
 import "os"
 
-// mapFile reads a file whole: a mapped file cannot be replaced on Windows.
-func mapFile(path string) ([]byte, func() error, error) {
+// mapping is a file that was read whole: a mapped file cannot be replaced on Windows.
+type mapping struct{ data []byte }
+
+func mapFile(path string) (*mapping, error) {
 	data, err := os.ReadFile(path)
-	return data, func() error { return nil }, err
+	return &mapping{data}, err
 }
+
+func (m *mapping) read(off, n int) ([]byte, error) { return m.data[off : off+n], nil }
+
+func (m *mapping) close() error { return nil }

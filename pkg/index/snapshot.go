@@ -23,8 +23,8 @@ var ErrDamaged = errors.New("the packed index is damaged")
 // Snapshot is a packed index open for reading. It does not change while it is open. Close it
 // after the last use of anything it returned.
 type Snapshot struct {
+	file    *mapping // nil: served from memory
 	data    []byte
-	unmap   func() error
 	defs    func(span) ([]byte, error) // reads tool_index.json
 	stamp   Stamp
 	servers []ServerInfo
@@ -34,6 +34,8 @@ type Snapshot struct {
 	table   []byte
 	records []byte
 	ranking []byte
+	// recordsAt is where the records begin in the file.
+	recordsAt int
 }
 
 // ServerInfo is what a snapshot holds of a server.
@@ -67,16 +69,17 @@ type Record struct {
 // Open maps search.idx. It fails with [ErrDamaged], or fs.ErrNotExist, or when tool_index.json is
 // not the file that the packed index was made from.
 func (s Store) Open() (*Snapshot, error) {
-	data, unmap, err := mapFile(s.packedFile())
+	file, err := mapFile(s.packedFile())
 	if err != nil {
 		return nil, err
 	}
-	sn, err := parseSnapshot(data)
+	sn, err := parseSnapshot(file.data)
 	if err != nil {
-		unmap()
+		file.close()
 		return nil, err
 	}
-	sn.unmap = unmap
+	sn.file = file
+	file.cold(sn.recordsAt, sn.recordsAt+len(sn.records))
 	info, err := os.Stat(s.toolsFile())
 	if err != nil || info.Size() != sn.defSize || info.ModTime().UnixNano() != sn.defTime {
 		sn.Close()
@@ -121,10 +124,11 @@ func parseSnapshot(data []byte) (*Snapshot, error) {
 	if crc32.ChecksumIEEE(data[16:headerSize+metaLen]) != binary.LittleEndian.Uint32(data[12:]) {
 		return nil, fmt.Errorf("%w: checksum of its head", ErrDamaged)
 	}
-	sn := &Snapshot{data: data, unmap: func() error { return nil },
-		table:   data[tableAt : tableAt+docs*tableEntry],
-		records: data[recordsAt:searchAt],
-		ranking: data[searchAt : searchAt+searchLen]}
+	sn := &Snapshot{data: data,
+		table:     data[tableAt : tableAt+docs*tableEntry],
+		records:   data[recordsAt:searchAt],
+		recordsAt: int(recordsAt),
+		ranking:   data[searchAt : searchAt+searchLen]}
 	if err := sn.parseMeta(data[headerSize : headerSize+metaLen]); err != nil {
 		return nil, err
 	}
@@ -178,7 +182,12 @@ func timeOf(ns int64) time.Time {
 }
 
 // Close releases the file. The snapshot and its strings that alias the file are gone then.
-func (sn *Snapshot) Close() error { return sn.unmap() }
+func (sn *Snapshot) Close() error {
+	if sn.file == nil {
+		return nil
+	}
+	return sn.file.close()
+}
 
 // Matches reports whether the snapshot was made from exactly these files, unchanged. lookup
 // gives the process variables' digest for the names that the configuration refers to.
@@ -222,6 +231,14 @@ func (sn *Snapshot) ServerOf(doc int) string {
 
 // Record reads what a hit prints of document doc. It fails with [ErrDamaged].
 func (sn *Snapshot) Record(doc int) (Record, error) {
+	if sn.file == nil {
+		return sn.record(doc, nil)
+	}
+	return sn.record(doc, func(off, n int) ([]byte, error) { return sn.file.read(sn.recordsAt+off, n) })
+}
+
+// record reads a record through read, or from the mapping, which is better for many.
+func (sn *Snapshot) record(doc int, read func(off, n int) ([]byte, error)) (Record, error) {
 	entry := sn.table[doc*tableEntry : (doc+1)*tableEntry]
 	u64 := binary.LittleEndian.Uint64
 	at, off := span{int64(u64(entry)), int64(u64(entry[8:]))}, u64(entry[16:])
@@ -230,6 +247,12 @@ func (sn *Snapshot) Record(doc int) (Record, error) {
 		return Record{}, fmt.Errorf("%w: a record lies outside the file", ErrDamaged)
 	}
 	raw := sn.records[off : off+size]
+	if read != nil {
+		var err error
+		if raw, err = read(int(off), int(size)); err != nil {
+			return Record{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+	}
 	crc := crc32.Update(crc32.ChecksumIEEE(entry[:28]), crc32.IEEETable, raw)
 	if crc != binary.LittleEndian.Uint32(entry[28:]) || at.off < 0 || at.len < 0 || at.len > sn.defSize {
 		return Record{}, fmt.Errorf("%w: checksum of a record", ErrDamaged)
@@ -251,7 +274,7 @@ func (sn *Snapshot) Records(server string) ([]Record, error) {
 	}
 	list := make([]Record, 0, info.Tools)
 	for doc := info.first; doc < info.first+info.Tools; doc++ {
-		rec, err := sn.Record(doc)
+		rec, err := sn.record(doc, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -267,7 +290,7 @@ func (sn *Snapshot) Find(ref tool.Ref) (Record, bool, error) {
 		return Record{}, false, nil
 	}
 	for doc := info.first; doc < info.first+info.Tools; doc++ {
-		rec, err := sn.Record(doc)
+		rec, err := sn.record(doc, nil)
 		if err != nil || rec.Name == ref.Name {
 			return rec, err == nil, err
 		}
@@ -297,6 +320,10 @@ func (sn *Snapshot) Search(q search.Query) ([]search.Hit, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+	}
+	if from, to := ix.Texts(); sn.file != nil && q.Method != search.Regex && q.Method != search.Exact {
+		at := sn.recordsAt + len(sn.records)
+		sn.file.cold(at+from, at+to)
 	}
 	hits, err := ix.Search(q)
 	if errors.Is(err, search.ErrCorrupt) {

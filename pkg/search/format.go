@@ -60,6 +60,11 @@ type Index struct {
 	start   [sectCount + 1]uint64 // offsets of the sections, and the end
 }
 
+// Texts returns where in the index the texts lie that only regex and exact read: most of it.
+func (ix *Index) Texts() (from, to int) {
+	return int(ix.start[sectFolded]), int(ix.start[sectChecksums])
+}
+
 // Len returns the number of documents.
 func (ix *Index) Len() int { return ix.docs }
 
