@@ -99,7 +99,8 @@ func (t *tree) enable() *cobra.Command {
 	cmd := t.command(new(verb.Enable), "setup", &cobra.Command{
 		Use:   "enable NAME...",
 		Short: "Switch servers or tools on",
-		Long:  `Enable switches servers, or tools written SERVER/TOOL, on. What is off is found nowhere and cannot be called.`,
+		Long:  `Enable switches servers, or tools written SERVER/TOOL, on. What is off is found nowhere
+and cannot be called.`,
 		Example: `  mcpl enable github
   mcpl enable --only github filesystem/read_file
   mcpl enable --all`,
@@ -112,7 +113,8 @@ func (t *tree) disable() *cobra.Command {
 	cmd := t.command(new(verb.Disable), "setup", &cobra.Command{
 		Use:   "disable NAME...",
 		Short: "Switch servers or tools off",
-		Long:  `Disable switches servers, or tools written SERVER/TOOL, off: they are found nowhere and cannot be called.`,
+		Long:  `Disable switches servers, or tools written SERVER/TOOL, off: they are found nowhere and
+cannot be called.`,
 		Example: `  mcpl disable playwright
   mcpl disable github/delete_repository`,
 	})

@@ -67,12 +67,12 @@ type Globals struct {
 
 // Flags defines the global flags.
 func (g *Globals) Flags(fs *pflag.FlagSet) {
-	fs.BoolVar(&g.JSON, "json", false, "print the answer as one JSON document, also on failure")
+	fs.BoolVar(&g.JSON, "json", false, "print one JSON document, also on failure")
 	fs.BoolVarP(&g.Verbose, "verbose", "v", false, "tell on stderr what happens, with times")
-	fs.BoolVar(&g.NoColor, "no-color", false, "print without colours (as NO_COLOR=1 does)")
-	fs.StringArrayVar(&g.Configs, "config", nil, "configuration `FILE` to use instead of the ones that are found; repeatable")
-	fs.StringArrayVar(&g.EnvFiles, "env-file", nil, "environment `FILE` to use instead of ./.env and ~/.claude/.env; repeatable")
-	fs.Var((*durationValue)(&g.ConnectTimeout), "connect-timeout", "how long a server may take to start and shake hands (default 30s)")
+	fs.BoolVar(&g.NoColor, "no-color", false, "print without colours (or set NO_COLOR=1)")
+	fs.StringArrayVar(&g.Configs, "config", nil, "use this configuration `FILE`; repeatable")
+	fs.StringArrayVar(&g.EnvFiles, "env-file", nil, "use this environment `FILE`; repeatable")
+	fs.Var((*durationValue)(&g.ConnectTimeout), "connect-timeout", "limit for starting a server (default 30s)")
 }
 
 // durationValue is a flag that takes "30s", "2m" or a number of seconds.

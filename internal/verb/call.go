@@ -33,15 +33,15 @@ type Call struct {
 
 // Flags implements [Verb].
 func (v *Call) Flags(fs *pflag.FlagSet) {
-	fs.BoolVar(&v.Stdin, "stdin", false, "read the arguments, a JSON object, from stdin (as - does)")
-	fs.StringVar(&v.ArgsFile, "args-file", "", "read the arguments, a JSON object, from `FILE`")
-	fs.BoolVar(&v.NoValidate, "no-validate", false, "send the arguments even if they do not fit the schema")
-	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be run and sent, and start nothing")
-	fs.Var((*durationValue)(&v.Timeout), "timeout", "how long the call may take once connected (default 30s)")
+	fs.BoolVar(&v.Stdin, "stdin", false, "read the arguments as JSON from stdin (or -)")
+	fs.StringVar(&v.ArgsFile, "args-file", "", "read the arguments as JSON from `FILE`")
+	fs.BoolVar(&v.NoValidate, "no-validate", false, "send the arguments even if they do not fit")
+	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be sent, and start nothing")
+	fs.Var((*durationValue)(&v.Timeout), "timeout", "limit for the call once connected (default 30s)")
 	fs.BoolVar(&v.Raw, "raw", false, "print the untouched tools/call result")
 	fs.StringVar(&v.JQ, "jq", "", "apply this jq `EXPR` to the result")
-	fs.StringVar(&v.OutputDir, "output-dir", "", "write images, audio and blobs of the result to files in `DIR`")
-	fs.IntVar(&v.MaxBytes, "max-bytes", 0, "write a result of more than `N` bytes to a file and show its structure")
+	fs.StringVar(&v.OutputDir, "output-dir", "", "save images, audio and blobs in `DIR`")
+	fs.IntVar(&v.MaxBytes, "max-bytes", 0, "save a result of more than `N` bytes to a file")
 }
 
 // Run implements [Verb].

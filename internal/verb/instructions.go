@@ -27,7 +27,7 @@ type Instructions struct {
 
 // Flags implements [Verb].
 func (v *Instructions) Flags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.Write, "write", "", "put it into `FILE` between markers, replacing what stands there from the last time")
+	fs.StringVar(&v.Write, "write", "", "write it into `FILE`, in place of the last one")
 }
 
 // The markers around the snippet in a file.

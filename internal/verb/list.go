@@ -125,7 +125,7 @@ func (a *listAnswer) WriteText(t *output.Text) {
 		t.Line(output.Yellow("warning: "), w)
 	}
 	t.Line()
-	t.Line(fmt.Sprintf("%s on %s. Their definitions would cost a model about %s tokens.",
+	t.Wrap("", fmt.Sprintf("%s on %s. Their definitions would cost a model about %s tokens.",
 		plural(a.Tools, "tool"), plural(on, "server"), count(a.Tokens)))
 }
 

@@ -31,9 +31,9 @@ type Search struct {
 
 // Flags implements [Verb].
 func (v *Search) Flags(fs *pflag.FlagSet) {
-	fs.StringVarP(&v.Method, "method", "m", string(search.BM25), "how to match: bm25 (words, ranked), regex (RE2) or exact (substring)")
-	fs.IntVarP(&v.Limit, "limit", "n", 0, "how many tools to show (default 5)")
-	fs.StringArrayVarP(&v.Servers, "server", "s", nil, "only tools of this server; repeatable")
+	fs.StringVarP(&v.Method, "method", "m", string(search.BM25), "match by `METHOD`: bm25, regex or exact")
+	fs.IntVarP(&v.Limit, "limit", "n", 0, "show at most `N` tools (default 5)")
+	fs.StringArrayVarP(&v.Servers, "server", "s", nil, "only tools of this `SERVER`; repeatable")
 	fs.BoolVar(&v.Schema, "schema", false, "show each tool's input schema")
 	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again first")
 	fs.BoolVar(&v.Explain, "explain", false, "show what made each score")
