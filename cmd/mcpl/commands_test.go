@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,13 +25,14 @@ import (
 //
 //	code N CMD...        runs CMD, which has to exit with N
 //	jq EXPR              EXPR of the last stdout, one JSON document, has to be true
+//	damage FILE HOW      spoils a file of the one index: cut, garble, future or remove
 //	gone FILE            the process whose id FILE holds has to end within 10 s
 //	jqout EXPR FILE      writes what EXPR gives of the last stdout to FILE
 //	lines FILE N         FILE has to have exactly N lines; none is the same as no file
 //	shorter FILE N       FILE has to have at most N bytes
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"code": code, "jq": jq, "jqout": jqout, "gone": gone, "lines": lines, "waitlines": waitlines, "age": age, "shorter": shorter,
+		"code": code, "damage": damage, "jq": jq, "jqout": jqout, "gone": gone, "lines": lines, "waitlines": waitlines, "age": age, "shorter": shorter,
 	}
 }
 
@@ -84,6 +86,37 @@ func query(ts *testscript.TestScript, expr string) any {
 		ts.Fatalf("jq %s: %v\n%s", expr, err, stdout)
 	}
 	return v
+}
+
+// damage spoils a file of the index, of which there is one. Its time stays, as if the disk had done it.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: damage FILE cut|garble|future|remove")
+	}
+	paths, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_CACHE_HOME"), "mcpl", "*", args[0]))
+	ts.Check(err)
+	if len(paths) != 1 {
+		ts.Fatalf("%d files %s", len(paths), args[0])
+	}
+	info, err := os.Stat(paths[0])
+	ts.Check(err)
+	data, err := os.ReadFile(paths[0])
+	ts.Check(err)
+	switch args[1] {
+	case "cut":
+		data = data[:len(data)/2]
+	case "garble":
+		data = bytes.Map(func(r rune) rune { return r ^ 1 }, data)
+	case "future":
+		data[8] = 99 // the version of search.idx
+	case "remove":
+		ts.Check(os.Remove(paths[0]))
+		return
+	default:
+		ts.Fatalf("damage: how is %s?", args[1])
+	}
+	ts.Check(os.WriteFile(paths[0], data, 0o600))
+	ts.Check(os.Chtimes(paths[0], info.ModTime(), info.ModTime()))
 }
 
 // gone waits for the end of a process whose id a server has written.

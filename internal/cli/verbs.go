@@ -99,7 +99,7 @@ func (t *tree) enable() *cobra.Command {
 	cmd := t.command(new(verb.Enable), "setup", &cobra.Command{
 		Use:   "enable NAME...",
 		Short: "Switch servers or tools on",
-		Long:  `Enable switches servers, or tools written SERVER/TOOL, on. What is off is found nowhere
+		Long: `Enable switches servers, or tools written SERVER/TOOL, on. What is off is found nowhere
 and cannot be called.`,
 		Example: `  mcpl enable github
   mcpl enable --only github filesystem/read_file
@@ -113,7 +113,7 @@ func (t *tree) disable() *cobra.Command {
 	cmd := t.command(new(verb.Disable), "setup", &cobra.Command{
 		Use:   "disable NAME...",
 		Short: "Switch servers or tools off",
-		Long:  `Disable switches servers, or tools written SERVER/TOOL, off: they are found nowhere and
+		Long: `Disable switches servers, or tools written SERVER/TOOL, off: they are found nowhere and
 cannot be called.`,
 		Example: `  mcpl disable playwright
   mcpl disable github/delete_repository`,
