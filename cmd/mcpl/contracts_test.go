@@ -124,7 +124,7 @@ func TestContracts(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "mcpl", args...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "LOCALAPPDATA="+dir, "XDG_CACHE_HOME="+dir,
-			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir)
+			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "GORACE=atexit_sleep_ms=0")
 		out, err := cmd.Output()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {

@@ -72,13 +72,18 @@ type outcome struct {
 	code           int
 }
 
-func (b built) run(t *testing.T, env []string, args ...string) outcome {
-	t.Helper()
+func (b built) command(t *testing.T, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), b.exe, args...)
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "HOME="+b.dir, "USERPROFILE="+b.dir, "LOCALAPPDATA="+b.dir, "XDG_CACHE_HOME="+b.dir,
 		"XDG_STATE_HOME="+b.dir, "XDG_CONFIG_HOME="+b.dir)
 	cmd.Env = append(cmd.Env, env...)
+	return cmd
+}
+
+func (b built) run(t *testing.T, env []string, args ...string) outcome {
+	t.Helper()
+	cmd := b.command(t, env, args...)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr, cmd.Stdin = &stdout, &stderr, strings.NewReader(`{"a": "from stdin"}`)
 	err := cmd.Run()
@@ -94,7 +99,32 @@ func TestEarly(t *testing.T) {
 	t.Parallel()
 	b := build(t)
 	t.Run("initialisation", b.initialisation)
-	t.Run("same bytes", b.sameBytes) // which removes the index, so after it
+	t.Run("pipes", b.pipes)
+	t.Run("same bytes", b.sameBytes) // which removes the index, so after them
+}
+
+// pipes: what can be read only once is not read by a path that then gives up.
+func (b built) pipes(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("skipped: Windows has no /dev/fd")
+	}
+	for _, line := range []string{"call demo add a=@/dev/fd/3", "call demo add a:=@/dev/fd/3"} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		if _, err := w.WriteString("42"); err != nil {
+			t.Fatal(err)
+		}
+		w.Close()
+		cmd := b.command(t, nil, strings.Fields(line)...)
+		cmd.ExtraFiles = []*os.File{r}
+		out, err := cmd.Output()
+		if err != nil || strings.Join(strings.Fields(string(out)), "") != `{"a":42}` {
+			t.Errorf("%s: %q, %v", line, out, err)
+		}
+	}
 }
 
 // initialisation: what the index can answer does not pay for the SDK, what it cannot does.

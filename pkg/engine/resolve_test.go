@@ -12,7 +12,7 @@ import (
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "git", "git.hub", "a/b", "off", "dark")
-	w.configure("git", "git.hub", "a/b", "off", `dark: {"command": "run", "disabled": true}`, `odd: {"args": 1}`)
+	w.configure("git.hub", "git", "git.hu", "a/b", "off", `dark: {"command": "run", "disabled": true}`, `odd: {"args": 1}`)
 	w.servers["git"] = listing(t, "clone", "hub.star", "create_issue")
 	w.switches.Disabled = []string{"off", "git/clone"}
 
