@@ -145,9 +145,20 @@ func (a *App) Fail(p *output.Printer, err error) int {
 		return 0
 	}
 	f := fault.From(err)
-	if err := p.Fault(f); err != nil && !isClosedPipe(err) {
-		return fault.Internal.ExitCode()
+	if lost := new(output.LostError); errors.As(err, &lost) {
+		f = fault.New(fault.Config, "the answer could not be written to stdout",
+			"Make room where it goes, or send it elsewhere, and type the command again.").Because(lost.Err)
+		return a.failAside(f)
 	}
+	if err := p.Fault(f); err != nil && !isClosedPipe(err) {
+		return a.failAside(f)
+	}
+	return f.Type.ExitCode()
+}
+
+// failAside writes a fault as text to stderr, where stdout takes nothing.
+func (a *App) failAside(f *fault.Fault) int {
+	_ = a.NewPrinter(Globals{}).Fault(f) // nowhere else to report it
 	return f.Type.ExitCode()
 }
 

@@ -3,6 +3,7 @@ package verb
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -112,7 +113,11 @@ func (a *listAnswer) WriteText(t *output.Text) {
 	for _, s := range a.Servers {
 		if s.Error != nil {
 			t.Line()
-			t.Line(statusSpan(s.Status), " ", output.Bold(s.Name), ": ", s.Error.Message)
+			name := s.Name + ": "
+			if strings.Contains(s.Error.Message, s.Name) {
+				name = ""
+			}
+			t.Line(statusSpan(s.Status), " ", output.Bold(name), s.Error.Message)
 			t.Wrap("  ", s.Error.Help)
 		}
 		for _, note := range s.Notes {

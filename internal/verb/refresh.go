@@ -7,7 +7,7 @@ import (
 )
 
 // RefreshName is the name of the hidden verb [Refresh].
-const RefreshName = "background-refresh"
+const RefreshName = "renew"
 
 // Refresh asks the servers whose turn has come, behind an answer that was given from a list
 // older than its TTL. It prints nothing; mcpl itself starts it.

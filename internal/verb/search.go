@@ -74,7 +74,7 @@ func (a *searchAnswer) RawJSON() []byte {
 // A hit is to cost an agent about 60 tokens, so that five cost about 300: hitBudget is what it
 // may take of the JSON answer, in bytes. The signature is cut first, then the description.
 const (
-	hitBudget       = 260
+	hitBudget       = 240
 	maxSignature    = 80
 	leastOfAbstract = 60
 )
@@ -94,6 +94,9 @@ func (h searchHit) json() []byte {
 	if h.Stale {
 		o.Add("stale", true)
 	}
+	if h.deprecated() {
+		o.Add("deprecated", true)
+	}
 	if len(h.Hit.Explain) > 0 {
 		parts := make([]contribution, len(h.Hit.Explain))
 		for i, c := range h.Hit.Explain {
@@ -105,6 +108,12 @@ func (h searchHit) json() []byte {
 		o.Add("inputSchema", h.schema)
 	}
 	return o.Bytes()
+}
+
+// deprecated reports that the tool's own words advise against it, which may be just those that
+// the budget cuts off.
+func (h searchHit) deprecated() bool {
+	return strings.Contains(strings.ToLower(h.Title+" "+h.Description), "deprecated")
 }
 
 // contribution is a part of a score: a term of the query, where it was found, how much it gave.
@@ -134,7 +143,7 @@ func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
 	found, err := s.Engine.Search(ctx, search.Query{Text: query, Method: method, Limit: limit, Explain: v.Explain}, v.Servers, v.Refresh)
 	var syntax *search.SyntaxError
 	if errors.As(err, &syntax) {
-		return fault.New(fault.Usage, fmt.Sprintf("%q is not a regular expression: %v", query, syntax),
+		return fault.New(fault.Usage, syntax.Error(),
 			"Patterns are RE2 (https://github.com/google/re2/wiki/Syntax). To find the text as it stands, use --method exact.")
 	}
 	if err != nil {
@@ -246,11 +255,14 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		if i > 0 {
 			t.Line()
 		}
-		stale := ""
+		mark := ""
 		if hit.Stale {
-			stale = "  (its server failed when last asked)"
+			mark = "  (its server failed when last asked)"
 		}
-		t.Line(output.Cyan(hit.Server+"/"+hit.Name), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(stale))
+		if hit.deprecated() {
+			mark += "  deprecated"
+		}
+		t.Line(output.Cyan(hit.Server+"/"+hit.Name), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark))
 		if hit.Description != "" {
 			t.Wrap("  ", hit.Description)
 		}

@@ -18,7 +18,9 @@ type expansion struct {
 }
 
 // expand fills in ${NAME} and ${NAME:-default} (for a variable that is not set or is empty, as a
-// shell does; a default may hold references). $NAME stays as it is, and $${ stands for "${".
+// shell does; a default may hold references). $NAME stays as it is, and $${ stands for "${". Of
+// VS Code's forms, ${env:NAME} is ${NAME}, and ${input:some-id}, for which VS Code asks, is
+// ${SOME_ID}.
 func expand(text string, lookup func(string) (string, bool)) expansion {
 	if !strings.Contains(text, "${") {
 		return expansion{text: text}
@@ -63,8 +65,7 @@ func (x *expander) scan(text string, depth int, wanted bool) (result, rest strin
 
 // reference expands the reference that text begins with. ok is false where it is none.
 func (x *expander) reference(text string, depth int, wanted bool) (result, rest string, ok bool) {
-	name := text[2 : 2+nameLength(text[2:])]
-	rest = text[2+len(name):]
+	name, rest := referred(text[2:])
 	if name == "" {
 		return "", "", false
 	}
@@ -78,7 +79,7 @@ func (x *expander) reference(text string, depth int, wanted bool) (result, rest 
 			x.found.missing = append(x.found.missing, name)
 		}
 		if !set {
-			value = text[:len(name)+3]
+			value = text[:len(text)-len(after)]
 		}
 		return value, after, true
 	}
@@ -101,6 +102,20 @@ func (x *expander) reference(text string, depth int, wanted bool) (result, rest 
 		return value, after, true
 	}
 	return fallback, after, true
+}
+
+// referred reads the variable that a reference names from what follows its "${".
+func referred(text string) (name, rest string) {
+	if id, ok := strings.CutPrefix(text, "input:"); ok {
+		n := 0
+		for n < len(id) && (id[n] == '-' || nameLength(id[n:]) > 0 || n > 0 && id[n] >= '0' && id[n] <= '9') {
+			n++
+		}
+		return strings.ToUpper(strings.ReplaceAll(id[:n], "-", "_")), id[n:]
+	}
+	text = strings.TrimPrefix(text, "env:")
+	n := nameLength(text)
+	return text[:n], text[n:]
 }
 
 func (x *expander) refer(name string) {

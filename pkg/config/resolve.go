@@ -49,7 +49,7 @@ func (l *loader) resolve(file Source, w written) *Server {
 		}
 		if x.strange {
 			l.problem(Warning, file.Path, w, where+` has a "${" that is neither ${NAME} nor ${NAME:-default} and stays as it is`,
-				`Name a variable (${input:...} and ${env:...} of VS Code are not known here), or write $${ for a plain "${".`)
+				`Name a variable, or write $${ for a plain "${".`)
 		}
 		return x.text
 	})

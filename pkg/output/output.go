@@ -195,9 +195,19 @@ func (p *Printer) write(w io.Writer, data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.clearStatus()
-	_, err := w.Write(data)
-	return err
+	if _, err := w.Write(data); err != nil {
+		return &LostError{err}
+	}
+	return nil
 }
+
+// LostError says that a stream did not take what was written to it.
+type LostError struct{ Err error }
+
+func (e *LostError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the stream's error.
+func (e *LostError) Unwrap() error { return e.Err }
 
 // marshal renders v as one line of JSON. Unlike json.Marshal it leaves <, > and & alone.
 func marshal(v any) ([]byte, error) {

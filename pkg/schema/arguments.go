@@ -97,7 +97,7 @@ func baseObject(base []byte) ([]tool.Field, error) {
 	if !errors.Is(err, tool.ErrNotObject) {
 		problem = "is not valid JSON" + position(base)
 	}
-	f := fault.New(fault.InvalidArguments, "The arguments are not one JSON object: the text "+problem,
+	f := fault.New(fault.InvalidArguments, "the arguments are not one JSON object: the text "+problem,
 		"Give one JSON object, quoted for the shell as in '{\"key\": \"value\"}', or write key=value for each argument.")
 	f.Arguments = []fault.Argument{{Problem: problem, Expected: "a JSON object"}}
 	return nil, f

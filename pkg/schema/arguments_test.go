@@ -108,9 +108,9 @@ func TestArgumentsFaults(t *testing.T) {
 		"no key, raw":  {"", []string{":=x"}, fault.Usage, []string{`":=x" is not of the form key=value`}},
 		"no file name": {"", []string{"s=@"}, fault.Usage, []string{`"s=@" names no file after the @`}},
 		"base broken": {`{"password":hunter2}`, nil, fault.InvalidArguments, []string{
-			"The arguments are not one JSON object: the text is not valid JSON (at byte 13 of 20)", " is not valid JSON (at byte 13 of 20) => a JSON object"}},
+			"the arguments are not one JSON object: the text is not valid JSON (at byte 13 of 20)", " is not valid JSON (at byte 13 of 20) => a JSON object"}},
 		"base array": {`["hunter2"]`, nil, fault.InvalidArguments, []string{
-			"The arguments are not one JSON object: the text is an array", " is an array => a JSON object"}},
+			"the arguments are not one JSON object: the text is an array", " is an array => a JSON object"}},
 		"all at once": {"", []string{"s:={hunter2", "i=@secret.txt", "b=@gone.txt", "n=@binary", "a:=@secret.txt", "r=1", "r=2", "s=\xff"}, fault.InvalidArguments, []string{
 			"7 arguments cannot be used",
 			"/s is not valid JSON (at byte 2 of 8)",
