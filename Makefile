@@ -57,7 +57,7 @@ bench: ## benchmarks inside the process
 	$(GO) test -run '^$$' -bench . -benchmem ./pkg/...
 
 bench-cli: build node ## whole processes against a hello-world process, as ratios
-	$(GO) run ./internal/benchcli -mcpl $(BIN) -npm $(NPM_DIR)
+	$(GO) run ./internal/benchcli -mcpl $(BIN) -npm $(NPM_DIR) -plot docs/search-time.svg
 
 eval: ## the ranking on labelled data (DATA=folder of sets)
 	$(GO) run ./internal/eval -data $(or $(DATA),../shared/retrieval)
