@@ -53,5 +53,6 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("NO_COLOR", "1")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // each process under -race would linger for a second
 	return nil
 }
