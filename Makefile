@@ -49,7 +49,7 @@ vuln: ## known vulnerabilities in what we import (asks vuln.go.dev)
 fuzz: ## every fuzz target for FUZZTIME (20s) each
 	@$(GO) list ./... | while read -r pkg; do \
 		$(GO) test -list '^Fuzz' "$$pkg" | grep '^Fuzz' | while read -r target; do \
-			echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$pkg" </dev/null || exit 1; \
+			echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$pkg" </dev/null || exit 1; \
 		done || exit 1; \
 	done
 

@@ -63,13 +63,16 @@ func (t *tree) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mcpl",
 		Short: "One command in front of every MCP server you have configured",
-		Long: `mcpl finds, describes and calls the tools of all your MCP servers, without loading
-their definitions into a model and without starting a server that is not needed.
+		Long: `mcpl finds, describes and calls the tools of all your MCP servers, without
+loading their definitions into a model and without starting a server that is
+not needed.
 
 The three verbs an agent needs:
-  mcpl --json search "open a pull request"             find a tool (starts nothing)
-  mcpl --json inspect github create_pull_request       read its schema (starts nothing)
-  mcpl --json call github create_pull_request '{...}'  call it (starts this one server)`,
+  mcpl --json search "open a pull request"               find a tool
+  mcpl --json inspect github create_pull_request         read its schema
+  mcpl --json call github create_pull_request '{...}'    call it
+
+Searching and inspecting start nothing; a call starts its server and stops it.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args:                       cobra.ArbitraryArgs,
 		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true}, // it cannot speak JSON

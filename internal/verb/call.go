@@ -188,15 +188,25 @@ func (v *Call) answer(ctx context.Context, s *Session, ref tool.Ref, res *tool.R
 	return s.Printer.Answer(a)
 }
 
+// maxErrorText is how many bytes of a tool's report become the message of its fault; the whole of
+// it is in the result.
+const maxErrorText = 2000
+
 // toolError is the fault of a result that reports an error.
 func toolError(ref tool.Ref, value result) error {
 	message := strings.TrimSpace(value.text())
 	if message == "" {
 		message = ref.String() + " reported an error without saying which"
 	}
+	whole := message
+	if len(message) > maxErrorText {
+		message = strings.ToValidUTF8(message[:maxErrorText], "") + "…"
+	}
 	f := fault.New(fault.Tool, message,
 		fmt.Sprintf("The tool ran and reported this itself. Check the arguments against: mcpl inspect %s %s",
 			fault.Quote(ref.Server), fault.Quote(ref.Name))).On(ref.Server, ref.Name)
-	f.Result = value.json()
+	if f.Result = value.json(); whole != message {
+		f.Help += "\nIts whole report is the member error.result of the JSON answer (--json), or printed by --raw."
+	}
 	return f
 }

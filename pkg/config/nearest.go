@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 // maxNearest bounds how many names are suggested for one that is not there.
@@ -23,7 +23,7 @@ func nearest(name string, names []string) []string {
 	limit := max(2, len(name)/3)
 	for _, n := range names {
 		other := strings.ToLower(n)
-		distance := levenshtein.ComputeDistance(low, other)
+		distance := fault.Edits(low, other)
 		part := len(low) >= 2 && strings.Contains(other, low) || len(other) >= 2 && strings.Contains(low, other)
 		if part {
 			distance = min(distance, limit)
