@@ -58,6 +58,7 @@ func contracts() []contract {
 		{"instructions_write", 0, []string{"instructions", "--write", "AGENTS.md"}},
 		{"version", 0, []string{"version"}},
 		{"help", 0, []string{"version", "--help"}},
+		{"doctor", 4, []string{"doctor", "demo", "down"}},
 		{"completion", 0, []string{"completion", "bash"}},
 
 		{"ToolError", 1, call("fails")},
@@ -185,6 +186,7 @@ func normalised(t *testing.T, raw []byte, dir string) []byte {
 		{`("script":)"(?:[^"\\]|\\.)*"`, `${1}"S"`},
 		{`("(?:tokens|mtime)":)\d+`, `${1}1`},
 		{`("data":|"blob":)"[^"]*"`, `${1}"B64"`},
+		{`("[a-z]+_ms":)[0-9]+`, `${1}0`},
 	} {
 		raw = regexp.MustCompile(r.pattern).ReplaceAll(raw, []byte(r.by))
 	}

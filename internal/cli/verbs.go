@@ -95,6 +95,20 @@ are set or missing (never their values), the settings in force, and every proble
 	})
 }
 
+func (t *tree) doctor() *cobra.Command {
+	cmd := t.command(new(verb.Doctor), "setup", &cobra.Command{
+		Use:   "doctor [SERVER...]",
+		Short: "Try the servers and say what is wrong with each",
+		Long: `Doctor starts or reaches every server, or those named, all at once, and says for
+each whether it answered, how long that took, which protocol it speaks, what
+went wrong and what to do next. The exit code is that of the first failure.`,
+		Example: `  mcpl doctor
+  mcpl --json doctor github`,
+	})
+	cmd.ValidArgsFunction = t.completeServer
+	return cmd
+}
+
 func (t *tree) enable() *cobra.Command {
 	cmd := t.command(new(verb.Enable), "setup", &cobra.Command{
 		Use:   "enable NAME...",

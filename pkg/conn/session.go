@@ -31,6 +31,8 @@ type session struct {
 	wire    *wire
 	client  *client.Client
 	greeted bool // the handshake has succeeded
+	// connected is how long start and handshake took.
+	connected time.Duration
 	info    mcp.Implementation
 	about   string       // the server's instructions
 	foreign atomic.Int64 // lines on stdout that were no messages
@@ -67,7 +69,8 @@ func (p *Pool) start(ctx context.Context, server *config.Server) (*session, *fau
 		return nil, f
 	}
 	s.greeted = true
-	s.log("connected in %s: %s %s, protocol %s", seconds(time.Since(c.started)), s.info.Name, s.info.Version, s.client.ProtocolVersion())
+	s.connected = time.Since(c.started)
+	s.log("connected in %s: %s %s, protocol %s", seconds(s.connected), s.info.Name, s.info.Version, s.client.ProtocolVersion())
 	return s, nil
 }
 
@@ -157,7 +160,7 @@ func (s *session) list(ctx context.Context, limit time.Duration) (tool.Listing, 
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	l := tool.Listing{Protocol: s.client.ProtocolVersion(), ServerName: s.info.Name,
-		ServerVersion: s.info.Version, Instructions: s.about}
+		ServerVersion: s.info.Version, Instructions: s.about, Connect: s.connected}
 	var col collector
 	var cursor mcp.Cursor
 	for page := 1; ; page++ {

@@ -12,6 +12,8 @@ type Listing struct {
 	ServerName, ServerVersion, Instructions string
 	// TTL is how long the server says its list stays valid (ttlMs, MCP 2026-07-28); 0 is unsaid.
 	TTL time.Duration
+	// Connect is how long start and handshake took.
+	Connect time.Duration
 	// Notes tell what was odd about the list: duplicate names, bad definitions, endless pages.
 	Notes []string
 }

@@ -1,0 +1,152 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// Doctor tries every server, or those named, and says what is wrong with each: mcpl doctor.
+type Doctor struct{}
+
+// Flags implements [Verb].
+func (v *Doctor) Flags(*pflag.FlagSet) {}
+
+// Run implements [Verb]. A server that fails is an answer of the doctor's; the exit code is
+// then that of the first failure.
+func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
+	if err := s.live(); err != nil {
+		return err
+	}
+	if len(args) == 0 {
+		args = nil
+	}
+	s.Printer.Status("trying the servers")
+	probes, err := s.Engine.Probe(ctx, args)
+	s.Printer.Status("")
+	if err != nil {
+		return err
+	}
+	a := &doctorAnswer{Servers: []diagnosis{}}
+	for _, p := range probes {
+		d := diagnose(p)
+		a.Servers = append(a.Servers, d)
+		if d.Verdict == "ok" {
+			a.Healthy++
+		}
+		if d.Error != nil && s.code == 0 {
+			s.code = d.Error.Type.ExitCode()
+		}
+	}
+	return s.Printer.Answer(a)
+}
+
+func diagnose(p engine.Probe) diagnosis {
+	d := diagnosis{Name: p.Server.Name, Transport: p.Server.Transport, File: p.Server.File, Line: p.Server.Line,
+		Verdict: "ok", Error: p.Failure, ConnectMS: p.Listing.Connect.Milliseconds(), TookMS: p.Took.Milliseconds()}
+	shown := p.Server.Display()
+	if d.Start = shown.Command; d.Start == "" {
+		d.Start = shown.URL
+	}
+	switch {
+	case p.Off:
+		d.Verdict, d.Next = "disabled", "mcpl enable "+fault.Quote(p.Server.Name)
+		if p.Server.Disabled {
+			d.Next = fmt.Sprintf("remove \"disabled\": true in %s, line %d", p.Server.File, p.Server.Line)
+		}
+	case p.Failure != nil:
+		d.Verdict, d.Next = verdictOf(p.Failure), p.Failure.Help
+	default:
+		d.Protocol, d.Identity = p.Listing.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
+		d.Tools, d.Notes = len(p.Listing.Tools), p.Listing.Notes
+		d.Next = "mcpl list " + fault.Quote(p.Server.Name)
+	}
+	return d
+}
+
+// verdictOf says in a word what kind of failure it is.
+func verdictOf(f *fault.Fault) string {
+	switch f.Type {
+	case fault.MissingVariable:
+		return "variable missing"
+	case fault.AuthRequired:
+		return "login needed"
+	case fault.Timeout:
+		return "too slow"
+	case fault.Protocol:
+		return "breaks the protocol"
+	}
+	return "cannot be reached"
+}
+
+type doctorAnswer struct {
+	Servers []diagnosis `json:"servers"`
+	Healthy int         `json:"healthy"`
+}
+
+// diagnosis is what trying one server brought to light.
+type diagnosis struct {
+	Name      string           `json:"name"`
+	Verdict   string           `json:"verdict"`
+	Transport config.Transport `json:"transport"`
+	File      string           `json:"file"`
+	Line      int              `json:"line"`
+	Start     string           `json:"start"` // the command or URL, secrets masked
+	Identity  string           `json:"identity,omitempty"`
+	Protocol  string           `json:"protocol,omitempty"`
+	ConnectMS int64            `json:"connect_ms,omitempty"` // start and handshake
+	TookMS    int64            `json:"took_ms,omitempty"`    // all of it, with listing the tools
+	Tools     int              `json:"tools"`
+	Notes     []string         `json:"notes,omitempty"`
+	Error     *fault.Fault     `json:"error,omitempty"`
+	Next      string           `json:"next"`
+}
+
+// WriteText implements [output.Document].
+func (a *doctorAnswer) WriteText(t *output.Text) {
+	for i, d := range a.Servers {
+		if i > 0 {
+			t.Line()
+		}
+		t.Line(output.Bold(d.Name), "  ", verdictSpan(d.Verdict))
+		rows := [][]any{{output.Dim("entry"), fmt.Sprintf("%s:%d", d.File, d.Line)}, {output.Dim(string(d.Transport)), d.Start}}
+		if d.Identity != "" || d.Protocol != "" {
+			rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
+		}
+		if d.Verdict == "ok" {
+			rows = append(rows, []any{output.Dim("tools"), fmt.Sprintf("%d, connected in %s, all in %s", d.Tools,
+				time.Duration(d.ConnectMS)*time.Millisecond, time.Duration(d.TookMS)*time.Millisecond)})
+		}
+		for _, note := range d.Notes {
+			rows = append(rows, []any{output.Yellow("note"), note})
+		}
+		if d.Error != nil {
+			rows = append(rows, []any{output.Red("failed"), d.Error.Message})
+			for line := range strings.Lines(d.Error.Traceback) {
+				rows = append(rows, []any{"", output.Dim(strings.TrimSpace(line))})
+			}
+		}
+		rows = append(rows, []any{output.Green("next"), d.Next})
+		t.Table("  ", rows)
+	}
+	t.Line()
+	t.Line(fmt.Sprintf("%d of %s fine.", a.Healthy, plural(len(a.Servers), "server")))
+}
+
+func verdictSpan(verdict string) any {
+	switch verdict {
+	case "ok":
+		return output.Green(verdict)
+	case "disabled":
+		return output.Dim(verdict)
+	}
+	return output.Red(verdict)
+}

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Probe is what trying a server brought to light.
+type Probe struct {
+	Server *config.Server
+	// Off says that the server is disabled, by its entry or by choice; it was not tried.
+	Off     bool
+	Listing tool.Listing
+	Took    time.Duration
+	Failure *fault.Fault // nil: its tools were listed
+}
+
+// Probe tries servers (nil: all), all at once: each is started or reached and asked for its
+// tools, whatever the index knows. The index is not changed.
+func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
+	cfg, err := e.Config()
+	if err != nil {
+		return nil, err
+	}
+	var probes []Probe
+	for _, name := range names {
+		server, err := cfg.Server(name)
+		if err != nil {
+			return nil, err
+		}
+		probes = append(probes, Probe{Server: server})
+	}
+	if names == nil {
+		for _, server := range cfg.Servers {
+			probes = append(probes, Probe{Server: server})
+		}
+	}
+	caller, err := e.live()
+	if err != nil {
+		return nil, err
+	}
+	done := make(chan struct{}) // one receive below for each probe
+	for i := range probes {
+		go func() {
+			e.probe(ctx, caller, &probes[i])
+			done <- struct{}{}
+		}()
+	}
+	for range probes {
+		<-done
+	}
+	if ctx.Err() != nil {
+		return nil, interrupted(ctx)
+	}
+	return probes, nil
+}
+
+func (e *Engine) probe(ctx context.Context, caller Caller, p *Probe) {
+	if p.Off = p.Server.Disabled || !e.opt.Switches.AllowsServer(p.Server.Name); p.Off {
+		return
+	}
+	if err := p.Server.Usable(); err != nil {
+		p.Failure = fault.From(err)
+		return
+	}
+	started := time.Now()
+	listing, err := caller.Tools(ctx, p.Server.Name)
+	p.Listing, p.Failure, p.Took = listing, fault.From(err), time.Since(started)
+}
