@@ -33,11 +33,11 @@ type session struct {
 	greeted bool // the handshake has succeeded
 	// connected is how long start and handshake took.
 	connected time.Duration
-	info    mcp.Implementation
-	about   string       // the server's instructions
-	foreign atomic.Int64 // lines on stdout that were no messages
-	tooLong atomic.Bool  // a message exceeded maxMessage
-	closing atomic.Bool  // close was called
+	info      mcp.Implementation
+	about     string       // the server's instructions
+	foreign   atomic.Int64 // lines on stdout that were no messages
+	tooLong   atomic.Bool  // a message exceeded maxMessage
+	closing   atomic.Bool  // close was called
 }
 
 // start starts server and shakes hands. On failure nothing is left running.
