@@ -33,7 +33,7 @@ func newEditor(path string, data []byte) (*editor, error) {
 	if line := tooDeep(data); line > 0 {
 		return nil, p.notJSON(line, "the values are nested too deep")
 	}
-	root, err := hujson.Parse(data)
+	root, err := parseText(data)
 	if err != nil {
 		return nil, p.notJSON(position(err))
 	}
@@ -190,7 +190,7 @@ func (e *editor) remove(object hujson.Value, i int) []byte {
 	case alone && bytes.HasPrefix(rest, []byte("\n")):
 		from -= len(indent)
 		to = len(e.data) - len(rest) + 1
-	case comma >= 0 && comma < from:
+	case comma >= 0 && comma < from, !alone && e.data[blank] == '}':
 		from = len(bytes.TrimRight(e.data[:from], " \t"))
 	default:
 		to = blank

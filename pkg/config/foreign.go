@@ -26,7 +26,7 @@ func ParseForeign(path string, data []byte) (root hujson.Value, line func(hujson
 	if at := tooDeep(data); at > 0 {
 		return root, p.line, p.notJSON(at, "the values are nested too deep")
 	}
-	root, err = hujson.Parse(data)
+	root, err = parseText(data)
 	if err != nil {
 		return root, p.line, p.notJSON(position(err))
 	}
