@@ -168,6 +168,7 @@ func (p *importPlan) consider(f clients.Found) {
 			return
 		}
 		if there := p.prints[server.Fingerprint()]; there != "" {
+			p.trial.Keep(literals) // from an earlier import; its variables are not for others
 			item.Reason = "already there as " + there
 			return
 		}

@@ -118,11 +118,13 @@ func (a *importAnswer) writeFiles(t *output.Text) {
 	for _, f := range a.Files {
 		switch {
 		case f.Servers > 0:
-			rows = append(rows, []any{output.Green(f.Client), f.Path, output.Dim(plural(f.Servers, "server"))})
+			rows = append(rows, []any{output.Green(f.Client), plural(f.Servers, "server"), output.Dim(f.Path)})
 		case f.Note == "not there":
-			missing = append(missing, []any{output.Dim(f.Client), f.Path, output.Dim(f.Note)})
+			missing = append(missing, []any{output.Dim(f.Client), f.Note, output.Dim(f.Path)})
+		case strings.Contains(f.Note, f.Path):
+			rows = append(rows, []any{f.Client, output.Yellow("not read"), f.Note})
 		default:
-			rows = append(rows, []any{f.Client, f.Path, output.Yellow(strings.TrimPrefix(f.Note, f.Path))})
+			rows = append(rows, []any{f.Client, f.Note, output.Dim(f.Path)})
 		}
 	}
 	if rows == nil {
