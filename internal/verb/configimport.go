@@ -124,7 +124,9 @@ type take struct {
 
 func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPlan, error) {
 	p := &importPlan{env: env, target: target, trial: env.Trial(target), keep: keep, names: map[string]bool{}, prints: map[string]string{}}
-	cfg, err := env.Load(target.Sources)
+	src := *target.Sources
+	src.Configs = slices.DeleteFunc(slices.Clone(src.Configs), func(f config.Source) bool { return f.Size == 0 }) // to be filled
+	cfg, err := env.Load(&src)
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +194,7 @@ func (p *importPlan) consider(f clients.Found) {
 // show keeps what a person may see of a server.
 func (i *importItem) show(server *config.Server) {
 	display := server.Display()
-	i.Display = &display
+	i.Display, i.Disabled = &display, server.Disabled
 }
 
 // unset tells of variables that the entry referred to before, and that are not set here.

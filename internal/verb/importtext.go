@@ -33,6 +33,7 @@ type importItem struct {
 	Action string `json:"action"`
 	Reason string `json:"reason,omitempty"`
 	*config.Display
+	Disabled bool             `json:"disabled,omitempty"`
 	Literals []config.Literal `json:"literal_secrets,omitempty"`
 	// Kept says that the literal secrets are copied as they are.
 	Kept  bool     `json:"secrets_kept,omitempty"`
@@ -67,7 +68,12 @@ func (a *importAnswer) WriteText(t *output.Text) {
 		t.Line(output.Bold("To take"), output.Dim(fmt.Sprintf("  into %s (%s)", a.File, a.Why)))
 	}
 	for _, s := range added {
-		t.Line("  ", output.Cyan(s.Name), " from ", s.Client, output.Dim("  "+s.Command+s.URL)) // added ones have a display
+		t.Line("  ", output.Cyan(s.Name), " from ", s.Client, output.Dim("  "+s.place()))
+		what := s.Command + s.URL // an added one has a display
+		if s.Disabled {
+			what += " (disabled)"
+		}
+		t.Line("    ", what)
 		if s.Was != "" {
 			t.Line("    called ", fmt.Sprintf("%q", s.Was), " there")
 		}
@@ -90,6 +96,14 @@ func (a *importAnswer) WriteText(t *output.Text) {
 		t.Line()
 		t.Line("There is nothing to take.")
 	}
+}
+
+// place returns where the entry stands.
+func (i importItem) place() string {
+	if i.Line == 0 {
+		return i.File
+	}
+	return fmt.Sprintf("%s:%d", i.File, i.Line)
 }
 
 // instead says what happens to a literal secret.
