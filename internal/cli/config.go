@@ -32,7 +32,8 @@ func (t *tree) configImport() *cobra.Command {
 		Long: `Import finds the servers that other clients have in files of their own, shows what it
 would take and what not and why, asks, and writes them into the configuration in force; where
 there is none, into .mcp.json at the root of the repository, outside of one into
-~/.claude/mcp.json. The other clients' files are only read.
+~/.claude/mcp.json. The other clients' files are only read. The clients are claude-code,
+claude-desktop, cursor, vscode, windsurf, codex, gemini, opencode and zed.
 
 A literal secret is not copied: a variable takes its place, and the answer says which one to set
 where. --keep-secrets copies it. A server that is there already, under whatever name, is left
@@ -47,8 +48,9 @@ out; one whose name another server has gets the client's name behind its own.`,
 
 func (t *tree) configAdd() *cobra.Command {
 	cmd := t.command(new(verb.ConfigAdd), "", &cobra.Command{
-		Use:   "add NAME -- COMMAND ARGS...",
-		Short: "Put a server into the configuration",
+		Use:                   "add NAME -- COMMAND ARGS...",
+		DisableFlagsInUseLine: true, // behind -- they would be the command's
+		Short:                 "Put a server into the configuration",
 		Long: `Add puts a server into the configuration in force; where there is none, into .mcp.json at
 the root of the repository, outside of one into ~/.claude/mcp.json. What stands behind -- is its
 command; --url names a server that runs elsewhere.

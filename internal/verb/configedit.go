@@ -21,12 +21,12 @@ type ConfigAdd struct {
 
 // Flags implements [Verb].
 func (v *ConfigAdd) Flags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.URL, "url", "", "address of a server that runs elsewhere, instead of a command")
-	fs.StringVar(&v.Transport, "transport", "", "how that server is reached: http (the default) or sse")
-	fs.StringArrayVar(&v.Headers, "header", nil, "header to send to it, as `NAME=VALUE`; repeatable")
-	fs.StringArrayVar(&v.Env, "env", nil, "variable to set for the command, as `NAME=VALUE`; repeatable")
-	fs.StringVar(&v.Cwd, "cwd", "", "`FOLDER` to start the command in")
-	fs.StringVar(&v.To, "to", "", "`FILE` to put it into (default: the configuration in force)")
+	fs.StringVar(&v.URL, "url", "", "the `URL` of a server elsewhere, instead of a command")
+	fs.StringVar(&v.Transport, "transport", "", "how it is reached, `KIND` http or sse (default http)")
+	fs.StringArrayVar(&v.Headers, "header", nil, "send this header, `NAME=VALUE`; repeatable")
+	fs.StringArrayVar(&v.Env, "env", nil, "set this variable, `NAME=VALUE`; repeatable")
+	fs.StringVar(&v.Cwd, "cwd", "", "start the command in `FOLDER`")
+	fs.StringVar(&v.To, "to", "", "write to `FILE` (default: the one in force)")
 	fs.BoolVar(&v.Force, "force", false, "replace a server of that name")
 }
 
@@ -175,7 +175,7 @@ type ConfigRemove struct{ To string }
 
 // Flags implements [Verb].
 func (v *ConfigRemove) Flags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.To, "to", "", "`FILE` to take it out of (default: the file in force that has it)")
+	fs.StringVar(&v.To, "to", "", "take it out of `FILE` (default: the one that has it)")
 }
 
 // Run implements [Verb].

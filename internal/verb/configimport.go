@@ -23,11 +23,11 @@ type ConfigImport struct {
 
 // Flags implements [Verb].
 func (v *ConfigImport) Flags(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&v.From, "from", nil, "`CLIENT` to take servers from (default: all): "+strings.Join(clients.Names(), ", "))
-	fs.StringVar(&v.To, "to", "", "`FILE` to put them into (default: the configuration in force)")
+	fs.StringSliceVar(&v.From, "from", nil, "take servers from this `CLIENT` only; repeatable")
+	fs.StringVar(&v.To, "to", "", "write to `FILE` (default: the one in force)")
 	fs.BoolVar(&v.Yes, "yes", false, "write without asking")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be taken, write nothing")
-	fs.BoolVar(&v.KeepSecrets, "keep-secrets", false, "copy literal secrets as they are, instead of putting variables in their place")
+	fs.BoolVar(&v.KeepSecrets, "keep-secrets", false, "copy literal secrets as they are")
 }
 
 // Run implements [Verb].
