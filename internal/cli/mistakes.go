@@ -29,6 +29,8 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && cmd.Name() == "call":
 		help = fmt.Sprintf("Arguments of a tool are no flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
 			unknown.GetSpecifiedName(), help)
+	case errors.As(err, &unknown) && cmd.Name() == "add":
+		help = "Flags of the server's command belong behind --, as in: mcpl config add NAME -- COMMAND -y. " + help
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		return fault.New(fault.Usage, fmt.Sprintf("--%s wants %s, not %q", f.Name, wanted(f), invalid.GetValue()),
@@ -137,6 +139,12 @@ func meant(word string) string {
 		return "disable"
 	case "prompt", "snippet", "agents", "claude", "usage":
 		return "instructions"
+	case "add", "install", "mcp-add":
+		return "config add"
+	case "import", "migrate":
+		return "config import"
+	case "remove", "rm", "uninstall", "delete":
+		return "config remove"
 	case "cfg", "settings", "configuration", "env":
 		return "config"
 	}

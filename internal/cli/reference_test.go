@@ -51,21 +51,33 @@ func reference(root *cobra.Command) string {
 			if cmd.GroupID != group.ID || cmd.Hidden {
 				continue
 			}
-			fmt.Fprintf(&b, "\n### mcpl %s\n\n", cmd.Use)
-			text := cmd.Long
-			if text == "" {
-				text = cmd.Short + "."
-			}
-			fmt.Fprintf(&b, "%s\n", paragraph(text))
-			if table := flagTable(cmd.LocalNonPersistentFlags()); table != "" {
-				fmt.Fprintf(&b, "\n%s", table)
-			}
-			if cmd.Example != "" {
-				fmt.Fprintf(&b, "\n```sh\n%s\n```\n", dedent(cmd.Example))
+			describe(&b, "###", cmd)
+			for _, sub := range cmd.Commands() {
+				describe(&b, "####", sub)
 			}
 		}
 	}
 	return b.String()
+}
+
+// describe writes the section of one command.
+func describe(b *strings.Builder, heading string, cmd *cobra.Command) {
+	if cmd.Hidden || !cmd.IsAvailableCommand() {
+		return
+	}
+	path := strings.TrimSuffix(cmd.CommandPath(), cmd.Name()) + cmd.Use
+	fmt.Fprintf(b, "\n%s %s\n\n", heading, path)
+	text := cmd.Long
+	if text == "" {
+		text = cmd.Short + "."
+	}
+	fmt.Fprintf(b, "%s\n", paragraph(text))
+	if table := flagTable(cmd.LocalNonPersistentFlags()); table != "" {
+		fmt.Fprintf(b, "\n%s", table)
+	}
+	if cmd.Example != "" {
+		fmt.Fprintf(b, "\n```sh\n%s\n```\n", dedent(cmd.Example))
+	}
 }
 
 func flagTable(flags *pflag.FlagSet) string {

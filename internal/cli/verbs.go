@@ -84,17 +84,6 @@ before), error (it failed and no tools are known), disabled.`,
 	return cmd
 }
 
-func (t *tree) config() *cobra.Command {
-	return t.command(new(verb.Config), "setup", &cobra.Command{
-		Use:   "config",
-		Short: "Show which configuration is used, and what is wrong with it",
-		Long: `Config shows which files are used and why, where each server comes from, which variables
-are set or missing (never their values), the settings in force, and every problem found.`,
-		Example: `  mcpl config
-  mcpl --json config --config other.json`,
-	})
-}
-
 func (t *tree) doctor() *cobra.Command {
 	cmd := t.command(new(verb.Doctor), "setup", &cobra.Command{
 		Use:   "doctor [SERVER...]",

@@ -30,6 +30,7 @@ type App struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	OutTTY, ErrTTY output.Terminal
+	InTTY          bool // a person can be asked
 	Version        string
 	Now            func() time.Time
 	Started        time.Time

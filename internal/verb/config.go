@@ -22,7 +22,7 @@ func (v *Config) Flags(*pflag.FlagSet) {}
 // Run implements [Verb].
 func (v *Config) Run(_ context.Context, s *Session, args []string) error {
 	if len(args) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("config takes no %q", args[0]), "Type: mcpl config")
+		return fault.New(fault.Usage, fmt.Sprintf("config takes no %q", args[0]), "Type: mcpl config, or one of: mcpl config import, mcpl config add, mcpl config remove")
 	}
 	if err := s.live(); err != nil {
 		return err

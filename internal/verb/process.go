@@ -19,7 +19,7 @@ func Process(version string) (*App, error) {
 	}
 	return &App{
 		Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr),
+		OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr), InTTY: term.IsTerminal(int(os.Stdin.Fd())),
 		Version: version, Now: time.Now, Started: time.Now(), Detach: detach,
 	}, nil
 }

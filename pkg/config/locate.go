@@ -70,8 +70,13 @@ func (e Env) Locate(sel Selection) (*Sources, error) {
 		e.discover(s)
 	}
 	s.tried = len(s.Looked)
+	return s, e.locateEnvFiles(s, sel)
+}
+
+// locateEnvFiles adds the environment files, once the configuration is known.
+func (e Env) locateEnvFiles(s *Sources, sel Selection) error {
 	if len(sel.EnvFiles) > 0 {
-		return s, e.named(s, &s.EnvFiles, sel.EnvFiles, whyEnvFile)
+		return e.named(s, &s.EnvFiles, sel.EnvFiles, whyEnvFile)
 	}
 	s.try(&s.EnvFiles, filepath.Join(e.Dir, ".env"), "in the working directory")
 	if s.project != "" && s.project != e.Dir {
@@ -80,7 +85,7 @@ func (e Env) Locate(sel Selection) (*Sources, error) {
 	if user := e.userEnvFile(); user != filepath.Join(e.Dir, ".env") {
 		s.try(&s.EnvFiles, user, "in your home folder")
 	}
-	return s, nil
+	return nil
 }
 
 func (e Env) userConfig() string  { return filepath.Join(e.Home, ".claude", "mcp.json") }
@@ -124,7 +129,7 @@ func (e Env) discover(s *Sources) {
 			return
 		}
 		if first {
-			root = repository(e.Dir)
+			root, _ = repository(e.Dir)
 		}
 		if dir == root {
 			break
@@ -137,15 +142,16 @@ func (e Env) discover(s *Sources) {
 }
 
 // repository returns the root of the repository that dir is in: the nearest folder with a .git
-// (a folder, or a file in worktrees and submodules). Without one it is dir itself.
-func repository(dir string) string {
+// (a folder, or a file in worktrees and submodules). Without one it is dir itself, and inside is
+// false.
+func repository(dir string) (root string, inside bool) {
 	for at := dir; ; {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			return at
+			return at, true
 		}
 		parent := filepath.Dir(at)
 		if parent == at {
-			return dir
+			return dir, false
 		}
 		at = parent
 	}

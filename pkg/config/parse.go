@@ -42,7 +42,7 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 	if line := tooDeep(data); line > 0 {
 		return nil, nil, p.notJSON(line, "the values are nested too deep")
 	}
-	root, err := hujson.Parse(data)
+	root, err := parseText(data)
 	if err != nil {
 		return nil, nil, p.notJSON(position(err))
 	}
@@ -75,6 +75,18 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 		p.withoutServers(top)
 	}
 	return entries, p.problems, nil
+}
+
+// parseText parses JSON with comments and trailing commas. The library takes a line comment at the
+// very end only with a line break behind it.
+func parseText(data []byte) (hujson.Value, error) {
+	root, err := hujson.Parse(data)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		if again, err := hujson.Parse(append(data[:len(data):len(data)], '\n')); err == nil {
+			return again, nil
+		}
+	}
+	return root, err
 }
 
 // withoutServers says what is wrong with a file that has neither of the two keys.

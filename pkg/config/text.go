@@ -17,8 +17,17 @@ var (
 	errUTF16    = errors.New("it is UTF-16, not UTF-8: save it again as UTF-8")
 )
 
+// byteOrderMark is what some editors of Windows begin a UTF-8 file with.
+const byteOrderMark = "\xef\xbb\xbf"
+
 // readText reads a text file of at most maxFile bytes. A UTF-8 byte order mark is taken off.
 func readText(path string) ([]byte, error) {
+	data, err := readBytes(path)
+	return bytes.TrimPrefix(data, []byte(byteOrderMark)), err
+}
+
+// readBytes reads a text file of at most maxFile bytes as it is.
+func readBytes(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -33,7 +42,7 @@ func readText(path string) ([]byte, error) {
 	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
 		return nil, errUTF16
 	}
-	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
+	return data, nil
 }
 
 // reason says in a few words why a file cannot be read, without its path.

@@ -1,0 +1,272 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/clients"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// ConfigImport takes servers over from other clients: mcpl config import.
+type ConfigImport struct {
+	From                     []string
+	To                       string
+	Yes, DryRun, KeepSecrets bool
+}
+
+// Flags implements [Verb].
+func (v *ConfigImport) Flags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&v.From, "from", nil, "take servers from this `CLIENT` only; repeatable")
+	fs.StringVar(&v.To, "to", "", "write to `FILE` (default: the one in force)")
+	fs.BoolVar(&v.Yes, "yes", false, "write without asking")
+	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be taken, write nothing")
+	fs.BoolVar(&v.KeepSecrets, "keep-secrets", false, "copy literal secrets as they are")
+}
+
+// Run implements [Verb].
+func (v *ConfigImport) Run(ctx context.Context, s *Session, args []string) error {
+	if err := s.live(); err != nil {
+		return err
+	}
+	found, looked, err := clients.Find(s.App.Env, v.From)
+	if err != nil {
+		return err
+	}
+	target, err := s.App.Env.Target(s.selection(), v.To)
+	if err != nil {
+		return err
+	}
+	p, err := newImportPlan(s.App.Env, target, v.KeepSecrets)
+	if err != nil {
+		return err
+	}
+	for _, f := range found {
+		if f.File == target.Path {
+			continue
+		}
+		if len(args) == 0 || slices.Contains(args, f.Name) {
+			p.consider(f)
+		}
+	}
+	for _, name := range args {
+		if !slices.ContainsFunc(found, func(f clients.Found) bool { return f.Name == name }) {
+			return fault.New(fault.ServerNotFound, fmt.Sprintf("no client has a server %q", name), "See what there is with: mcpl config import --dry-run")
+		}
+	}
+	a := p.answer(looked)
+	if len(p.takes) == 0 || v.DryRun {
+		return s.Printer.Answer(a)
+	}
+	if !v.Yes {
+		if ok, err := s.consent(ctx, p, a); !ok || err != nil {
+			return err
+		}
+	}
+	if a.Created, err = p.write(ctx); err != nil {
+		return err
+	}
+	a.Written = true
+	return s.Printer.Answer(a)
+}
+
+// consent asks the person at the terminal. Without one, not having asked before is a fault.
+func (s *Session) consent(ctx context.Context, p *importPlan, a *importAnswer) (bool, error) {
+	if !s.App.InTTY || !s.App.ErrTTY.Is || s.Globals.JSON {
+		f := fault.New(fault.ApprovalRequired, fmt.Sprintf("%s would be written to %s, which nobody has agreed to",
+			plural(len(p.takes), "server"), p.target.Path),
+			"See what it is with: mcpl config import --dry-run, and take it with: mcpl config import --yes")
+		for _, take := range p.takes {
+			f.Trace(fmt.Sprintf("%s from %s", take.name, take.found.Client))
+		}
+		return false, f
+	}
+	if err := s.Printer.Answer(a); err != nil {
+		return false, err
+	}
+	ok, err := s.Printer.Ask(ctx, s.App.Stdin, fmt.Sprintf("Write %s to %s?", plural(len(p.takes), "server"), p.target.Path))
+	if err != nil {
+		return false, fault.New(fault.Interrupted, "interrupted; nothing was written", "").Because(err)
+	}
+	if !ok {
+		s.Printer.Notice("nothing was written")
+	}
+	return ok, nil
+}
+
+// importPlan decides which of the servers found are taken, and as what.
+type importPlan struct {
+	env    config.Env
+	target *config.Target
+	trial  *config.Trial
+	keep   bool // literal secrets
+	// names are taken in the target, prints are the fingerprints of servers by what they are
+	// called there.
+	names  map[string]bool
+	prints map[string]string
+	items  []importItem
+	takes  []take
+}
+
+// take is one server that is taken.
+type take struct {
+	name     string
+	entry    config.Entry
+	found    clients.Found
+	literals []config.Literal
+}
+
+func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPlan, error) {
+	p := &importPlan{env: env, target: target, trial: env.Trial(target), keep: keep, names: map[string]bool{}, prints: map[string]string{}}
+	src := *target.Sources
+	src.Configs = slices.DeleteFunc(slices.Clone(src.Configs), func(f config.Source) bool { return f.Size == 0 }) // to be filled
+	cfg, err := env.Load(&src)
+	if err != nil {
+		return nil, err
+	}
+	for _, server := range cfg.Servers {
+		p.names[server.Name] = true
+		p.prints[server.Fingerprint()] = server.Name
+	}
+	for _, problem := range cfg.Problems {
+		p.names[problem.Server] = true // an entry that cannot be used has a name too
+	}
+	return p, nil
+}
+
+// consider decides about one server and notes why.
+func (p *importPlan) consider(f clients.Found) {
+	item := importItem{Name: f.Name, Client: f.Client, File: f.File, Line: f.Line, Action: "skip", Notes: f.Notes}
+	defer func() { p.items = append(p.items, item) }()
+	if item.Reason = f.Skip; item.Reason != "" {
+		return
+	}
+	wanted := allowedName(f.Name)
+	plain, err := p.trial.Server(wanted, f.Entry)
+	if err != nil {
+		item.Reason = fault.From(err).Message
+		return
+	}
+	item.show(plain)
+	if there := p.prints[plain.Fingerprint()]; there != "" {
+		item.Reason = "already there as " + there
+		return
+	}
+	for n := 1; ; n++ {
+		name := candidate(wanted, f.Client, n)
+		lifted, literals := p.trial.Lift(name, f.Entry)
+		if p.keep {
+			lifted = f.Entry
+		}
+		server, err := p.trial.Server(name, lifted)
+		if err != nil {
+			item.Reason = fault.From(err).Message
+			return
+		}
+		if there := p.prints[server.Fingerprint()]; there != "" {
+			p.trial.Keep(literals) // from an earlier import; its variables are not for others
+			item.Reason = "already there as " + there
+			return
+		}
+		if p.names[name] {
+			continue
+		}
+		item.Action, item.Name, item.Literals, item.Kept = "add", name, literals, p.keep
+		item.show(server)
+		item.Notes = append(item.Notes, unset(server, literals)...)
+		if name != f.Name {
+			item.Was = f.Name
+		}
+		p.names[name] = true
+		p.prints[plain.Fingerprint()], p.prints[server.Fingerprint()] = name, name
+		p.trial.Keep(literals)
+		p.takes = append(p.takes, take{name: name, entry: lifted, found: f, literals: literals})
+		return
+	}
+}
+
+// show keeps what a person may see of a server.
+func (i *importItem) show(server *config.Server) {
+	display := server.Display()
+	i.Display, i.Disabled = &display, server.Disabled
+}
+
+// unset tells of variables that the entry referred to before, and that are not set here.
+func unset(server *config.Server, lifted []config.Literal) []string {
+	var notes []string
+	for _, m := range server.Missing {
+		if !slices.ContainsFunc(lifted, func(l config.Literal) bool { return l.Variable == m.Name }) {
+			notes = append(notes, fmt.Sprintf("needs the variable %s (in %s), which is not set", m.Name, m.Where))
+		}
+	}
+	return notes
+}
+
+// candidate returns the n-th name for a server: its own, then with the client's, then numbered.
+func candidate(name, client string, n int) string {
+	switch n {
+	case 1:
+		return name
+	case 2:
+		return name + "-" + client
+	}
+	return fmt.Sprintf("%s-%s-%d", name, client, n-1)
+}
+
+// allowedName takes out of a name what a server's may not have here.
+func allowedName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		switch {
+		case r == '/':
+			return '-'
+		case unicode.IsControl(r):
+			return -1
+		}
+		return r
+	}, strings.TrimLeft(name, "@"))
+	if name == "" {
+		return "unnamed"
+	}
+	return name
+}
+
+// write puts what is taken into the file, all or nothing.
+func (p *importPlan) write(ctx context.Context) (created bool, err error) {
+	private := slices.ContainsFunc(p.takes, func(t take) bool { return t.entry.HoldsValues() })
+	return p.env.Edit(ctx, p.target.Path, private, func(data []byte) ([]byte, error) {
+		for _, t := range p.takes {
+			if data, _, err = config.SetEntry(p.target.Path, data, t.name, t.entry, false); err != nil {
+				return nil, err
+			}
+		}
+		return data, nil
+	})
+}
+
+// answer is what the plan comes to.
+func (p *importPlan) answer(looked []clients.Looked) *importAnswer {
+	a := &importAnswer{File: p.target.Path, Why: p.target.Why, Files: looked, Servers: p.items, Variables: []importVariable{}}
+	if a.Servers == nil {
+		a.Servers = []importItem{}
+	}
+	put := p.env.WhereToPut(p.target.Sources)
+	for _, t := range p.takes {
+		for _, l := range t.literals {
+			if p.keep || slices.ContainsFunc(a.Variables, func(v importVariable) bool { return v.Name == l.Variable }) {
+				continue
+			}
+			v := importVariable{Name: l.Variable, Set: l.Set, Server: t.name, Where: l.Where, ValueIn: t.found.File, Put: put}
+			if "env "+l.Variable == l.Where { // other names say little of the service
+				v.Get = config.WhereToGet(l.Variable)
+			}
+			a.Variables = append(a.Variables, v)
+		}
+	}
+	return a
+}

@@ -1,0 +1,198 @@
+// Package clients reads the MCP servers that other clients have in files of their own: where
+// each client keeps them on each system, and what its format means in mcpl's terms.
+//
+// It reads and never writes; what to take and where to put it is internal/verb's to decide, and
+// how an entry is written pkg/config's. Literal secrets pass through it untouched and unprinted.
+package clients
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Found is one server in a client's file.
+type Found struct {
+	Client string
+	File   string
+	Line   int // from 1; 0 where the format does not tell
+	Name   string
+	Entry  config.Entry
+	// Skip says why the entry cannot be taken; empty where it can.
+	Skip string
+	// Notes are what will be different here, or has to be done by hand.
+	Notes []string
+}
+
+// Looked is a place where a client keeps its servers.
+type Looked struct {
+	Client string `json:"client"`
+	Path   string `json:"path"`
+	// Note is what was there: "not there", "no servers", or why it cannot be read.
+	Note    string `json:"note,omitempty"`
+	Servers int    `json:"servers"`
+}
+
+// client is one other client.
+type client struct {
+	name   string
+	places func(finder) []place
+	// server reads one entry.
+	server func(*reader) config.Entry
+	// text turns the references in a text of an entry into mcpl's.
+	text func(*reader, string) string
+}
+
+// place is a file of a client, and where in it the servers stand.
+type place struct {
+	path string
+	// keys lead to objects of servers: {"mcpServers"}, {"projects", DIR, "mcpServers"} ...
+	// Of a server with the same name in several, the first counts.
+	keys [][]string
+	// project is the folder that relative paths are meant from; empty for a file of the user's.
+	project string
+}
+
+// all are the clients, in the order in which their servers are taken.
+func all() []client {
+	return []client{
+		{"claude-code", claudeCode, common, asItIs},
+		{"claude-desktop", claudeDesktop, common, escaped},
+		{"cursor", cursor, common, editorVariables},
+		{"vscode", vscode, common, editorVariables},
+		{"windsurf", windsurf, common, editorVariables},
+		{"codex", codex, codexServer, escaped},
+		{"gemini", gemini, geminiServer, shellVariables},
+		{"opencode", opencode, opencodeServer, braceVariables},
+		{"zed", zed, zedServer, escaped},
+	}
+}
+
+// Names returns the names of the clients.
+func Names() []string {
+	var names []string
+	for _, c := range all() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// Find reads the files of the named clients, or of all where none is named, and returns their
+// servers and the places looked at. A file that cannot be read hides no other: its Looked says
+// why. An unknown name is a fault.Usage.
+func Find(env config.Env, names []string) ([]Found, []Looked, error) {
+	for _, name := range names {
+		if !slices.Contains(Names(), name) {
+			return nil, nil, fault.New(fault.Usage, "there is no client "+`"`+name+`"`, "--from takes one of: "+strings.Join(Names(), ", "))
+		}
+	}
+	var found []Found
+	var looked []Looked
+	for _, c := range all() {
+		if len(names) > 0 && !slices.Contains(names, c.name) {
+			continue
+		}
+		for _, p := range c.places(finder{env}) {
+			servers, err := c.read(env, p)
+			l := Looked{Client: c.name, Path: p.path, Servers: len(servers)}
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				l.Note = "not there"
+			case err != nil:
+				l.Note = fault.From(err).Message
+			case len(servers) == 0:
+				l.Note = "no servers"
+			}
+			looked = append(looked, l)
+			found = append(found, servers...)
+		}
+	}
+	return found, looked, nil
+}
+
+// read reads one file of a client.
+func (c client) read(env config.Env, p place) ([]Found, error) {
+	data, err := config.ReadForeign(p.path)
+	if err != nil {
+		return nil, err
+	}
+	return c.parse(env, p, data)
+}
+
+// parse reads the bytes of a client's file.
+func (c client) parse(env config.Env, p place, data []byte) ([]Found, error) {
+	if len(strings.TrimSpace(string(data))) == 0 {
+		return nil, nil
+	}
+	parse := parseJSON
+	if strings.HasSuffix(p.path, ".toml") {
+		parse = parseTOML
+	}
+	servers, err := parse(p, data)
+	if err != nil {
+		return nil, err
+	}
+	found := make([]Found, 0, len(servers))
+	for _, s := range servers {
+		r := &reader{env: env, client: c, place: p, fields: s.fields}
+		if s.fields == nil {
+			r.skip("its entry is no object")
+		}
+		entry := c.server(r)
+		if entry.Command == "" && entry.URL == "" {
+			r.skip("it has no command and no url")
+		}
+		found = append(found, Found{Client: c.name, File: p.path, Line: s.line, Name: s.name, Entry: entry, Skip: r.reason, Notes: r.notes})
+	}
+	return found, nil
+}
+
+// finder knows the folders of a system.
+type finder struct{ env config.Env }
+
+// home returns a path in the user's home folder.
+func (f finder) home(elem ...string) string {
+	return filepath.Join(append([]string{f.env.Home}, elem...)...)
+}
+
+// variable returns the folder that a variable names, where it is an absolute path, else
+// otherwise.
+func (f finder) variable(name, otherwise string) string {
+	if dir, _ := f.env.Lookup(name); filepath.IsAbs(dir) {
+		return dir
+	}
+	return otherwise
+}
+
+// appData returns the folder in which desktop programs keep their settings: %APPDATA% on Windows,
+// ~/Library/Application Support on macOS, $XDG_CONFIG_HOME or ~/.config elsewhere.
+func (f finder) appData() string {
+	switch f.env.GOOS {
+	case "windows":
+		return f.variable("APPDATA", f.home("AppData", "Roaming"))
+	case "darwin":
+		return f.home("Library", "Application Support")
+	}
+	return f.configHome()
+}
+
+// configHome returns $XDG_CONFIG_HOME or ~/.config.
+func (f finder) configHome() string { return f.variable("XDG_CONFIG_HOME", f.home(".config")) }
+
+// project returns the place of a project's file in each folder from the working directory up to
+// the root of the repository.
+func (f finder) project(keys [][]string, elem ...string) []place {
+	var places []place
+	for _, dir := range f.env.Upwards() {
+		path := filepath.Join(append([]string{dir}, elem...)...)
+		if path != f.home(elem...) { // which is the user's file where the home folder is a repository
+			places = append(places, place{path: path, keys: keys, project: dir})
+		}
+	}
+	return places
+}

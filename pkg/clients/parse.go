@@ -1,0 +1,133 @@
+package clients
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/tailscale/hujson"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// maxTOML bounds a TOML file, in bytes: its parser recurses without a limit of its own.
+const maxTOML = 1 << 20
+
+// server is one entry of a file, its fields as they were found. They are nil where the entry is
+// no object.
+type server struct {
+	name   string
+	line   int
+	fields map[string]any
+}
+
+// parseJSON reads servers from JSON, with comments or without, in the order of the file.
+func parseJSON(p place, data []byte) ([]server, error) {
+	root, line, err := config.ParseForeign(p.path, data)
+	if err != nil {
+		return nil, err
+	}
+	var servers []server
+	for _, path := range p.keys {
+		value, ok := root, true
+		for _, key := range path {
+			if value, ok = memberOf(value, key); !ok {
+				break
+			}
+		}
+		object, isObject := value.Value.(*hujson.Object)
+		if !ok || !isObject {
+			continue
+		}
+		for _, m := range object.Members {
+			name := m.Name.Value.(hujson.Literal).String()
+			s := server{name: name, line: line(m.Name), fields: fieldsOf(m.Value)}
+			if isSection(p, path, name) {
+				continue
+			}
+			servers = add(servers, s)
+		}
+	}
+	return servers, nil
+}
+
+// isSection reports whether a name is no server's but leads to another object of servers: what
+// opencode has under mcp.servers is not a server called servers.
+func isSection(p place, path []string, name string) bool {
+	return slices.ContainsFunc(p.keys, func(keys []string) bool {
+		return len(keys) == len(path)+1 && slices.Equal(keys[:len(path)], path) && keys[len(path)] == name
+	})
+}
+
+// add adds a server unless there is one of that name.
+func add(servers []server, s server) []server {
+	if slices.ContainsFunc(servers, func(other server) bool { return other.name == s.name }) {
+		return servers
+	}
+	return append(servers, s)
+}
+
+// memberOf returns the last member of an object with that name.
+func memberOf(object hujson.Value, name string) (hujson.Value, bool) {
+	o, ok := object.Value.(*hujson.Object)
+	if !ok {
+		return hujson.Value{}, false
+	}
+	for _, m := range slices.Backward(o.Members) {
+		if m.Name.Value.(hujson.Literal).String() == name {
+			return m.Value, true
+		}
+	}
+	return hujson.Value{}, false
+}
+
+// fieldsOf returns an object's members as encoding/json has them, numbers as they are written.
+func fieldsOf(value hujson.Value) map[string]any {
+	if value.Value.Kind() != '{' {
+		return nil
+	}
+	plain := value.Clone()
+	plain.Standardize()
+	fields := map[string]any{}
+	dec := json.NewDecoder(bytes.NewReader(plain.Pack()))
+	dec.UseNumber()
+	if dec.Decode(&fields) != nil {
+		return nil
+	}
+	return fields
+}
+
+// parseTOML reads servers from TOML, sorted by name, since tables have no order.
+func parseTOML(p place, data []byte) ([]server, error) {
+	if len(data) > maxTOML {
+		return nil, fault.New(fault.Config, fmt.Sprintf("cannot read %s: it is larger than 1 MB", p.path), "Make it smaller.")
+	}
+	var root map[string]any
+	if err := toml.Unmarshal(data, &root); err != nil {
+		where := p.path
+		var wrong *toml.DecodeError
+		if errors.As(err, &wrong) {
+			row, _ := wrong.Position()
+			where = fmt.Sprintf("%s:%d", p.path, row)
+		}
+		// The library's own text may quote a value.
+		return nil, fault.New(fault.Config, where+": not TOML", "Correct that line, or the one before it.")
+	}
+	var servers []server
+	for _, path := range p.keys {
+		table := root
+		for _, key := range path {
+			table, _ = table[key].(map[string]any)
+		}
+		for _, name := range slices.Sorted(maps.Keys(table)) {
+			fields, _ := table[name].(map[string]any)
+			servers = add(servers, server{name: name, fields: fields})
+		}
+	}
+	return servers, nil
+}

@@ -1,0 +1,131 @@
+package clients
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// asItIs is for Claude Code, whose ${NAME} and ${NAME:-default} mean what they mean in mcpl
+// (https://code.claude.com/docs/en/mcp).
+func asItIs(_ *reader, text string) string { return text }
+
+// escaped is for clients that fill nothing in: a "${" of theirs is to stay one.
+func escaped(_ *reader, text string) string { return strings.ReplaceAll(text, "${", "$${") }
+
+// editorVariables turns ${env:NAME}, ${input:ID} and the names of folders into what they are
+// here (https://code.visualstudio.com/docs/reference/variables-reference, which Cursor and
+// Windsurf follow).
+func editorVariables(r *reader, text string) string {
+	return references(text, "${", func(name string) (string, bool) {
+		if variable, ok := strings.CutPrefix(name, "env:"); ok {
+			return reference(variable)
+		}
+		if id, ok := strings.CutPrefix(name, "input:"); ok {
+			variable := shout(id)
+			r.note("%s asks for %q when it starts the server; here set the variable %s", r.client.name, id, variable)
+			return reference(variable)
+		}
+		folder := r.place.project
+		if folder == "" {
+			folder = r.env.Dir
+		}
+		switch name {
+		case "userHome":
+			return r.env.Home, true
+		case "workspaceFolder":
+			r.note("${workspaceFolder} is now %s", folder)
+			return folder, true
+		case "workspaceFolderBasename":
+			return filepath.Base(folder), true
+		case "pathSeparator", "/":
+			return string(filepath.Separator), true
+		}
+		if _, ok := reference(name); !ok {
+			r.note("${%s} is not known here and stays as it stands", name)
+		}
+		return "", false
+	})
+}
+
+// shellVariables turns $NAME into ${NAME}, which means the same in Gemini CLI
+// (https://geminicli.com/docs/tools/mcp-server).
+func shellVariables(_ *reader, text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		n := nameLength(text[i+1:])
+		if text[i] != '$' || n == 0 || i > 0 && text[i-1] == '$' {
+			b.WriteByte(text[i])
+			continue
+		}
+		b.WriteString("${" + text[i+1:i+1+n] + "}")
+		i += n
+	}
+	return b.String()
+}
+
+// braceVariables turns {env:NAME} of OpenCode into ${NAME}; a "${" is nothing to it
+// (https://opencode.ai/docs/config).
+func braceVariables(r *reader, text string) string {
+	return references(escaped(r, text), "{", func(name string) (string, bool) {
+		if variable, ok := strings.CutPrefix(name, "env:"); ok {
+			return reference(variable)
+		}
+		if file, ok := strings.CutPrefix(name, "file:"); ok {
+			variable := shout(filepath.Base(file))
+			r.note("opencode reads %s; here set the variable %s to what is in it", file, variable)
+			return reference(variable)
+		}
+		return "", false
+	})
+}
+
+// references replaces what stands between open and "}" by what f makes of it, where it does.
+func references(text, open string, f func(name string) (string, bool)) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, open)
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		value, ok := "", false
+		if closed {
+			value, ok = f(name)
+		}
+		if !ok {
+			b.WriteString(open)
+			text = rest
+			continue
+		}
+		b.WriteString(value)
+		text = after
+	}
+}
+
+// reference refers to a variable; ok is false where that is no name of one.
+func reference(name string) (string, bool) {
+	return "${" + name + "}", name != "" && nameLength(name) == len(name)
+}
+
+// shout makes a name of a variable of any words.
+func shout(words string) string {
+	parts := strings.FieldsFunc(strings.ToUpper(words), func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') })
+	name := strings.Join(parts, "_")
+	if name == "" || name[0] <= '9' {
+		return "INPUT_" + name
+	}
+	return name
+}
+
+// nameLength returns the length of the variable's name that text begins with.
+func nameLength(text string) int {
+	for i := range len(text) {
+		c := text[i]
+		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && (i == 0 || c < '0' || c > '9') {
+			return i
+		}
+	}
+	return len(text)
+}

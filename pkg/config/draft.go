@@ -1,0 +1,220 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Entry is a server's entry to be written into a file: as a person types it, or as another
+// client's file has it, in mcpl's terms. ${NAME} in its texts is a reference, $${ a plain "${".
+type Entry struct {
+	// Transport may be empty: Stdio with Command, HTTP with URL.
+	Transport Transport
+	Command   string
+	Args      []string
+	Env       []KeyValue
+	Cwd       string
+	URL       string
+	Headers   []KeyValue
+	// The limits; 0 leaves them away.
+	ConnectTimeout, CallTimeout time.Duration
+	Disabled                    bool
+}
+
+// inner returns what the entry says of reaching the server.
+func (d Entry) inner() entry {
+	return entry{d.Command, d.Args, d.Env, d.Cwd, d.URL, d.Headers}
+}
+
+// HoldsValues reports whether the entry itself holds a value of a variable or a header, so that
+// a file made for it is nobody else's business.
+func (d Entry) HoldsValues() bool {
+	return slices.ContainsFunc(slices.Concat(d.Env, d.Headers), func(p KeyValue) bool { return !onlyReferences(p.Value) })
+}
+
+// style is how JSON is laid out: newline is empty for all on one line.
+type style struct{ newline, unit string }
+
+// deeper returns indent one level deeper.
+func (s style) deeper(indent string) string {
+	if s.newline == "" {
+		return ""
+	}
+	return indent + s.unit
+}
+
+// object lays out members, each rendered for the depth below indent.
+func (s style) object(members []string, indent string) string {
+	switch {
+	case len(members) == 0:
+		return "{}"
+	case s.newline == "":
+		return "{" + strings.Join(members, ", ") + "}"
+	}
+	start := s.newline + s.deeper(indent)
+	return "{" + start + strings.Join(members, ","+start) + s.newline + indent + "}"
+}
+
+// json renders the entry. The type stands with every URL, since other clients that read the same
+// file ask for it.
+func (d Entry) json(s style, indent string) string {
+	var members []string
+	add := func(key, value string) { members = append(members, jsonString(key)+": "+value) }
+	text := func(key, value string) {
+		if value != "" {
+			add(key, jsonString(value))
+		}
+	}
+	if d.URL != "" {
+		typ := d.Transport
+		if typ == "" {
+			typ = HTTP
+		}
+		add("type", jsonString(string(typ)))
+	}
+	text("command", d.Command)
+	if len(d.Args) > 0 {
+		quoted := make([]string, len(d.Args))
+		for i, arg := range d.Args {
+			quoted[i] = jsonString(arg)
+		}
+		add("args", "["+strings.Join(quoted, ", ")+"]")
+	}
+	pairs := func(key string, list []KeyValue) {
+		var inner []string
+		for _, p := range list {
+			inner = append(inner, jsonString(p.Name)+": "+jsonString(p.Value))
+		}
+		if inner != nil {
+			add(key, s.object(inner, s.deeper(indent)))
+		}
+	}
+	pairs("env", d.Env)
+	text("cwd", d.Cwd)
+	text("url", d.URL)
+	pairs("headers", d.Headers)
+	if d.ConnectTimeout > 0 {
+		text("connectTimeout", shortDuration(d.ConnectTimeout))
+	}
+	if d.CallTimeout > 0 {
+		text("callTimeout", shortDuration(d.CallTimeout))
+	}
+	if d.Disabled {
+		add("disabled", "true")
+	}
+	return s.object(members, indent)
+}
+
+// jsonString renders a string without the HTML escapes that encoding/json likes.
+func jsonString(text string) string {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(text) // a string into a buffer cannot fail
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// Target is the file that add, remove and import change.
+type Target struct {
+	Path string
+	// Why says how it was chosen.
+	Why    string
+	Exists bool
+	// Sources are the files that its entries are read with.
+	Sources *Sources
+}
+
+// Target chooses the file to change: the one named by to; else the first configuration in
+// force; else .mcp.json at the root of the repository; else, outside of one, ~/.claude/mcp.json.
+// It need not be there.
+func (e Env) Target(sel Selection, to string) (*Target, error) {
+	if to != "" {
+		return e.namedTarget(sel, absolute(to, e.Dir, e.Home))
+	}
+	src, err := e.Locate(sel)
+	if err != nil {
+		return nil, err
+	}
+	t := &Target{Sources: src}
+	root, inside := repository(e.Dir)
+	switch {
+	case len(src.Configs) > 0:
+		t.Path, t.Why, t.Exists = src.Configs[0].Path, src.Configs[0].Why, true
+	case inside:
+		t.Path, t.Why, src.project = filepath.Join(root, ".mcp.json"), "at the root of the repository", root
+	default:
+		t.Path, t.Why = e.userConfig(), "in your home folder"
+	}
+	return t, nil
+}
+
+func (e Env) namedTarget(sel Selection, path string) (*Target, error) {
+	t := &Target{Path: path, Why: "--to", Sources: &Sources{Explicit: true}}
+	info, err := os.Stat(path)
+	t.Exists = err == nil
+	if t.Exists && info.IsDir() {
+		return nil, fault.New(fault.Usage, fmt.Sprintf("--to: %s is a folder", path),
+			"Name a file: --to "+fault.Quote(filepath.Join(path, ".mcp.json")))
+	}
+	if t.Exists {
+		t.Sources.try(&t.Sources.Configs, path, t.Why)
+	}
+	return t, e.locateEnvFiles(t.Sources, sel)
+}
+
+// Upwards returns the working directory and its parents up to the root of the repository: the
+// folders in which a project's files are looked for.
+func (e Env) Upwards() []string {
+	root, _ := repository(e.Dir)
+	dirs := []string{e.Dir}
+	for dir := e.Dir; dir != root; {
+		dir = filepath.Dir(dir)
+		dirs = append(dirs, dir)
+	}
+	return dirs
+}
+
+// Trial reads entries as they would be read from a file, before they are written there.
+type Trial struct {
+	env       Env
+	target    *Target
+	variables variables
+	kept      []Literal // whose variables are given away
+}
+
+// Trial returns a trial for entries of the target's file.
+func (e Env) Trial(t *Target) *Trial {
+	trial := &Trial{env: e, target: t, variables: variables{lookup: e.Lookup}}
+	for _, file := range t.Sources.EnvFiles {
+		trial.variables.read(file.Path) // what is wrong there is told by mcpl config
+	}
+	return trial
+}
+
+// Server returns what an entry comes to, its variables filled in; or the fault.Config of one
+// that could not be used.
+func (t *Trial) Server(name string, d Entry) (*Server, error) {
+	l := loader{env: t.env, config: &Config{Sources: t.target.Sources}, put: t.env.WhereToPut(t.target.Sources), variables: t.variables}
+	text := `{"mcpServers": {` + jsonString(name) + ": " + d.json(style{}, "") + "}}"
+	if err := l.add(Source{Path: t.target.Path, Why: t.target.Why}, []byte(text)); err != nil {
+		return nil, err
+	}
+	if len(l.config.Servers) == 1 {
+		return l.config.Servers[0], nil
+	}
+	f := fault.New(fault.Config, fmt.Sprintf("the entry of %q cannot be used", name), "Give it a command or a url.")
+	for _, p := range l.config.Problems {
+		if p.Severity == Error {
+			f.Message, f.Help = f.Message+": "+p.Message, p.Fix
+		}
+	}
+	return nil, f.On(name, "")
+}

@@ -1,0 +1,360 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Rules of this file: an edit cuts bytes out of the text and puts bytes in, so that comments,
+// order, indentation and all that is not understood stay by themselves. What comes out is parsed
+// again and compared with what went in before anybody gets to see it.
+
+// editor holds the text of a configuration file.
+type editor struct {
+	path string
+	data []byte // without a byte order mark
+	root hujson.Value
+	style
+}
+
+// newEditor parses a file's text. Nothing but white space counts as an empty object.
+func newEditor(path string, data []byte) (*editor, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		data = []byte("{\n}\n")
+	}
+	p := &parser{path: path, starts: lineStarts(data)}
+	if line := tooDeep(data); line > 0 {
+		return nil, p.notJSON(line, "the values are nested too deep")
+	}
+	root, err := parseText(data)
+	if err != nil {
+		return nil, p.notJSON(position(err))
+	}
+	e := &editor{path: path, data: data, root: root, style: style{newline: "\n", unit: "  "}}
+	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
+		e.newline = "\r\n"
+	}
+	object, ok := root.Value.(*hujson.Object)
+	if !ok {
+		return nil, fault.New(fault.Config, fmt.Sprintf("%s holds %s, not an object", path, kind(root)), "Write it as in:\n"+minimal)
+	}
+	if len(object.Members) > 0 {
+		start := object.Members[0].Name.StartOffset
+		if indent, alone := e.indent(start); alone && indent != "" {
+			e.unit = indent
+		}
+	}
+	return e, nil
+}
+
+// indent returns the white space that the line of an offset begins with, and whether there is
+// nothing else before the offset.
+func (e *editor) indent(offset int) (indent string, alone bool) {
+	line := e.data[1+bytes.LastIndexByte(e.data[:offset], '\n') : offset]
+	rest := bytes.TrimLeft(line, " \t")
+	return string(line[:len(line)-len(rest)]), len(rest) == 0
+}
+
+// skip returns the offset of the first byte from offset on that is neither white space nor in a
+// comment.
+func (e *editor) skip(offset int) int {
+	for offset < len(e.data) {
+		switch n := commentLength(e.data[offset:]); {
+		case n > 0:
+			offset += n
+		case strings.IndexByte(" \t\r\n", e.data[offset]) >= 0:
+			offset++
+		default:
+			return offset
+		}
+	}
+	return offset
+}
+
+// afterComments returns the end of the last comment between two offsets, without the line break
+// that ends it; from, where there is none.
+func (e *editor) afterComments(from, to int) int {
+	at := from
+	for i := from; i < to; {
+		n := commentLength(e.data[i:to])
+		if n == 0 {
+			i++
+			continue
+		}
+		i += n
+		at = i - (n - len(bytes.TrimRight(e.data[i-n:i], "\r\n")))
+	}
+	return at
+}
+
+// section returns the object of servers under a key, its last one where it is repeated.
+func (e *editor) section(key string) (value hujson.Value, ok bool, err error) {
+	for _, m := range slices.Backward(e.root.Value.(*hujson.Object).Members) {
+		if text(m.Name) != key {
+			continue
+		}
+		if _, isObject := m.Value.Value.(*hujson.Object); !isObject {
+			p := &parser{path: e.path, starts: lineStarts(e.data)}
+			return m.Value, false, fault.New(fault.Config, fmt.Sprintf("%s:%d: %q is %s, not an object", e.path, p.line(m.Name), key, kind(m.Value)),
+				"Write it as in:\n"+minimal)
+		}
+		return m.Value, true, nil
+	}
+	return hujson.Value{}, false, nil
+}
+
+// find returns the last member of that name.
+func find(object hujson.Value, name string) (i int, found bool) {
+	for i, m := range slices.Backward(object.Value.(*hujson.Object).Members) {
+		if text(m.Name) == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// splice returns the text with what stands from one offset to another replaced.
+func (e *editor) splice(from, to int, text string) []byte {
+	return slices.Concat(e.data[:from], []byte(text), e.data[to:])
+}
+
+// insert puts a member behind the last one of an object, in the object's own manner: on one line
+// or on several, with or without a comma behind it. It comes after all comments.
+func (e *editor) insert(object hujson.Value, render func(s style, indent string) string) []byte {
+	members := object.Value.(*hujson.Object).Members
+	closing := object.EndOffset - 1
+	outer, _ := e.indent(object.StartOffset)
+	if len(members) == 0 {
+		at := e.afterComments(object.StartOffset+1, closing)
+		indent := e.deeper(outer)
+		text := e.newline + indent + render(e.style, indent)
+		if !bytes.Contains(e.data[at:closing], []byte("\n")) {
+			return e.splice(at, closing, text+e.newline+outer)
+		}
+		return e.splice(at, at, text)
+	}
+	last := members[len(members)-1]
+	end, comma, after := last.Value.EndOffset, ",", ""
+	from := end
+	if i := e.skip(end); e.data[i] == ',' {
+		comma, after, from = "", ",", i+1
+	}
+	at := e.afterComments(from, closing)
+	text := " " + render(style{}, "") + after
+	if bytes.Contains(e.data[object.StartOffset:object.EndOffset], []byte("\n")) {
+		indent, alone := e.indent(last.Name.StartOffset)
+		if !alone {
+			indent = e.deeper(outer)
+		}
+		text = e.newline + indent + render(e.style, indent) + after
+	}
+	return slices.Concat(e.data[:end], []byte(comma), e.data[end:at], []byte(text), e.data[at:])
+}
+
+// replace puts another value in the place of a member's.
+func (e *editor) replace(object hujson.Value, i int, render func(s style, indent string) string) []byte {
+	m := object.Value.(*hujson.Object).Members[i]
+	s, indent := style{}, ""
+	if bytes.Contains(e.data[object.StartOffset:object.EndOffset], []byte("\n")) {
+		s = e.style
+		indent, _ = e.indent(m.Name.StartOffset)
+	}
+	return e.splice(m.Value.StartOffset, m.Value.EndOffset, render(s, indent))
+}
+
+// remove cuts a member out, with its comma and, where it had them for itself, its lines.
+func (e *editor) remove(object hujson.Value, i int) []byte {
+	members := object.Value.(*hujson.Object).Members
+	from, to := members[i].Name.StartOffset, members[i].Value.EndOffset
+	comma := -1 // the offset of a comma that goes and does not follow at once
+	if next := e.skip(to); e.data[next] == ',' {
+		if next == to {
+			to++
+		} else {
+			comma = next
+		}
+	} else if i > 0 {
+		comma = e.skip(members[i-1].Value.EndOffset)
+	}
+	blank := to + len(e.data[to:]) - len(bytes.TrimLeft(e.data[to:], " \t"))
+	rest := bytes.TrimPrefix(e.data[blank:], []byte("\r"))
+	indent, alone := e.indent(from)
+	switch {
+	case alone && bytes.HasPrefix(rest, []byte("\n")):
+		from -= len(indent)
+		to = len(e.data) - len(rest) + 1
+	case comma >= 0 && comma < from, !alone && e.data[blank] == '}':
+		from = len(bytes.TrimRight(e.data[:from], " \t"))
+	default:
+		to = blank
+	}
+	switch {
+	case comma < 0:
+		return e.splice(from, to, "")
+	case comma < from:
+		return slices.Concat(e.data[:comma], e.data[comma+1:from], e.data[to:])
+	default:
+		return slices.Concat(e.data[:from], e.data[to:comma], e.data[comma+1:])
+	}
+}
+
+// SetEntry returns a configuration file's bytes with a server's entry put in, behind the others
+// and in the manner of the file. An entry of that name is replaced where replace says so, which
+// replaced reports, and otherwise is a fault.Config. The path is for faults.
+func SetEntry(path string, data []byte, name string, d Entry, replace bool) (after []byte, replaced bool, err error) {
+	if wrong := invalidName(name); wrong != "" {
+		return nil, false, fault.New(fault.Usage, wrong, "Give it another name: letters, digits, - and _ work everywhere.")
+	}
+	mark, data := cutMark(data)
+	e, err := newEditor(path, data)
+	if err != nil {
+		return nil, false, err
+	}
+	at, i, found, err := e.locate(name)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case found && !replace:
+		return nil, false, taken(path, name)
+	case found:
+		after = e.replace(at, i, d.json)
+	case at.Value != nil:
+		after = e.insert(at, func(s style, indent string) string { return jsonString(name) + ": " + d.json(s, indent) })
+	default:
+		after = e.insert(e.root, func(s style, indent string) string {
+			return `"mcpServers": ` + s.object([]string{jsonString(name) + ": " + d.json(s, s.deeper(indent))}, indent)
+		})
+	}
+	if err := e.check(after, name, &d); err != nil {
+		return nil, false, err
+	}
+	return slices.Concat(mark, after), found, nil
+}
+
+// locate returns where an entry of that name stands: its object and its place there. Where there
+// is none, the object is the one for new entries, without a value if the file has none.
+func (e *editor) locate(name string) (object hujson.Value, i int, found bool, err error) {
+	var first hujson.Value
+	for _, key := range []string{"mcpServers", "servers"} {
+		object, ok, err := e.section(key)
+		if err != nil {
+			return object, 0, false, err
+		}
+		if !ok {
+			continue
+		}
+		if i, found := find(object, name); found {
+			return object, i, true, nil
+		}
+		if first.Value == nil {
+			first = object
+		}
+	}
+	return first, 0, false, nil
+}
+
+func taken(path, name string) *fault.Fault {
+	return fault.New(fault.Config, fmt.Sprintf("%s has a server %q already", path, name),
+		"Give the new one another name, or replace the old one with --force. See it with: mcpl config").On(name, "")
+}
+
+// RemoveEntry returns a configuration file's bytes without a server's entry, wherever in the file
+// it is defined, also more than once. Comments outside of it stay. One that is not there is a
+// fault.ServerNotFound.
+func RemoveEntry(path string, data []byte, name string) ([]byte, error) {
+	mark, data := cutMark(data)
+	before, err := newEditor(path, data)
+	if err != nil {
+		return nil, err
+	}
+	for e, removed := before, false; ; removed = true {
+		object, i, found, err := e.locate(name)
+		switch {
+		case err != nil:
+			return nil, err
+		case !found && !removed:
+			return nil, fault.New(fault.ServerNotFound, fmt.Sprintf("%s has no server %q", path, name),
+				"See which file has it with: mcpl config").On(name, "")
+		case !found:
+			return slices.Concat(mark, e.data), before.check(e.data, name, nil)
+		}
+		if e, err = newEditor(path, e.remove(object, i)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// cutMark takes a byte order mark off.
+func cutMark(data []byte) (mark, rest []byte) {
+	if rest, found := bytes.CutPrefix(data, []byte(byteOrderMark)); found {
+		return []byte(byteOrderMark), rest
+	}
+	return nil, data
+}
+
+// check compares an edited text with the one before: the entry has to be as wanted, or gone
+// where want is nil, and every other one as it was. Anything else is a fault.
+func (e *editor) check(after []byte, name string, want *Entry) error {
+	others := func(w written) bool { return w.name == name }
+	was, _, err := parseFile(e.path, e.data)
+	if err != nil {
+		return err
+	}
+	is, problems, err := parseFile(e.path, after)
+	if err != nil {
+		return err
+	}
+	var got *written
+	if i := slices.IndexFunc(is, others); i >= 0 {
+		got = &is[i]
+	}
+	switch {
+	case want == nil && got == nil:
+	case want != nil && got != nil && got.same(want.written(name)):
+	default:
+		f := fault.New(fault.Config, fmt.Sprintf("the entry of %q cannot be written to %s", name, e.path),
+			"Give it a command or a url, as text that is valid UTF-8.").On(name, "")
+		for _, p := range problems {
+			if p.Server == name && p.Severity == Error {
+				f.Message, f.Help = f.Message+": "+p.Message, p.Fix
+			}
+		}
+		return f
+	}
+	was, is = slices.DeleteFunc(was, others), slices.DeleteFunc(is, others)
+	if !slices.EqualFunc(was, is, func(a, b written) bool { return a.name == b.name && a.same(b) }) {
+		return fault.New(fault.Internal, "an edit of "+e.path+" would have changed more than the entry of "+name,
+			"Nothing was written. Change the file by hand, and report this with the file's layout, values left out.")
+	}
+	return nil
+}
+
+// written returns the entry as it would be read from a file.
+func (d Entry) written(name string) written {
+	w := written{name: name, transport: d.Transport, entry: d.inner(),
+		connectTimeout: d.ConnectTimeout, callTimeout: d.CallTimeout, disabled: d.Disabled}
+	if w.transport == "" {
+		w.transport = Stdio
+		if d.URL != "" {
+			w.transport = HTTP
+		}
+	}
+	return w
+}
+
+// same reports whether two entries say the same.
+func (w written) same(other written) bool {
+	plain := func(w written) written {
+		w.line = 0
+		w.args, w.env, w.headers = slices.Concat(w.args), slices.Concat(w.env), slices.Concat(w.headers)
+		return w
+	}
+	return reflect.DeepEqual(plain(w), plain(other))
+}

@@ -1,0 +1,149 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/natefinch/atomic"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// editWait bounds how long an edit waits for another mcpl; each holds the lock for milliseconds.
+const editWait = 5 * time.Second
+
+// editTries bounds how often an edit starts anew because a program that does not know the lock,
+// such as the client that the file belongs to, has written to the file meanwhile.
+const editTries = 5
+
+// Edit replaces a file's bytes by what change makes of them, nil for a file that is not there.
+// Two edits by mcpl follow each other (the lock is in mcpl's state folder, so that nothing is
+// left beside the file), the replacement is atomic and read back before, the file keeps its mode
+// and a link to it stays a link. A new file is for everybody to read, mode 0644, or where
+// private only for its owner, 0600. Bytes that do not change are not written.
+func (e Env) Edit(ctx context.Context, path string, private bool, change func(data []byte) ([]byte, error)) (created bool, err error) {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	unlock, err := e.lockEdit(ctx, path)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	for range editTries {
+		before, mode, err := readForEdit(path)
+		if err != nil {
+			return false, err
+		}
+		if mode == 0 {
+			if mode = 0o644; private {
+				mode = 0o600
+			}
+		}
+		after, err := change(before)
+		if err != nil || before != nil && bytes.Equal(before, after) {
+			return false, err
+		}
+		done, err := replaceFile(path, mode, before, after)
+		if err != nil {
+			return false, unwritable(path, err)
+		}
+		if done {
+			return before == nil, nil
+		}
+	}
+	return false, fault.New(fault.Config, fmt.Sprintf("cannot change %s: another program keeps writing to it", path),
+		"Quit the program that the file belongs to, and run the command again.")
+}
+
+// lockEdit takes the lock of a file.
+func (e Env) lockEdit(ctx context.Context, path string) (unlock func(), err error) {
+	name := filepath.Join(e.StateDir(), "locks", digest([]string{"mcpl edit 1", path})[:16])
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return nil, unwritable(name, err)
+	}
+	lock := flock.New(name)
+	wait, cancel := context.WithTimeout(ctx, editWait)
+	defer cancel()
+	ok, err := lock.TryLockContext(wait, 5*time.Millisecond)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(ctx.Err())
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fault.New(fault.Config, fmt.Sprintf("another mcpl is changing %s", path), "Wait for it, and run the command again.")
+	case err != nil || !ok:
+		return nil, unwritable(name, err)
+	}
+	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
+}
+
+// readForEdit returns a file's bytes and mode, nil and 0 where it is not there.
+func readForEdit(path string) ([]byte, fs.FileMode, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, 0, nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file")
+	}
+	var data []byte
+	if err == nil {
+		data, err = readBytes(path)
+	}
+	if err != nil {
+		return nil, 0, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, reason(err)),
+			"Make it a readable text file, or name another one with --to FILE.").Because(err)
+	}
+	if data == nil {
+		data = []byte{}
+	}
+	return data, info.Mode().Perm(), nil
+}
+
+// replaceFile writes a file beside path and moves it there, unless path has changed since before
+// was read: done is false then.
+func replaceFile(path string, mode fs.FileMode, before, after []byte) (done bool, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return false, err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if !done {
+			_ = os.Remove(f.Name())
+		}
+	}()
+	_, err = f.Write(after)
+	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
+	if err != nil {
+		return false, err
+	}
+	if written, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(written, after) {
+		return false, errors.Join(err, errors.New("what was written reads back as something else"))
+	}
+	now, _, err := readForEdit(path)
+	if err != nil {
+		return false, err
+	}
+	if (now == nil) != (before == nil) || !bytes.Equal(now, before) {
+		return false, nil
+	}
+	if err := atomic.ReplaceFile(f.Name(), path); err != nil {
+		return false, err
+	}
+	return true, nil
+}
+
+func unwritable(path string, err error) *fault.Fault {
+	return fault.New(fault.Config, "cannot write "+path,
+		fmt.Sprintf("Make the folder %s writable for you, or name another file with --to FILE.", filepath.Dir(path))).Because(err)
+}

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/tailscale/hujson"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// ReadForeign reads another program's configuration file: text of at most 16 MB, its byte order
+// mark taken off. Where it cannot be read, the fault.Config says why; errors.Is of fs.ErrNotExist
+// tells a file that is not there.
+func ReadForeign(path string) ([]byte, error) {
+	data, err := readText(path)
+	if err != nil {
+		return nil, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, reason(err)), "Make it a readable text file.").Because(err)
+	}
+	return data, nil
+}
+
+// ParseForeign parses JSON with comments and trailing commas. What is no such JSON is a
+// fault.Config that names the line and quotes nothing. line returns the line of a value, from 1.
+func ParseForeign(path string, data []byte) (root hujson.Value, line func(hujson.Value) int, err error) {
+	p := &parser{path: path, starts: lineStarts(data)}
+	if at := tooDeep(data); at > 0 {
+		return root, p.line, p.notJSON(at, "the values are nested too deep")
+	}
+	root, err = parseText(data)
+	if err != nil {
+		return root, p.line, p.notJSON(position(err))
+	}
+	return root, p.line, nil
+}
