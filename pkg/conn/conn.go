@@ -79,6 +79,30 @@ func NewPool(cfg *config.Config, opt Options) *Pool {
 
 // Tools asks a server for all its tools, starting it where it does not run yet.
 func (p *Pool) Tools(ctx context.Context, server string) (tool.Listing, error) {
+	l, err := p.toolsOnce(ctx, server)
+	if again(err, true) {
+		return p.toolsOnce(ctx, server)
+	}
+	return l, err
+}
+
+// Call calls a tool, starting its server where it does not run yet. A result that reports an
+// error is a result; err is for calls that gave none.
+func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+	res, err := p.callOnce(ctx, ref, args, opt)
+	if again(err, opt.Repeatable) {
+		return p.callOnce(ctx, ref, args, opt)
+	}
+	return res, err
+}
+
+// again reports whether a request that failed with err is to be made once more: where it was
+// certainly not carried out, and where that does no harm and there was no answer.
+func again(err error, harmless bool) bool {
+	return errors.Is(err, errSessionEnded) || harmless && errors.Is(err, errLost)
+}
+
+func (p *Pool) toolsOnce(ctx context.Context, server string) (tool.Listing, error) {
 	s, err := p.session(ctx, server)
 	if err != nil {
 		return tool.Listing{}, err
@@ -86,9 +110,7 @@ func (p *Pool) Tools(ctx context.Context, server string) (tool.Listing, error) {
 	return s.list(ctx, p.callTimeout(s.server, 0))
 }
 
-// Call calls a tool, starting its server where it does not run yet. A result that reports an
-// error is a result; err is for calls that gave none.
-func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
 	s, err := p.session(ctx, ref.Server)
 	if err != nil {
 		return nil, err

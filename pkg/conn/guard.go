@@ -25,6 +25,8 @@ const (
 	farewell = time.Second
 	// maxErrorBody is how much of an answer that is no message is read, in bytes.
 	maxErrorBody = 64 << 10
+	// maxRedirects is how many redirects in a row are followed.
+	maxRedirects = 5
 )
 
 // guard is the one way out to a server over HTTP. It gives each request the headers of the
@@ -152,7 +154,16 @@ func follows(req *http.Request, resp *http.Response) bool {
 		return false
 	}
 	to, err := resp.Location()
-	return err == nil && sameOrigin(to, req.URL)
+	return err == nil && sameOrigin(to, req.URL) && hops(req) < maxRedirects
+}
+
+// hops counts the redirects that have led to a request.
+func hops(req *http.Request) int {
+	n := 0
+	for ; req.Response != nil && req.Response.Request != nil; req = req.Response.Request {
+		n++
+	}
+	return n
 }
 
 func sameOrigin(a, b *url.URL) bool {
