@@ -57,7 +57,7 @@ func (r *remote) tlsTrouble(err error) (message, help string) {
 	var wrong x509.HostnameError
 	var other *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	var alert tls.AlertError
+	var op *net.OpError
 	switch {
 	case errors.As(err, &unknown):
 		return "its certificate is signed by an authority that this machine does not trust",
@@ -72,7 +72,7 @@ func (r *remote) tlsTrouble(err error) (message, help string) {
 		return "its certificate is not valid", "Whoever runs " + host + " has to renew it."
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
 		return host + " does not speak TLS at this port, as https:// demands", r.correct("url")
-	case errors.As(err, &alert):
+	case errors.As(err, &op) && op.Op == "remote error": // a TLS alert
 		return "it refuses a secure connection", "The server wants another version of TLS, or a certificate of the client, which mcpl does not have. " +
 			"Ask whoever runs " + host + "."
 	}
