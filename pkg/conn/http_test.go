@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -291,4 +292,44 @@ func TestManyCallsOverHTTP(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// A server of revision 2026-07-28 alone: initialize is a method it does not know. Here that is
+// mcp-go's server behind a handler, since by itself it speaks the older revisions too; it insists
+// on the headers of that revision.
+func TestModernServerOverHTTP(t *testing.T) {
+	t.Parallel()
+	for status, code := range map[int]int{http.StatusNotFound: mcp.METHOD_NOT_FOUND, http.StatusBadRequest: mcp.UNSUPPORTED_PROTOCOL_VERSION, http.StatusOK: mcp.METHOD_NOT_FOUND} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			sdk := server.NewMCPServer("sdk", "1.0")
+			sdk.AddTool(mcp.NewToolWithRawSchema("echo", "", []byte(`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}`)),
+				func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					return mcp.NewToolResultText(fmt.Sprint(req.GetArguments()["a"], req.Header.Get("Mcp-Param-Region"))), nil
+				})
+			modern := server.NewStreamableHTTPServer(sdk)
+			h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+				"initialize": func(w http.ResponseWriter, _ *http.Request, m message) { refuse(w, status, m.ID, code, "no") }}}
+			for _, method := range []string{"server/discover", "tools/list", "tools/call"} {
+				h.on[method] = func(w http.ResponseWriter, r *http.Request, m message) {
+					r.Body = io.NopCloser(strings.NewReader(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, m.ID, m.Method, m.Params)))
+					modern.ServeHTTP(w, r)
+				}
+			}
+			p := handmadePool(t, h, "")
+			for range 2 {
+				if got := mustCall(t, p, "s", "echo", `{"a":"eu"}`); got != "eueu" {
+					t.Errorf("got %q", got)
+				}
+			}
+			l, err := p.Tools(t.Context(), "s")
+			if err != nil || len(l.Tools) != 1 || l.Protocol != "2026-07-28" {
+				t.Errorf("got %+v, %v", l, err)
+			}
+			p.Close()
+			if got, want := h.names(), "initialize server/discover tools/call tools/list tools/call tools/call tools/list"; got != want {
+				t.Errorf("requests %s, want %s", got, want)
+			}
+		})
+	}
 }

@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -253,12 +254,11 @@ func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, 
 	if args != nil {
 		req.Params.Arguments = args
 	}
-	try, x := recordOnly(ctx)
 	started := time.Now()
-	res := &tool.Result{}
-	_, err := s.client.CallTool(try, req)
-	if x.answer != nil {
-		res, err = resultIn(x.answer)
+	res, err := s.callOnce(ctx, req)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.details.Code == mcp.HEADER_MISMATCH && s.learnHeaders(ctx) {
+		res, err = s.callOnce(ctx, req)
 	}
 	if err != nil {
 		ph := phase{name: "tools/call", limit: limit, flag: "--timeout", key: "callTimeout"}
@@ -266,6 +266,23 @@ func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, 
 	}
 	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
 	return res, nil
+}
+
+func (s *session) callOnce(ctx context.Context, req mcp.CallToolRequest) (*tool.Result, error) {
+	try, x := recordOnly(ctx)
+	_, err := s.client.CallTool(try, req)
+	if x.answer != nil {
+		return resultIn(x.answer)
+	}
+	return nil, err
+}
+
+// learnHeaders lets the SDK read the definitions of the tools, since some say that arguments are to
+// be repeated in headers (x-mcp-header, MCP 2026-07-28, HTTP alone). It reports whether the call
+// that was refused for their lack may be made again.
+func (s *session) learnHeaders(ctx context.Context) bool {
+	_, err := s.client.ListTools(ctx, mcp.ListToolsRequest{})
+	return err == nil
 }
 
 // resultIn takes the result out of an answer to tools/call.
