@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -82,7 +84,9 @@ func webHome(t *testing.T, entry string) home {
 // SSL_CERT_FILE names it, as the help says.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	srv := httptest.NewTLSServer(&webServer{})
+	srv := httptest.NewUnstartedServer(&webServer{})
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	h := webHome(t, fmt.Sprintf(`"url": %q`, srv.URL))
 	cmd, stdout, _ := h.mcpl(t, "--json", "call", "s", "t")

@@ -65,7 +65,9 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	g.answered(req, resp)
-	t.setStatus(resp.StatusCode)
+	if due != nothingDue {
+		t.setStatus(resp.StatusCode)
+	}
 	switch {
 	case follows(req, resp):
 		return resp, nil

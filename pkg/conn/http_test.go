@@ -220,6 +220,31 @@ func TestCancelledOverHTTP(t *testing.T) {
 	}
 }
 
+// From 2026-07-28 on, the end of the request is the cancellation.
+func TestCancelledOverModernHTTP(t *testing.T) {
+	t.Parallel()
+	ended := make(chan struct{})
+	h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+		"initialize": func(w http.ResponseWriter, _ *http.Request, m message) {
+			refuse(w, http.StatusNotFound, m.ID, mcp.METHOD_NOT_FOUND, "no")
+		},
+		"server/discover": func(w http.ResponseWriter, _ *http.Request, m message) {
+			result(w, m, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}`)
+		},
+		"tools/call": func(_ http.ResponseWriter, r *http.Request, _ message) {
+			<-r.Context().Done()
+			close(ended)
+		}}}
+	p := handmadePool(t, h, "")
+	_, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{Timeout: 100 * time.Millisecond})
+	wantFault(t, err, fault.Timeout, "s did not answer tools/call within 100ms")
+	<-ended
+	p.Close()
+	if got, want := h.names(), "initialize server/discover tools/call"; got != want {
+		t.Errorf("requests %s, want %s", got, want)
+	}
+}
+
 // Closing is quick whatever the server does, and ends what is under way.
 func TestCloseOfBadServers(t *testing.T) {
 	t.Parallel()

@@ -176,6 +176,30 @@ func TestRedirects(t *testing.T) {
 	}
 	_, err := p.Tools(t.Context(), "away")
 	wantFault(t, err, fault.ServerConnection, "away has moved: HTTP 308 Permanent Redirect")
+	// Whatever leads there.
+	if _, err := remoteTo(t, url).client.Get(elsewhere); !errors.Is(err, errElsewhere) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestSameOrigin(t *testing.T) {
+	t.Parallel()
+	for other, want := range map[string]bool{
+		"https://Mcp.example.com:443/x?y": true, "https://mcp.example.com": true, "https://u:p@mcp.example.com/": true,
+		"http://mcp.example.com/mcp": false, "https://mcp.example.com:8443/mcp": false, "https://example.com/mcp": false, "/mcp": false,
+	} {
+		a, err := url.Parse("https://mcp.example.com/mcp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := url.Parse(other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sameOrigin(a, b) != want {
+			t.Errorf("%s: %v", other, !want)
+		}
+	}
 }
 
 // certify returns a certificate for 127.0.0.1 and example.com, signed by itself.

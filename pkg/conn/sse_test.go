@@ -273,6 +273,22 @@ func FuzzErrorIn(f *testing.F) {
 	})
 }
 
+// Only the first POST of a trip, and where a redirect leads it, is the request itself.
+func TestDue(t *testing.T) {
+	t.Parallel()
+	trip := &trip{want: answerDue}
+	post, get := &http.Request{Method: http.MethodPost}, &http.Request{Method: http.MethodGet}
+	redirected := &http.Request{Method: http.MethodPost, Response: &http.Response{Request: post}}
+	for i, tt := range []struct {
+		req  *http.Request
+		want due
+	}{{post, answerDue}, {redirected, answerDue}, {get, eventsDue}, {post, nothingDue}} {
+		if got := trip.due(tt.req); got != tt.want {
+			t.Errorf("request %d: %v", i, got)
+		}
+	}
+}
+
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	m := &meter{events: true, trip: &trip{}}
