@@ -102,6 +102,9 @@ func TestHeadersAndSession(t *testing.T) {
 		if s.header.Get("Authorization") != "Bearer tok-123456" || s.header.Get("X-Team") != "blue" || s.header.Get("User-Agent") != "me" {
 			t.Errorf("%s: %v", s.what, s.header)
 		}
+		if len(s.header.Values("Content-Type")) > 1 || len(s.header.Values("Mcp-Session-Id")) > 1 {
+			t.Errorf("%s: %v", s.what, s.header)
+		}
 		if s.what != "DELETE" && (s.header.Get("Content-Type") != "application/json" || s.header.Get("Accept") != "application/json, text/event-stream") {
 			t.Errorf("%s: %v", s.what, s.header)
 		}
