@@ -41,7 +41,7 @@ type world struct {
 	asked     []string
 	notices   []string
 	options   tool.CallOptions // of the last call
-	refreshes int // in the background
+	refreshes int              // in the background
 }
 
 func newWorld(t *testing.T, servers ...string) *world {
