@@ -1,11 +1,15 @@
-// Package conn starts, supervises and stops MCP servers, and speaks MCP to them. It is the only
-// importer of mcp-go's client.
+// Package conn starts, supervises and stops MCP servers, or reaches them over HTTP, and speaks MCP
+// to them. It is the only importer of mcp-go's client.
 //
-// [Pool] is the in-process way to live servers: it starts each server at the first request that
-// needs it and stops all of them in Close. It turns everything that can go wrong on the way
-// (no such program, silence, noise, crashes, protocol errors) into faults that carry the
-// command, how it ended and the tail of its stderr, with secrets masked. What tools exist, what
-// may be called and what is shown is decided in other rooms.
+// [Pool] is the in-process way to live servers: it starts or reaches each server at the first
+// request that needs it and lets go of all of them in Close. It turns everything that can go wrong
+// on the way (no such program, no such host, silence, noise, crashes, statuses of HTTP, protocol
+// errors) into faults that carry the command, how it ended and the tail of its stderr, or the URL
+// and the last answer, with secrets masked. What tools exist, what may be called and what is shown
+// is decided in other rooms.
+//
+// A session is one connection. It speaks through a wire, which is a transport of the SDK, to a
+// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE.
 package conn
 
 import (

@@ -37,7 +37,7 @@ type guard struct {
 	origin  *url.URL
 	headers []config.KeyValue
 	agent   string // the User-Agent, unless the entry has one
-	// answered is told of each answer, before it is looked at.
+	// answered is told of each answer, before it is looked at, but those to notifications.
 	answered func(req *http.Request, resp *http.Response)
 	// sessionLost is told when the server does not know our session any more.
 	sessionLost func()
@@ -64,8 +64,8 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	g.answered(req, resp)
 	if due != nothingDue {
+		g.answered(req, resp)
 		t.setStatus(resp.StatusCode)
 	}
 	switch {

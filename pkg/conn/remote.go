@@ -52,8 +52,11 @@ func (r *remote) answered(req *http.Request, resp *http.Response) {
 	if resp.TLS != nil {
 		text += ", " + tls.VersionName(resp.TLS.Version)
 	}
+	if kind := mediaType(resp); kind != "" {
+		text += ", " + kind
+	}
 	r.last.Store(&text)
-	r.log("%s was answered with %s, %s", req.Method, text, resp.Header.Get("Content-Type"))
+	r.log("%s was answered with %s", req.Method, text)
 }
 
 // alive reports whether the server can be asked something. There need not be a connection.
