@@ -86,6 +86,7 @@ func TestTLS(t *testing.T) {
 	t.Parallel()
 	srv := httptest.NewUnstartedServer(&webServer{})
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	srv.EnableHTTP2 = true
 	srv.StartTLS()
 	t.Cleanup(srv.Close)
 	h := webHome(t, fmt.Sprintf(`"url": %q`, srv.URL))

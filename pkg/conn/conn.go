@@ -177,7 +177,7 @@ func (p *Pool) session(ctx context.Context, name string) (*session, error) {
 	case s.session != nil && s.session.alive():
 		return s.session, nil
 	case s.session != nil:
-		s.session.close()
+		s.session.hangUp() // what may still be under way fails as lost, not as interrupted
 		s.session = nil
 	case s.failure != nil && s.starts.Load() != starts:
 		f := *s.failure // it failed while this request waited for its turn, and would again

@@ -121,8 +121,8 @@ func (g *guard) end(req *http.Request) (*http.Response, error) {
 func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due) (*http.Response, error) {
 	session := req.Header.Get("Mcp-Session-Id") != ""
 	bad := readBadAnswer(req, resp)
-	if session && (bad.status == http.StatusNotFound || bad.status == http.StatusBadRequest) {
-		g.sessionLost() // of 400 some servers make what the protocol answers with 404
+	if session && (bad.status == http.StatusNotFound || bad.status == http.StatusBadRequest && codeIn(bad.body) == serverError) {
+		g.sessionLost()
 	}
 	switch {
 	// "When a client receives HTTP 404 in response to a request containing an MCP-Session-Id, it
@@ -228,6 +228,23 @@ func readBadAnswer(req *http.Request, resp *http.Response) *badAnswer {
 // Error says the status, as in "HTTP 404 Not Found".
 func (b *badAnswer) Error() string {
 	return strings.TrimSpace("HTTP " + itoa(b.status) + " " + http.StatusText(b.status))
+}
+
+// serverError is the code with which servers made after the example of the TypeScript SDK refuse, as
+// HTTP 400, a session that they do not know. It may mean other things too.
+const serverError = -32000
+
+// codeIn returns the code of the JSON-RPC error in a body; 0 where there is none.
+func codeIn(body []byte) int {
+	var m struct {
+		Error struct {
+			Code int `json:"code"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &m) != nil {
+		return 0
+	}
+	return m.Error.Code
 }
 
 // errorIn returns the JSON-RPC error in the body of an answer as an answer to the trip's request; nil

@@ -137,6 +137,59 @@ func TestForgottenSession(t *testing.T) {
 	}
 }
 
+// Some servers say it in another way. The request fails, since they might mean something else; the
+// next has a new session.
+func TestForgottenSessionOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+		"tools/call": func(w http.ResponseWriter, _ *http.Request, m message) {
+			switch calls.Add(1) {
+			case 1:
+				refuse(w, http.StatusBadRequest, []byte("null"), mcp.INVALID_PARAMS, "which tool?")
+			case 2:
+				refuse(w, http.StatusBadRequest, []byte("null"), serverError, "No valid session ID")
+			default:
+				result(w, m, okResult)
+			}
+		}}}
+	p := handmadePool(t, h, "")
+	_, err := call(t.Context(), p, "s", "t")
+	wantFault(t, err, fault.Protocol, "s refused tools/call: which tool?")
+	_, err = call(t.Context(), p, "s", "t")
+	wantFault(t, err, fault.Protocol, "s refused tools/call: No valid session ID")
+	mustCall(t, p, "s", "t")
+	if n := len(h.wait(t, "initialize", 2)); n != 2 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// What is under way in a session that is replaced was lost, not interrupted.
+func TestReplacedSession(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+		"tools/call": func(w http.ResponseWriter, r *http.Request, m message) {
+			switch calls.Add(1) {
+			case 1:
+				<-r.Context().Done()
+			case 2:
+				http.NotFound(w, r)
+			default:
+				result(w, m, okResult)
+			}
+		}}}
+	p := handmadePool(t, h, "")
+	first := make(chan error, 1)
+	go func() { // ends when its session is replaced
+		_, err := call(t.Context(), p, "s", "t")
+		first <- err
+	}()
+	h.wait(t, "tools/call", 1)
+	mustCall(t, p, "s", "t")
+	wantFault(t, <-first, fault.ServerConnection, "the connection to s ended before it answered tools/call")
+}
+
 // A server that forgets every session is not asked for ever.
 func TestForgetfulServer(t *testing.T) {
 	t.Parallel()
