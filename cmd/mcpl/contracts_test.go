@@ -87,7 +87,7 @@ const contractConfig = `{"mcpServers": {
   "shaky": {"command": "mcptest", "args": ["shaky.json"]},
   "down": {"command": "mcptest", "args": ["down.json"]},
   "lacks": {"command": "mcptest", "env": {"T": "${GITHUB_TOKEN_OF_NOBODY}"}},
-  "web": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer hunter2hunter2"}},
+  "web": {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer hunter2hunter2"}},
   "off": {"command": "mcptest", "args": ["--token", "hunter2hunter2"], "disabled": true},
   "odd": {"args": ["x"]}
 }}`

@@ -32,6 +32,8 @@ type written struct {
 
 	connectTimeout, callTimeout, ttl time.Duration
 	disabled                         bool
+	fallBack                         bool // see Server
+	allowHTTP                        bool // "url" may be plain http:// to another machine
 }
 
 // entryParser reads the fields of one entry.
@@ -99,6 +101,8 @@ func (e *entryParser) field(w *written, typ *string, m member) {
 		w.ttl = e.duration(m)
 	case "disabled":
 		w.disabled = e.bool(m)
+	case "allowHTTP":
+		w.allowHTTP = e.bool(m)
 	}
 }
 
@@ -108,7 +112,7 @@ func (e *entryParser) transport(w *written, typ string) {
 	case "":
 		w.transport = Stdio
 		if w.url != "" {
-			w.transport = HTTP
+			w.transport, w.fallBack = HTTP, true
 		}
 	case "stdio":
 		w.transport = Stdio
@@ -182,7 +186,7 @@ func (e *entryParser) pairs(m member) []KeyValue {
 			e.fail(inner.line, fmt.Sprintf("%q of %q is %s, not a string", inner.key, m.key, kind(inner.value)), "Put it in double quotes.")
 		case m.key == "env" && (inner.key == "" || strings.ContainsAny(inner.key, "=\x00")):
 			e.fail(inner.line, `a name in "env" is empty or has "=" in it`, `Write name and value apart: "NAME": "value"`)
-		case m.key == "headers" && !isHeaderName(inner.key):
+		case m.key == "headers" && !IsHeaderName(inner.key):
 			e.fail(inner.line, `a name in "headers" is no name of a header`, `Write name and value apart: "Authorization": "Bearer ${TOKEN}"`)
 		default:
 			list = append(list, KeyValue{inner.key, s})
@@ -244,8 +248,9 @@ func scalar(v hujson.Value) (string, bool) {
 	}
 }
 
-// isHeaderName reports whether name is a token of RFC 9110, 5.6.2.
-func isHeaderName(name string) bool {
+// IsHeaderName reports whether name is a token of RFC 9110, 5.6.2, as names of headers and of
+// authentication schemes are.
+func IsHeaderName(name string) bool {
 	for i := range len(name) {
 		c := name[i]
 		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'

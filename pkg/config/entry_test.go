@@ -35,6 +35,38 @@ func TestTransport(t *testing.T) {
 	if s := newWorld(t).one(`{"type": "stdio", "command": "x"}`); s.Transport != Stdio {
 		t.Errorf("%+v", s)
 	}
+	for entry, want := range map[string]bool{
+		`{"url": "https://h/x"}`: true, `{"type": "http", "url": "https://h/x"}`: false, `{"type": "sse", "url": "https://h/x"}`: false, `{"command": "x"}`: false,
+	} {
+		if s := newWorld(t).one(entry); s.FallBack != want {
+			t.Errorf("%s: %+v", entry, s)
+		}
+	}
+}
+
+// Plain http goes to this machine alone, unless the entry says otherwise.
+func TestAllowHTTP(t *testing.T) {
+	t.Parallel()
+	for entry, ok := range map[string]bool{
+		`{"url": "http://localhost:1/x"}`: true, `{"url": "http://LOCALHOST"}`: true, `{"url": "http://127.0.0.1"}`: true, `{"url": "http://127.8.9.1:80"}`: true,
+		`{"url": "http://[::1]:8080/mcp"}`: true, `{"url": "https://example.com"}`: true, `{"url": "http://example.com", "allowHTTP": true}`: true,
+		`{"url": "http://${FAR}/mcp"}`: false, `{"url": "http://example.com"}`: false, `{"url": "http://10.0.0.1", "allowHTTP": false}`: false,
+		`{"url": "http://localhost.example.com"}`: false, `{"url": "http://[2001:db8::1]/"}`: false, `{"type": "sse", "url": "http://user:hunter2@0.0.0.0/"}`: false,
+		`{"url": "http://example.com", "allowHTTP": "yes"}`: false,
+	} {
+		w := newWorld(t)
+		w.vars["FAR"] = "example.com"
+		w.write(".mcp.json", `{"mcpServers": {"s": `+entry+`}}`)
+		c := w.load(Selection{})
+		if (len(c.Servers) == 1) != ok || (len(c.Problems) == 0) != ok {
+			t.Errorf("%s: %+v, %+v", entry, c.Servers, c.Problems)
+		}
+		for _, p := range c.Problems {
+			if strings.Contains(p.Message+p.Fix, "hunter2") || !strings.Contains(p.Message+p.Fix, "HTTP") {
+				t.Errorf("%s: %+v", entry, p)
+			}
+		}
+	}
 }
 
 // TestBadEntries checks that each bad entry is reported with its line and a fix, that it cannot

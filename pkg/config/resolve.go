@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -30,7 +31,7 @@ func (e entry) each(f func(where, text string) string) entry {
 func (l *loader) resolve(file Source, w written) *Server {
 	w.command, w.cwd = tilde(w.command, l.env.Home), tilde(w.cwd, l.env.Home)
 	s := &Server{Name: w.name, Transport: w.transport, Disabled: w.disabled, File: file.Path, Line: w.line, Why: file.Why,
-		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, written: w.entry, put: l.put}
+		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, FallBack: w.fallBack, written: w.entry, put: l.put}
 	var through []string
 	filled := w.each(func(where, text string) string {
 		x := expand(text, l.variables.text)
@@ -60,7 +61,7 @@ func (l *loader) resolve(file Source, w written) *Server {
 	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
 	s.secrets = replacer(append(through, filled.secrets()...))
 	s.literals = replacer(w.entry.secrets())
-	if message, fix := l.unusable(s); message != "" {
+	if message, fix := l.unusable(s, w.allowHTTP); message != "" {
 		l.problem(Error, file.Path, w, message, fix)
 		return nil
 	}
@@ -107,7 +108,7 @@ func (l *loader) setters(pairs []KeyValue) []Setter {
 // unusable says what is wrong with a server whose variables are filled in, and how to mend it.
 // It quotes no values, since they may be secret. Where variables are missing there is more to
 // come before a URL or a command can be judged.
-func (l *loader) unusable(s *Server) (message, fix string) {
+func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 	for _, header := range s.Headers {
 		if strings.ContainsAny(header.Value, "\r\n\x00") {
 			return fmt.Sprintf("the value of the header %s has a line break", header.Name), "Take it out, also from the variable it comes from."
@@ -127,15 +128,32 @@ func (l *loader) unusable(s *Server) (message, fix string) {
 	case len(s.Missing) > 0:
 		return "", ""
 	case s.Transport != Stdio:
-		if u, err := url.Parse(s.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
-			return `"url" is no http:// or https:// address with a host`, `Write it as in: "url": "https://example.com/mcp"`
-		}
+		return unusableURL(s.URL, allowHTTP)
 	case strings.TrimSpace(s.Command) == "":
 		return `"command" is empty once its variables are filled in`, "Set the variable, or write the command itself."
 	case strings.ContainsAny(s.Command, " \t\n") && !l.exists(s):
 		return `"command" is a whole command line, and no file of that name exists`, splitFix(s)
 	}
 	return "", ""
+}
+
+// unusableURL says what is wrong with the URL of a server, and how to mend it.
+func unusableURL(text string, allowHTTP bool) (message, fix string) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+		return `"url" is no http:// or https:// address with a host`, `Write it as in: "url": "https://example.com/mcp"`
+	case u.Scheme == "http" && !allowHTTP && !isLoopback(u.Hostname()):
+		return `"url" is plain http:// to another machine, so that whoever is between can read all of it, tokens too`,
+			`Write https://, or, where you trust the network, add "allowHTTP": true to the entry.`
+	}
+	return "", ""
+}
+
+// isLoopback reports whether a host is this machine: localhost, 127.0.0.0/8 or ::1.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // exists reports whether a server's command is a file.

@@ -31,9 +31,12 @@ type Server struct {
 	Args    []string
 	Env     []KeyValue
 	Cwd     string
-	// URL and Headers are those of the others.
-	URL     string
-	Headers []KeyValue
+	// URL and Headers are those of the others. FallBack says that the entry has no type, so that a
+	// server that does not speak HTTP may be tried with SSE (MCP 2025-11-25, transports, backwards
+	// compatibility).
+	URL      string
+	Headers  []KeyValue
+	FallBack bool
 	// The limits that the entry sets; 0 where it sets none.
 	ConnectTimeout, CallTimeout, TTL time.Duration
 	// Disabled says that the entry has "disabled": true.

@@ -1,11 +1,15 @@
-// Package conn starts, supervises and stops MCP servers, and speaks MCP to them. It is the only
-// importer of mcp-go's client.
+// Package conn starts, supervises and stops MCP servers, or reaches them over HTTP, and speaks MCP
+// to them. It is the only importer of mcp-go's client.
 //
-// [Pool] is the in-process way to live servers: it starts each server at the first request that
-// needs it and stops all of them in Close. It turns everything that can go wrong on the way
-// (no such program, silence, noise, crashes, protocol errors) into faults that carry the
-// command, how it ended and the tail of its stderr, with secrets masked. What tools exist, what
-// may be called and what is shown is decided in other rooms.
+// [Pool] is the in-process way to live servers: it starts or reaches each server at the first
+// request that needs it and lets go of all of them in Close. It turns everything that can go wrong
+// on the way (no such program, no such host, silence, noise, crashes, statuses of HTTP, protocol
+// errors) into faults that carry the command, how it ended and the tail of its stderr, or the URL
+// and the last answer, with secrets masked. What tools exist, what may be called and what is shown
+// is decided in other rooms.
+//
+// A session is one connection. It speaks through a wire, which is a transport of the SDK, to a
+// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE.
 package conn
 
 import (
@@ -79,6 +83,30 @@ func NewPool(cfg *config.Config, opt Options) *Pool {
 
 // Tools asks a server for all its tools, starting it where it does not run yet.
 func (p *Pool) Tools(ctx context.Context, server string) (tool.Listing, error) {
+	l, err := p.toolsOnce(ctx, server)
+	if again(err, true) {
+		return p.toolsOnce(ctx, server)
+	}
+	return l, err
+}
+
+// Call calls a tool, starting its server where it does not run yet. A result that reports an
+// error is a result; err is for calls that gave none.
+func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+	res, err := p.callOnce(ctx, ref, args, opt)
+	if again(err, opt.Repeatable) {
+		return p.callOnce(ctx, ref, args, opt)
+	}
+	return res, err
+}
+
+// again reports whether a request that failed with err is to be made once more: where it was
+// certainly not carried out, and where that does no harm and there was no answer.
+func again(err error, harmless bool) bool {
+	return errors.Is(err, errSessionEnded) || harmless && errors.Is(err, errLost)
+}
+
+func (p *Pool) toolsOnce(ctx context.Context, server string) (tool.Listing, error) {
 	s, err := p.session(ctx, server)
 	if err != nil {
 		return tool.Listing{}, err
@@ -86,9 +114,7 @@ func (p *Pool) Tools(ctx context.Context, server string) (tool.Listing, error) {
 	return s.list(ctx, p.callTimeout(s.server, 0))
 }
 
-// Call calls a tool, starting its server where it does not run yet. A result that reports an
-// error is a result; err is for calls that gave none.
-func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
 	s, err := p.session(ctx, ref.Server)
 	if err != nil {
 		return nil, err
@@ -151,7 +177,7 @@ func (p *Pool) session(ctx context.Context, name string) (*session, error) {
 	case s.session != nil && s.session.alive():
 		return s.session, nil
 	case s.session != nil:
-		s.session.close()
+		s.session.hangUp() // what may still be under way fails as lost, not as interrupted
 		s.session = nil
 	case s.failure != nil && s.starts.Load() != starts:
 		f := *s.failure // it failed while this request waited for its turn, and would again

@@ -134,7 +134,7 @@ func TestCancelledCallHarmsNoOther(t *testing.T) {
 			wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
 		})
 	}
-	out := p.slots["s"].session.wire.out
+	out := p.slots["s"].session.peer.(*process).out
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		out.mu.Lock()
 		waiting := out.size

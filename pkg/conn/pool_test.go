@@ -92,7 +92,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		mcptest.WaitGone(t, mcptest.WaitPID(t, starts))
-		<-p.slots["s"].session.child.exited
+		<-p.slots["s"].session.peer.(*process).child.exited
 		if got := len(mcptest.Lines(t, starts)); got != n+1 {
 			t.Errorf("%d starts", got)
 		}
@@ -108,10 +108,10 @@ func TestHalfDeadServerIsReplaced(t *testing.T) {
 	starts := filepath.Join(t.TempDir(), "starts")
 	p := newPool(t, scripts{"s": {Starts: starts, Tools: []mcptest.Tool{{Name: "echo"}}}})
 	mustCall(t, p, "s", "echo")
-	p.slots["s"].session.wire.out.Close()
+	p.slots["s"].session.peer.(*process).out.Close()
 	mustCall(t, p, "s", "echo")
-	p.slots["s"].session.child.stdout.Close()
-	<-p.slots["s"].session.child.messages.ended
+	p.slots["s"].session.peer.(*process).child.stdout.Close()
+	<-p.slots["s"].session.peer.(*process).child.messages.ended
 	mustCall(t, p, "s", "echo")
 	if got := len(mcptest.Lines(t, starts)); got != 3 {
 		t.Errorf("%d starts", got)
@@ -218,10 +218,11 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 	}
 	var child *child
 	started := make(chan struct{})
-	s := &session{server: server}
+	s := &session{server: server, log: newLogger(server, nil)}
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Env = server.Environ(os.Environ())
-	l := s.listener()
+	proc := &process{server: server}
+	l := listener{foreign: proc.hear(s.log), tooLong: func() {}}
 	l.line = func(string) { // hears nothing until the process is gone
 		<-started
 		<-child.exited
@@ -230,7 +231,8 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 	if child, err = startChild(cmd, l); err != nil {
 		t.Fatal(err)
 	}
-	s.child, s.wire = child, newWire(child)
+	proc.child, proc.out = child, newOutbox(child.stdin)
+	s.peer, s.wire = proc, newPipeWire(child.messages, proc.out, stuckGrace)
 	close(started)
 	f := s.explain(t.Context(), s.handshake(t.Context()), phase{name: methodInitialize})
 	wantFault(t, f, fault.ServerConnection, "s exited with code 1 after ")
@@ -359,7 +361,6 @@ func TestUnknownAndUnreachable(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ".mcp.json")
 	write(t, path, `{"mcpServers": {
-		"web": {"type": "http", "url": "https://example.com/mcp"},
 		"lacks": {"command": "x", "env": {"A": "${NO_SUCH_VARIABLE_HERE}"}},
 		"absent": {"command": "no-such-program-here"}, "npx": {"command": "/nowhere/npx"},
 		"plain": {"command": "`+path+`"}, "token": {"command": "/nowhere/ghp_0123456789abcdefghij"}}}`)
@@ -369,8 +370,7 @@ func TestUnknownAndUnreachable(t *testing.T) {
 		typ           fault.Type
 		message, help string
 	}{
-		{"wep", fault.ServerNotFound, "wep", "web"},
-		{"web", fault.ServerConnection, "web is reached over http", "mcp-remote"},
+		{"plian", fault.ServerNotFound, "plian", "plain"},
 		{"lacks", fault.MissingVariable, "NO_SUCH_VARIABLE_HERE", "NO_SUCH_VARIABLE_HERE=..."},
 		{"absent", fault.ServerConnection, "there is no program no-such-program-here", "correct \"command\" of absent in " + path},
 		{"npx", fault.ServerConnection, "there is no program /nowhere/npx", "Install Node.js"},

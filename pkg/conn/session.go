@@ -3,8 +3,8 @@ package conn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"os/exec"
 	"sync/atomic"
 	"time"
 
@@ -25,77 +25,110 @@ const (
 
 // session is one running server and the client that speaks to it.
 type session struct {
-	server  *config.Server
-	opt     Options
-	child   *child
-	wire    *wire
-	client  *client.Client
-	greeted bool // the handshake has succeeded
+	server *config.Server
+	opt    Options
+	log    logger
+	peer   peer
+	wire   transport.Interface
+	client *client.Client
 	// connected is how long start and handshake took.
 	connected time.Duration
 	info      mcp.Implementation
-	about     string       // the server's instructions
-	foreign   atomic.Int64 // lines on stdout that were no messages
-	tooLong   atomic.Bool  // a message exceeded maxMessage
-	closing   atomic.Bool  // close was called
+	about     string      // the server's instructions
+	closing   atomic.Bool // close was called
+}
+
+// logger tells what happens, with secrets masked.
+type logger func(format string, args ...any)
+
+func newLogger(server *config.Server, log func(server, event string)) logger {
+	return func(format string, args ...any) {
+		if log != nil {
+			log(server.Name, server.Mask(fmt.Sprintf(format, args...)))
+		}
+	}
 }
 
 // start starts server and shakes hands. On failure nothing is left running.
 func (p *Pool) start(ctx context.Context, server *config.Server) (*session, *fault.Fault) {
-	if server.Transport != config.Stdio {
-		return nil, notReachable(server)
-	}
 	limit := p.connectTimeout(server)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-
-	cmd := exec.Command(server.Command, server.Args...)
-	cmd.Dir = server.Cwd
-	if cmd.Dir == "" {
-		cmd.Dir = p.opt.Dir
-	}
-	cmd.Env = server.Environ(p.opt.Environ)
-	s := &session{server: server, opt: p.opt}
-	s.log("starting %s", server.Display().Command)
-	c, err := startChild(cmd, s.listener())
-	if err != nil {
-		return nil, cannotStart(server, err)
-	}
-	s.child, s.wire = c, newWire(c)
-	if err := s.handshake(ctx); err != nil {
-		f := s.explain(ctx, err, phase{name: methodInitialize, limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
-		s.close()
+	started := time.Now()
+	s := &session{server: server, opt: p.opt, log: newLogger(server, p.opt.Log)}
+	if f := s.connect(ctx, phase{name: methodInitialize, limit: limit, flag: "--connect-timeout", key: "connectTimeout"}); f != nil {
 		s.log("%s", f.Message)
 		return nil, f
 	}
-	s.greeted = true
-	s.connected = time.Since(c.started)
+	s.connected = time.Since(started)
 	s.log("connected in %s: %s %s, protocol %s", seconds(s.connected), s.info.Name, s.info.Version, s.client.ProtocolVersion())
 	return s, nil
 }
 
-// listener counts what is no message and, where somebody listens, tells of it.
-func (s *session) listener() listener {
-	l := listener{tooLong: func() { s.tooLong.Store(true) }}
-	l.foreign = func(line []byte) {
-		s.foreign.Add(1)
-		s.log("not a message on stdout: %s", line[:min(len(line), maxLogged)])
+// connect reaches the server and shakes hands. On failure nothing is left running.
+func (s *session) connect(ctx context.Context, ph phase) *fault.Fault {
+	f := s.connectOver(ctx, s.server.Transport, ph)
+	http, isHTTP := s.wire.(*streamableWire)
+	if f == nil || !s.server.FallBack || !isHTTP || !http.http.older() || ctx.Err() != nil {
+		return f
 	}
-	if s.opt.Log != nil {
-		l.line = func(line string) { s.log("stderr: %s", line) }
+	s.log("%s; trying the older transport, SSE", f.Message)
+	second := s.connectOver(ctx, config.SSE, ph)
+	if second == nil || second.Type == fault.AuthRequired || second.Type == fault.Interrupted {
+		return second
 	}
-	return l
+	return f.Trace("over sse: " + second.Message)
+}
+
+// connectOver is connect over one transport.
+func (s *session) connectOver(ctx context.Context, via config.Transport, ph phase) *fault.Fault {
+	failure := s.reach(ctx, via, ph)
+	if failure != nil {
+		return failure
+	}
+	if err := s.handshake(ctx); err != nil {
+		f := s.explain(ctx, err, ph)
+		s.hangUp()
+		return f
+	}
+	return nil
+}
+
+// reach gives the session a peer and a wire to it. On failure there is nothing to close.
+func (s *session) reach(ctx context.Context, via config.Transport, ph phase) *fault.Fault {
+	if via == config.Stdio {
+		process, wire, f := startProcess(s.server, s.opt, s.log)
+		if f == nil {
+			s.peer, s.wire = process, wire
+		}
+		return f
+	}
+	s.log("connecting to %s over %s", s.server.Display().URL, via)
+	r, err := newRemote(s.server, s.opt, s.log)
+	if err != nil {
+		return badURL(s.server)
+	}
+	s.peer = r
+	if via == config.HTTP {
+		wire, err := dialStreamable(r)
+		if err != nil {
+			return badURL(s.server)
+		}
+		s.wire = wire
+		return nil
+	}
+	stream, wire, err := openEventStream(ctx, r)
+	if err != nil {
+		f := s.explain(ctx, err, ph)
+		r.close()
+		return f
+	}
+	s.peer, s.wire = stream, wire
+	return nil
 }
 
 // maxLogged is how much of a line of a server is shown with --verbose, in bytes.
 const maxLogged = 4 << 10
-
-// log tells what happens, with secrets masked.
-func (s *session) log(format string, args ...any) {
-	if s.opt.Log != nil {
-		s.opt.Log(s.server.Name, s.server.Mask(fmt.Sprintf(format, args...)))
-	}
-}
 
 // discoverGrace is how long a server that has refused initialize may take for server/discover.
 const discoverGrace = 2 * time.Second
@@ -136,23 +169,19 @@ func (s *session) handshake(ctx context.Context) error {
 	return nil
 }
 
-// alive reports whether the server can be asked something: it runs, and has not ended the
-// streams between us.
-func (s *session) alive() bool {
-	select {
-	case <-s.child.messages.ended:
-		return false
-	default:
-		return s.child.running() && s.wire.out.failed() == nil
-	}
-}
+// alive reports whether the server can be asked something.
+func (s *session) alive() bool { return s.peer.alive() }
 
-// close stops the server; see child.close. What is under way ends.
+// close stops the server. What is under way ends.
 func (s *session) close() {
 	s.closing.Store(true)
-	s.wire.Close() // releases waiting requests and closes stdin
-	s.child.close()
-	<-s.wire.out.done
+	s.hangUp()
+}
+
+// hangUp ends the connection.
+func (s *session) hangUp() {
+	_ = s.wire.Close() // releases waiting requests; what fails in it does not matter any more
+	s.peer.close()
 }
 
 // list follows all pages of tools/list.
@@ -228,12 +257,11 @@ func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, 
 	if args != nil {
 		req.Params.Arguments = args
 	}
-	try, x := recordOnly(ctx)
 	started := time.Now()
-	res := &tool.Result{}
-	_, err := s.client.CallTool(try, req)
-	if x.answer != nil {
-		res, err = resultIn(x.answer)
+	res, err := s.callOnce(ctx, req)
+	var refused *refusal
+	if errors.As(err, &refused) && refused.details.Code == mcp.HEADER_MISMATCH && s.learnHeaders(ctx) {
+		res, err = s.callOnce(ctx, req)
 	}
 	if err != nil {
 		ph := phase{name: "tools/call", limit: limit, flag: "--timeout", key: "callTimeout"}
@@ -241,6 +269,23 @@ func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, 
 	}
 	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
 	return res, nil
+}
+
+func (s *session) callOnce(ctx context.Context, req mcp.CallToolRequest) (*tool.Result, error) {
+	try, x := recordOnly(ctx)
+	_, err := s.client.CallTool(try, req)
+	if x.answer != nil {
+		return resultIn(x.answer)
+	}
+	return nil, err
+}
+
+// learnHeaders lets the SDK read the definitions of the tools, since some say that arguments are to
+// be repeated in headers (x-mcp-header, MCP 2026-07-28, HTTP alone). It reports whether the call
+// that was refused for their lack may be made again.
+func (s *session) learnHeaders(ctx context.Context) bool {
+	_, err := s.client.ListTools(ctx, mcp.ListToolsRequest{})
+	return err == nil
 }
 
 // resultIn takes the result out of an answer to tools/call.

@@ -18,19 +18,24 @@ const (
 	methodCancelled  = string(mcp.MethodNotificationCancelled)
 )
 
-// wire is the SDK's stdio transport over a child's pipes. It adds the untouched answer, for
-// callers that must not lose a byte to the SDK's structs; cancellation that is on the wire
-// before SendRequest returns, since the process may be stopped right after; and the right
-// answer to requests of the server. Its Close closes stdin; the owner of the child closes the
-// other pipes.
+// wire is a transport of the SDK. It adds the untouched answer, for callers that must not lose a
+// byte to the SDK's structs; cancellation that is sent before SendRequest returns, since the
+// connection may be closed right after; and the right answer to requests of the server.
 type wire struct {
-	*transport.Stdio
-	out *outbox
+	transport.BidirectionalInterface
+	// cancelled tells the server that a request is given up.
+	cancelled func(ctx context.Context, note mcp.JSONRPCNotification)
 }
 
-func newWire(c *child) *wire {
-	out := newOutbox(c.stdin)
-	return &wire{Stdio: transport.NewIO(c.messages, out, nil), out: out}
+// newPipeWire returns a wire over two streams of messages. Its Close closes out. A cancellation may
+// take grace to be written.
+func newPipeWire(in *messageFilter, out *outbox, grace time.Duration) *wire {
+	pipe := transport.NewIO(in, out, nil)
+	return &wire{pipe, func(ctx context.Context, note mcp.JSONRPCNotification) {
+		if pipe.SendNotification(ctx, note) == nil {
+			out.flush(grace)
+		}
+	}}
 }
 
 // exchange receives the raw answer to a request whose context carries it.
@@ -57,7 +62,7 @@ func recordOnly(ctx context.Context) (context.Context, *exchange) {
 
 // SendRequest implements transport.Interface.
 func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	answer, err := w.Stdio.SendRequest(ctx, req)
+	answer, err := w.BidirectionalInterface.SendRequest(ctx, req)
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		x.answer = answer
 		if x.hidden && answer != nil && answer.Error == nil {
@@ -77,9 +82,7 @@ func (w *wire) cancel(ctx context.Context, id mcp.RequestId) {
 		Params: mcp.NotificationParams{AdditionalFields: map[string]any{
 			"requestId": id, "reason": context.Cause(ctx).Error()}},
 	}}
-	if w.Stdio.SendNotification(context.WithoutCancel(ctx), note) == nil {
-		w.out.flush(stuckGrace)
-	}
+	w.cancelled(context.WithoutCancel(ctx), note)
 }
 
 // SendNotification implements transport.Interface. The SDK's own cancellation comes from a
@@ -88,13 +91,13 @@ func (w *wire) SendNotification(ctx context.Context, note mcp.JSONRPCNotificatio
 	if note.Method == methodCancelled {
 		return nil
 	}
-	return w.Stdio.SendNotification(ctx, note)
+	return w.BidirectionalInterface.SendNotification(ctx, note)
 }
 
 // SetRequestHandler implements transport.BidirectionalInterface. We declare no capabilities, so
 // only ping is a request that a server may send; to the SDK the others are internal errors.
 func (w *wire) SetRequestHandler(handle transport.RequestHandler) {
-	w.Stdio.SetRequestHandler(func(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	w.BidirectionalInterface.SetRequestHandler(func(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 		if req.Method == string(mcp.MethodPing) {
 			return handle(ctx, req)
 		}

@@ -192,6 +192,8 @@ type Plan struct {
 	Args json.RawMessage
 	// Unchecked is why the arguments could not be checked: the schema itself is at fault.
 	Unchecked error
+	// Repeatable says that the tool's annotations promise that a second call does no harm.
+	Repeatable bool
 }
 
 // Plan finds the tool's definition, has its arguments built for its schema, and checks them
@@ -206,7 +208,8 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build func(inputSchema 
 	if err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Name)
 	}
-	p := &Plan{Ref: ref, Args: args}
+	hints := def.Hints()
+	p := &Plan{Ref: ref, Args: args, Repeatable: is(hints.ReadOnly) || is(hints.Idempotent)}
 	if !check {
 		return p, nil
 	}
@@ -227,8 +230,12 @@ func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool
 	if err != nil {
 		return nil, err
 	}
+	opt.Repeatable = p.Repeatable
 	return caller.Call(ctx, p.Ref, p.Args, opt)
 }
+
+// is reports whether a hint was given, and true.
+func is(hint *bool) bool { return hint != nil && *hint }
 
 // healing runs read and, where it met a damaged index, rebuilds that and runs read once more.
 // Damage to a part of the packed index shows only when that part is read.

@@ -77,6 +77,8 @@ type Engine struct {
 	caller  Caller          // nil until needed
 	// distrust is set once the index on disk was found damaged, until it is built anew.
 	distrust bool
+	// asked are the servers that were asked for their tools by this engine.
+	asked []string
 	// late is set once an answer relies on a list that a background refresh has to renew.
 	late bool
 }

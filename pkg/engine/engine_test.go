@@ -40,7 +40,8 @@ type world struct {
 	down      map[string]error
 	asked     []string
 	notices   []string
-	refreshes int // in the background
+	options   tool.CallOptions // of the last call
+	refreshes int              // in the background
 }
 
 func newWorld(t *testing.T, servers ...string) *world {
@@ -101,7 +102,8 @@ func (w *world) Tools(_ context.Context, server string) (tool.Listing, error) {
 }
 
 // Call implements [Caller].
-func (w *world) Call(_ context.Context, ref tool.Ref, args json.RawMessage, _ tool.CallOptions) (*tool.Result, error) {
+func (w *world) Call(_ context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+	w.options = opt
 	return &tool.Result{Raw: json.RawMessage(fmt.Sprintf(`{"ref":%q,"args":%s}`, ref, args))}, nil
 }
 

@@ -330,6 +330,7 @@ func (e *Engine) ask(ctx context.Context, cat *index.Catalog, servers []*config.
 // record enters an answer. A failure keeps the tools of the last good listing.
 func (e *Engine) record(entry *index.Server, a answer) {
 	entry.TriedAt, entry.Took, entry.Error = e.opt.Now(), a.took, nil
+	e.asked = append(e.asked, a.server.Name)
 	if a.err != nil {
 		entry.State, entry.Error = index.Failed, fault.From(a.err)
 		if len(entry.Tools) > 0 && !fault.Is(a.err, fault.Interrupted) {

@@ -159,16 +159,17 @@ func (e *Engine) find(ctx context.Context, ref tool.Ref) (*index.Snapshot, index
 		return nil, index.Record{}, err
 	}
 	rec, ok, err := sn.Find(ref)
-	if info, _ := sn.Server(ref.Server); err == nil && !ok && info.State == index.Failed {
+	info, _ := sn.Server(ref.Server)
+	if err == nil && !ok && info.State == index.Failed && !slices.Contains(e.asked, ref.Server) {
 		need.RetryFailed = true
 		if sn, err = e.Snapshot(ctx, need); err != nil {
 			return nil, index.Record{}, err
 		}
-		if rec, ok, err = sn.Find(ref); err == nil && !ok {
-			if info, _ = sn.Server(ref.Server); info.State == index.Failed && info.Tools == 0 {
-				return nil, index.Record{}, info.Error
-			}
-		}
+		rec, ok, err = sn.Find(ref)
+		info, _ = sn.Server(ref.Server)
+	}
+	if err == nil && !ok && info.State == index.Failed && info.Tools == 0 && e.opt.Switches.Allows(ref.Server, ref.Name) {
+		return nil, index.Record{}, info.Error
 	}
 	if err == nil {
 		err = e.allowed(sn, ref, ok)

@@ -1,0 +1,135 @@
+package conn
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// answeredBadly is the fault of an HTTP answer that holds no message where one was due.
+func (r *remote) answeredBadly(b *badAnswer, ph phase) *fault.Fault {
+	name := r.server.Name
+	status := strings.TrimPrefix(b.Error(), "HTTP ")
+	f := fault.New(fault.ServerConnection, fmt.Sprintf("%s answered %s with HTTP %s", name, ph.name, status), "").On(name, "")
+	switch {
+	case b.status == http.StatusUnauthorized || b.status == http.StatusForbidden:
+		f.Type = fault.AuthRequired
+		f.Message, f.Help = r.loginRequired(b, status)
+	case b.status == http.StatusNotFound:
+		f.Message = fmt.Sprintf("%s has nothing at this path: HTTP %s", name, status)
+		f.Help = r.correct("url") + " Most servers answer at a path of their own, such as /mcp, or /sse with \"type\": \"sse\"."
+	case b.status == http.StatusMethodNotAllowed || b.status == http.StatusNotAcceptable:
+		f.Help = r.correct("url") + " What is there speaks another transport, or is no MCP server; leave \"type\" away to have both transports tried."
+	case b.location != "":
+		f.Message = fmt.Sprintf("%s has moved: HTTP %s", name, status)
+		f.Help = fmt.Sprintf("mcpl follows a redirect only within the same host and port, so that headers reach no other. If you trust it, set \"url\" "+
+			"of %s in %s, line %d, to %s", name, r.server.File, r.server.Line, b.location)
+	case b.status == http.StatusTooManyRequests || b.status == http.StatusServiceUnavailable && b.retryAfter != "":
+		f.Help = "The server asks to be left alone for now. Type the command again " + later(b.retryAfter) + "."
+	case b.status >= 500:
+		f.Help = "The server, or a proxy before it, has a trouble of its own. Type the command again later; " +
+			"if it stays, tell whoever runs " + r.url.Hostname() + "."
+	case b.status/100 == 2:
+		f.Type = fault.Protocol
+		f.Message = fmt.Sprintf("%s answered %s with %s instead of an MCP message", name, ph.name, kindOf(b))
+		f.Help = r.correct("url") + " It may be the address of a web page, or of a login that stands before the server."
+	default:
+		f.Help = r.correct("url") + " " + askVerbosely(r.server)
+	}
+	f.Message, f.Help = r.server.Mask(f.Message), r.server.Mask(f.Help)
+	if text := excerpt(b.body); text != "" {
+		f.Trace("body: " + r.server.Mask(text))
+	}
+	return f
+}
+
+// loginRequired says that the server wants other credentials, and where to put them.
+func (r *remote) loginRequired(b *badAnswer, status string) (message, help string) {
+	name, scheme := r.server.Name, schemeOf(b)
+	message = fmt.Sprintf("%s wants a login: HTTP %s", name, status)
+	if len(b.challenges) > 0 {
+		message += " (" + scheme + ")"
+	}
+	if b.loggedIn {
+		message = fmt.Sprintf("%s does not accept the login of its entry: HTTP %s", name, status)
+		help = fmt.Sprintf("Check the Authorization header of %s in %s, line %d: the token may be wrong, expired, or lack a permission.",
+			name, r.server.File, r.server.Line)
+		return message, help
+	}
+	variable := variableOf(name)
+	help = fmt.Sprintf("Put \"headers\": {\"Authorization\": \"%s ${%s}\"} into the entry of %s in %s, line %d, and %s=... into %s.",
+		scheme, variable, name, r.server.File, r.server.Line, variable, r.envFile)
+	if where := config.WhereToGet(variable); where != "" {
+		help += " Get a token at " + where + "."
+	}
+	if strings.Contains(strings.Join(b.challenges, ","), "resource_metadata=") {
+		help += " The server offers OAuth, which this version of mcpl does not do; most services also give out tokens."
+	}
+	return message, help
+}
+
+// schemeOf returns the authentication scheme that a server asks for (RFC 9110, 11.6.1); Bearer, the
+// protocol's own, where it names none.
+func schemeOf(b *badAnswer) string {
+	if len(b.challenges) > 0 {
+		scheme, _, _ := strings.Cut(strings.TrimSpace(b.challenges[0]), " ")
+		if scheme = strings.TrimRight(scheme, ","); config.IsHeaderName(scheme) {
+			return scheme
+		}
+	}
+	return "Bearer"
+}
+
+// variableOf returns the name of a variable for the token of a server, as in GITHUB_TOKEN.
+func variableOf(server string) string {
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z' || r >= '0' && r <= '9':
+			return r
+		}
+		return '_'
+	}, server) + "_TOKEN"
+	if name[0] >= '0' && name[0] <= '9' {
+		return "_" + name
+	}
+	return name
+}
+
+// later says when to try again, from a Retry-After header (RFC 9110, 10.2.3).
+func later(retryAfter string) string {
+	switch {
+	case retryAfter == "":
+		return "in a minute"
+	case strings.Trim(retryAfter, "0123456789") == "":
+		return "in " + retryAfter + " seconds"
+	}
+	return "after " + retryAfter
+}
+
+// kindOf says what was in an answer.
+func kindOf(b *badAnswer) string {
+	switch {
+	case b.mediaType == "text/html" || b.mediaType == "application/xhtml+xml":
+		return "a web page"
+	case b.status == http.StatusAccepted || b.status == http.StatusNoContent || b.mediaType == "":
+		return "nothing (" + b.Error() + ")"
+	}
+	return b.mediaType
+}
+
+// excerpt returns the start of a body on one line, without control characters.
+func excerpt(body []byte) string {
+	text := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(body), "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	if runes := []rune(text); len(runes) > maxTraced {
+		return string(runes[:maxTraced]) + "…"
+	}
+	return text
+}

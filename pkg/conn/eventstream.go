@@ -1,0 +1,190 @@
+package conn
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"sync"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// eventStream is a server of the transport before Streamable HTTP (MCP 2024-11-05, transports, HTTP
+// with SSE): one long GET brings its messages, and each of ours goes out in a POST. Together they
+// are two streams of messages as a child's pipes are, so the SDK's transport over streams speaks
+// through them. Its own for SSE takes a server's request for the answer to ours of the same id,
+// and does not notice the end of the stream.
+type eventStream struct {
+	*remote
+	body   io.Closer // of the GET
+	out    *outbox
+	cancel context.CancelFunc // ends the GET and the POSTs
+
+	mu    sync.Mutex
+	cause error // why it broke off; the first counts
+}
+
+// openEventStream opens the stream and waits for the address that messages are to be sent to. On
+// failure nothing is left open.
+func openEventStream(ctx context.Context, r *remote) (*eventStream, *wire, error) {
+	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, cancel)
+	s := &eventStream{remote: r, cancel: cancel}
+	t := &trip{}
+	body, endpoint, err := s.open(t.with(life))
+	if err == nil && !stop() {
+		body.Close()
+		err = ctx.Err()
+	}
+	if err != nil {
+		cancel()
+		if stage, _, _ := t.result(); ctx.Err() != nil {
+			err = &unfinished{stage, err}
+		}
+		return nil, nil, err
+	}
+	s.body = body
+	messages := newMessageFilter(&broken{body, s.fail}, func(line []byte) {
+		r.log("not a message: %s", line[:min(len(line), maxLogged)])
+	}, func() { s.fail(errTooLong) })
+	s.out = newOutbox(&poster{post: func(message []byte) error { return s.post(life, endpoint, message) }, close: cancel})
+	return s, newPipeWire(messages, s.out, farewell), nil
+}
+
+// open sends the GET. The body it returns begins after the endpoint event.
+func (s *eventStream) open(ctx context.Context) (body io.ReadCloser, endpoint *url.URL, err error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Cache-Control", "no-store")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	stream := newEvents(resp.Body)
+	name, data, err := stream.next()
+	switch {
+	case err != nil:
+		err = &cutOff{err}
+	case name != "endpoint":
+		err = &breach{what: "its stream of events does not begin with the event endpoint"}
+	default:
+		// Relative to the URL of the entry, or where a redirect on the same host has led.
+		if endpoint, err = resp.Request.URL.Parse(string(data)); err != nil {
+			err = &breach{what: "its endpoint event holds no URL", cause: err}
+		} else if !sameOrigin(endpoint, s.url) {
+			err = errElsewhere
+		}
+	}
+	if err != nil {
+		resp.Body.Close()
+		return nil, nil, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{stream, resp.Body}, endpoint, nil
+}
+
+// post sends a message. If that fails the stream is of no use any more.
+func (s *eventStream) post(ctx context.Context, to *url.URL, message []byte) error {
+	t := &trip{want: successDue}
+	req, err := http.NewRequestWithContext(t.with(ctx), http.MethodPost, to.String(), bytes.NewReader(message))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := s.client.Do(req)
+	if err != nil {
+		s.fail(err)
+		return err
+	}
+	return resp.Body.Close()
+}
+
+// fail records why the stream is of no use any more, and ends it.
+func (s *eventStream) fail(err error) {
+	s.mu.Lock()
+	if s.cause == nil {
+		s.cause = err
+	}
+	s.mu.Unlock()
+	s.cancel()
+}
+
+// failed returns why the stream is of no use any more, or nil.
+func (s *eventStream) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cause
+}
+
+// alive implements peer.
+func (s *eventStream) alive() bool { return s.failed() == nil && s.remote.alive() }
+
+// close implements peer.
+func (s *eventStream) close() {
+	s.cancel()
+	s.body.Close()
+	<-s.out.done
+	s.remote.close()
+}
+
+// failure implements peer.
+func (s *eventStream) failure(err error, ph phase) *fault.Fault {
+	cause := s.failed()
+	var bad *badAnswer
+	var outer *url.Error
+	switch {
+	case cause == nil:
+		return s.remote.failure(err, ph)
+	case errors.As(cause, &bad), errors.As(cause, &outer), errors.Is(cause, errTooLong):
+		return s.remote.failure(cause, ph)
+	}
+	return s.remote.failure(&cutOff{fmt.Errorf("the stream of events ended: %w", cause)}, ph)
+}
+
+// broken passes on a stream, tells why it ends, and closes it then.
+type broken struct {
+	io.ReadCloser
+	tell func(error)
+}
+
+// Read implements io.Reader.
+func (b *broken) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.tell(err)
+		b.Close()
+	}
+	return n, err
+}
+
+// poster is the stream of our messages: one a Write, as the SDK and the outbox write them.
+type poster struct {
+	post  func(message []byte) error
+	close func()
+}
+
+// Write implements io.Writer.
+func (p *poster) Write(message []byte) (int, error) {
+	if len(message) == 0 {
+		return 0, nil // a mark of the outbox
+	}
+	if err := p.post(message); err != nil {
+		return 0, err
+	}
+	return len(message), nil
+}
+
+// Close implements io.Closer. A POST under way ends.
+func (p *poster) Close() error {
+	p.close()
+	return nil
+}

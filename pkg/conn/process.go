@@ -1,0 +1,175 @@
+package conn
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// process is a server that runs as a child of ours.
+type process struct {
+	server  *config.Server
+	envFile string
+	child   *child
+	out     *outbox      // to its stdin
+	foreign atomic.Int64 // lines on stdout that were no messages
+	tooLong atomic.Bool  // a message exceeded maxMessage
+}
+
+// startProcess runs the command of a server.
+func startProcess(server *config.Server, opt Options, log logger) (*process, *wire, *fault.Fault) {
+	cmd := exec.Command(server.Command, server.Args...)
+	cmd.Dir = server.Cwd
+	if cmd.Dir == "" {
+		cmd.Dir = opt.Dir
+	}
+	cmd.Env = server.Environ(opt.Environ)
+	p := &process{server: server, envFile: opt.EnvFile}
+	log("starting %s", server.Display().Command)
+	l := listener{foreign: p.hear(log), tooLong: func() { p.tooLong.Store(true) }}
+	if opt.Log != nil {
+		l.line = func(line string) { log("stderr: %s", line) }
+	}
+	c, err := startChild(cmd, l)
+	if err != nil {
+		return nil, nil, cannotStart(server, err)
+	}
+	p.child, p.out = c, newOutbox(c.stdin)
+	return p, newPipeWire(c.messages, p.out, stuckGrace), nil
+}
+
+// hear returns what counts lines that are no messages and tells of them.
+func (p *process) hear(log logger) func(line []byte) {
+	return func(line []byte) {
+		p.foreign.Add(1)
+		log("not a message on stdout: %s", line[:min(len(line), maxLogged)])
+	}
+}
+
+// alive implements peer: the process runs, and has not ended the streams between us.
+func (p *process) alive() bool {
+	select {
+	case <-p.child.messages.ended:
+		return false
+	default:
+		return p.child.running() && p.out.failed() == nil
+	}
+}
+
+// close implements peer; see child.close.
+func (p *process) close() {
+	p.child.close()
+	<-p.out.done
+}
+
+// failure implements peer.
+func (p *process) failure(err error, ph phase) *fault.Fault {
+	switch {
+	case p.tooLong.Load():
+		return messageTooLong(p.server)
+	case errors.Is(err, transport.ErrTransportClosed) || p.out.failed() != nil:
+		return p.gone(ph)
+	default:
+		return failedAt(p.server, err, ph)
+	}
+}
+
+// endGrace is how long a server that has closed its output may take to end.
+const endGrace = time.Second
+
+// gone is the fault of a server that ended, or closed its streams, before it answered. It waits
+// for the end, to say how it came, and for the last words on stderr.
+func (p *process) gone(ph phase) *fault.Fault {
+	message := fmt.Sprintf("%s closed its output before it answered %s", p.server.Name, ph.name)
+	if p.child.within(endGrace) {
+		<-p.child.ended
+		message = fmt.Sprintf("%s %s before it answered %s", p.server.Name, p.child.ending(), ph.name)
+	}
+	help := "Run its command by hand to see what it needs: " + p.server.Display().Command
+	if ph.name != methodInitialize {
+		help = "The next command starts it again. " + askVerbosely(p.server)
+	}
+	return fault.New(fault.ServerConnection, message, help).On(p.server.Name, "")
+}
+
+// attach implements peer. It adds the command, the state of the process and the tail of stderr to a fault, masked,
+// and lets stderr speak in the help where it says what is missing: alone where that kept the
+// server from starting, else at the end, since then it may be a mere warning.
+func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
+	stderr := p.server.Mask(p.child.tail.text())
+	f.Trace("command: " + p.server.Display().Command)
+	f.Trace("process: " + p.child.ending())
+	if n := p.foreign.Load(); n > 0 {
+		f.Trace(fmt.Sprintf("stdout: %d lines that are no MCP messages (see them with --verbose)", n))
+	}
+	if stderr == "" {
+		f.Trace("stderr: nothing")
+	} else {
+		f.Trace("stderr:\n" + lastLines(stderr, 20))
+	}
+	switch help := p.missing(stderr); {
+	case help == "":
+	case ph.name != methodInitialize:
+		f.Help += " " + help
+	default:
+		f.Help = help
+	}
+	return f
+}
+
+// maxTraced is how much of a line of stderr a traceback quotes, in characters.
+const maxTraced = 500
+
+// lastLines returns the last n lines of text, each indented by two spaces and cut at maxTraced.
+func lastLines(text string, n int) string {
+	lines := strings.Split(text, "\n")
+	lines = lines[max(0, len(lines)-n):]
+	for i, line := range lines {
+		line = strings.TrimRight(line, "\r")
+		if runes := []rune(line); len(runes) > maxTraced {
+			line = string(runes[:maxTraced]) + "…"
+		}
+		lines[i] = "  " + line
+	}
+	return strings.Join(lines, "\n")
+}
+
+// cannotStart is the fault of a command that the system does not run.
+func cannotStart(server *config.Server, err error) *fault.Fault {
+	command := server.Mask(server.Command)
+	f := fault.New(fault.ServerConnection, fmt.Sprintf("cannot start %s: %s cannot be run", server.Name, command), "")
+	switch {
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		f.Message = fmt.Sprintf("cannot start %s: there is no program %s", server.Name, command)
+		f.Help = missingProgram(server)
+	case errors.Is(err, fs.ErrPermission):
+		f.Help = "Make it executable: chmod +x " + fault.Quote(command)
+	default:
+		f.Help = fmt.Sprintf("Check \"command\" and \"cwd\" of %s in %s, line %d.", server.Name, server.File, server.Line)
+	}
+	return f.On(server.Name, "").Because(errors.New(server.Mask(err.Error()))).Trace("command: " + server.Display().Command)
+}
+
+// missingProgram says how to come by a program that is not there.
+func missingProgram(server *config.Server) string {
+	switch filepath.Base(server.Command) {
+	case "npx", "node", "npm":
+		return "Install Node.js (https://nodejs.org), or give the full path of " + server.Command + " as \"command\"."
+	case "uvx", "uv":
+		return "Install uv (https://docs.astral.sh/uv/), or give its full path as \"command\"."
+	case "docker":
+		return "Install Docker (https://docs.docker.com/get-docker/), or give its full path as \"command\"."
+	}
+	return fmt.Sprintf("Install it, or correct \"command\" of %s in %s, line %d. A name without / is looked up in PATH.",
+		server.Name, server.File, server.Line)
+}

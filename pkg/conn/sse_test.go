@@ -1,0 +1,308 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// sseServer is a server of the older transport that does as it is told: call answers tools/call, on
+// the stream or not at all; post, where it is set, answers the POST itself.
+type sseServer struct {
+	call func(send func(data string), m message, hangUp func())
+	post func(w http.ResponseWriter, m message) bool
+
+	mu       sync.Mutex
+	sessions []*sseSession
+	seen     []message
+}
+
+type sseSession struct {
+	send   func(data string)
+	hangUp context.CancelFunc
+}
+
+// ServeHTTP implements http.Handler.
+func (s *sseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		s.mu.Lock()
+		n := len(s.sessions)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprintf(w, ": welcome\r\nevent: endpoint\r\ndata: messages?session=%d\r\n\r\n", n)
+		s.sessions = append(s.sessions, &sseSession{send: stream(w), hangUp: cancel})
+		s.mu.Unlock()
+		<-ctx.Done()
+		return
+	}
+	var m message
+	if json.NewDecoder(r.Body).Decode(&m) != nil || r.URL.Path != "/messages" {
+		http.Error(w, "what?", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock() // one writer at a time
+	s.seen = append(s.seen, m)
+	session := s.sessions[len(s.sessions)-1]
+	if s.post != nil && s.post(w, m) {
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	if m.ID == nil || m.Method == "" {
+		return
+	}
+	answers := map[string]string{
+		"initialize": `{"protocolVersion":"2024-11-05","capabilities":{},"serverInfo":{"name":"old","version":"1"}}`,
+		"tools/list": `{"tools":[{"name":"t"}]}`, "tools/call": okResult,
+	}
+	if m.Method == "tools/call" && s.call != nil {
+		s.call(session.send, m, session.hangUp)
+		return
+	}
+	session.send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + answers[m.Method] + `}`)
+}
+
+func (s *sseServer) wait(t *testing.T, what string, ok func(m message) bool) message {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		for _, m := range s.seen {
+			if ok(m) {
+				s.mu.Unlock()
+				return m
+			}
+		}
+		s.mu.Unlock()
+		if time.Now().After(end) {
+			t.Fatalf("no %s has come", what)
+		}
+	}
+}
+
+func (s *sseServer) starts() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.sessions)
+}
+
+func ssePool(t *testing.T, s *sseServer) *Pool {
+	t.Helper()
+	return urlPool(t, map[string]string{"s": fmt.Sprintf(`"type": "sse", "url": %q`, serve(t, s)+"/sse")})
+}
+
+// A request of the server is not taken for the answer to ours, though it has the same id.
+func TestServerAsksOverSSE(t *testing.T) {
+	t.Parallel()
+	s := &sseServer{call: func(send func(string), m message, _ func()) {
+		send("not JSON")
+		send(`{"level":"info"}`)
+		send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"method":"ping"}`)
+		send(strings.ReplaceAll(`{"jsonrpc":"2.0",`+"\n"+`"id":`+string(m.ID)+`,"result":`+okResult+`}`, "\n", "\ndata:"))
+	}}
+	p := ssePool(t, s)
+	if got := mustCall(t, p, "s", "t"); got != "ok" {
+		t.Errorf("got %q", got)
+	}
+	s.wait(t, "answer to ping", func(m message) bool { return m.Method == "" && string(m.Result) == "{}" })
+}
+
+// A stream that ends in the middle of a call ends the call; the next one opens another stream.
+func TestStreamEnds(t *testing.T) {
+	t.Parallel()
+	s := &sseServer{}
+	s.call = func(send func(string), m message, hangUp func()) {
+		if len(s.sessions) == 1 {
+			hangUp()
+			return
+		}
+		send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + okResult + `}`)
+	}
+	p := ssePool(t, s)
+	quick(t, "the call", 5*time.Second, func() {
+		_, err := call(t.Context(), p, "s", "t")
+		f := wantFault(t, err, fault.ServerConnection, "the connection to s ended before it answered tools/call")
+		if !strings.Contains(f.Traceback, "the stream of events ended: EOF") {
+			t.Errorf("traceback %s", f.Traceback)
+		}
+	})
+	mustCall(t, p, "s", "t")
+	if n := s.starts(); n != 2 {
+		t.Errorf("%d streams", n)
+	}
+}
+
+// The same where the call does no harm: it is made again.
+func TestStreamEndsRepeatable(t *testing.T) {
+	t.Parallel()
+	s := &sseServer{}
+	s.call = func(send func(string), m message, hangUp func()) {
+		if len(s.sessions) == 1 {
+			hangUp()
+			return
+		}
+		send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + okResult + `}`)
+	}
+	_, err := ssePool(t, s).Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{Repeatable: true})
+	if err != nil || s.starts() != 2 {
+		t.Errorf("error %v, %d streams", err, s.starts())
+	}
+}
+
+func TestRefusedPost(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]struct {
+		typ     fault.Type
+		message string
+	}{
+		401: {fault.AuthRequired, "s wants a login: HTTP 401 Unauthorized"},
+		404: {fault.ServerConnection, "s has nothing at this path: HTTP 404"},
+		500: {fault.ServerConnection, "s answered tools/call with HTTP 500 Internal Server Error"},
+	} {
+		t.Run(fmt.Sprint(status), func(t *testing.T) {
+			t.Parallel()
+			p := ssePool(t, &sseServer{post: func(w http.ResponseWriter, m message) bool {
+				if m.Method == "tools/call" {
+					w.WriteHeader(status)
+				}
+				return m.Method == "tools/call"
+			}})
+			_, err := call(t.Context(), p, "s", "t")
+			wantFault(t, err, want.typ, want.message)
+		})
+	}
+}
+
+func TestCancelledOverSSE(t *testing.T) {
+	t.Parallel()
+	s := &sseServer{call: func(func(string), message, func()) {}}
+	p := ssePool(t, s)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { // ends with the call
+		s.wait(t, "call", func(m message) bool { return m.Method == "tools/call" })
+		cancel()
+	}()
+	_, err := call(ctx, p, "s", "t")
+	wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
+	s.wait(t, "cancellation", func(m message) bool { return m.Method == "notifications/cancelled" })
+	quick(t, "Close", 2*time.Second, func() { p.Close() })
+}
+
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	for stream, want := range map[string]string{
+		"":                                    "",
+		"data: a\n\n":                         "a\n",
+		"data:a\r\n\r\ndata:  b\n\n":          "a\n b\n",
+		"data: a\ndata: b\n\n":                "a b\n",
+		"event: message\ndata: a\n\n":         "a\n",
+		"event: ping\ndata: a\n\ndata: b\n\n": "b\n",
+		"event: ping\n\ndata: b\n\n":          "b\n",
+		": comment\nid: 1\nretry: 5\ndata\ndata: b\n\n": " b\n",
+		"data: a\n":                "", // cut off
+		"\n\n\n":                   "",
+		"data: a: b\nother: c\n\n": "a: b\n",
+	} {
+		for name, r := range map[string]io.Reader{"whole": strings.NewReader(stream), "byte by byte": iotest.OneByteReader(strings.NewReader(stream))} {
+			got, err := io.ReadAll(newEvents(r))
+			if err != nil || string(got) != want {
+				t.Errorf("%s %q: %q, %v; want %q", name, stream, got, err, want)
+			}
+		}
+	}
+	e := newEvents(strings.NewReader("data: " + strings.Repeat("x", 200<<10) + "\n\n"))
+	if got, err := io.ReadAll(e); err != nil || len(got) != 200<<10+1 {
+		t.Errorf("a long line: %d bytes, %v", len(got), err)
+	}
+	for _, stream := range []string{"data: 12345678901\n\n", "data: 12345\ndata: 123456\n\n", ": a long comment without an end"} {
+		e := newEvents(strings.NewReader(stream))
+		e.limit = 16
+		if _, err := io.ReadAll(e); !errors.Is(err, errTooLong) {
+			t.Errorf("%q: %v", stream, err)
+		}
+	}
+}
+
+// FuzzEvents: whatever comes, messages are lines, none empty, in which every byte was in the stream.
+func FuzzEvents(f *testing.F) {
+	f.Add([]byte("event: message\ndata: {\"a\":1}\r\n\r\n: x\ndata\n\nevent:\ndata: a\ndata: b\n\n"))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		e := newEvents(strings.NewReader(string(raw)))
+		e.limit = 64
+		got, err := io.ReadAll(e)
+		if err != nil && !errors.Is(err, errTooLong) {
+			t.Fatal(err)
+		}
+		if len(got) > 0 && got[len(got)-1] != '\n' {
+			t.Fatalf("%q gives %q", raw, got)
+		}
+		for line := range strings.Lines(string(got)) {
+			for part := range strings.SplitSeq(strings.TrimSuffix(line, "\n"), " ") {
+				if len(line) > 65 || !strings.Contains(string(raw), part) {
+					t.Fatalf("%q gives %q", raw, line)
+				}
+			}
+		}
+	})
+}
+
+// FuzzErrorIn: what is passed on as an answer is JSON with the id of the request and an error.
+func FuzzErrorIn(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m","data":{}}}`))
+	f.Add([]byte(`{"jsonrpc":"2.0","error":null}`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		body := (&trip{}).errorIn(raw)
+		if body == nil {
+			return
+		}
+		var m map[string]json.RawMessage
+		if err := json.Unmarshal(body, &m); err != nil || len(m) != 3 || string(m["id"]) != "null" || m["error"] == nil {
+			t.Fatalf("%q gives %s (%v)", raw, body, err)
+		}
+	})
+}
+
+// Only the first POST of a trip, and where a redirect leads it, is the request itself.
+func TestDue(t *testing.T) {
+	t.Parallel()
+	trip := &trip{want: answerDue}
+	post, get := &http.Request{Method: http.MethodPost}, &http.Request{Method: http.MethodGet}
+	redirected := &http.Request{Method: http.MethodPost, Response: &http.Response{Request: post}}
+	for i, tt := range []struct {
+		req  *http.Request
+		want due
+	}{{post, answerDue}, {redirected, answerDue}, {get, eventsDue}, {post, nothingDue}} {
+		if got := trip.due(tt.req); got != tt.want {
+			t.Errorf("request %d: %v", i, got)
+		}
+	}
+}
+
+func TestMeter(t *testing.T) {
+	t.Parallel()
+	m := &meter{events: true, trip: &trip{}}
+	for _, part := range []string{"data: 12\n", "\n", "data: 3\r\n\r", "\n", "ab"} {
+		m.measure([]byte(part))
+	}
+	if m.size != len("ab")+1 { // a line counts with its end
+		t.Errorf("size %d", m.size)
+	}
+	m = &meter{ReadCloser: io.NopCloser(strings.NewReader("abc")), trip: &trip{}, size: maxMessage}
+	if _, err := io.ReadAll(m); !errors.Is(err, errTooLong) {
+		t.Error(err)
+	}
+	if _, _, ended := m.trip.result(); !errors.Is(ended, errTooLong) {
+		t.Error(ended)
+	}
+}

@@ -1,0 +1,107 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// streamable is the SDK's Streamable HTTP, which keeps the session and ends it with a DELETE. It adds
+// what the SDK forgets about requests that fail.
+type streamable struct {
+	*transport.StreamableHTTP
+	modern  atomic.Bool  // the revision is 2026-07-28 or later
+	greeted atomic.Int64 // the HTTP status that initialize was answered with; 0 until then
+}
+
+// unfinished is the error of a request whose context ended.
+type unfinished struct {
+	stage string
+	cause error
+}
+
+func (u *unfinished) Error() string { return u.cause.Error() }
+func (u *unfinished) Unwrap() error { return u.cause }
+
+// dialStreamable returns a wire over Streamable HTTP. Nothing is sent yet.
+func dialStreamable(r *remote) (*streamableWire, error) {
+	sdk, err := transport.NewStreamableHTTP(r.server.URL, transport.WithHTTPBasicClient(r.client),
+		transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		return nil, err
+	}
+	s := &streamable{StreamableHTTP: sdk}
+	return &streamableWire{&wire{s, s.cancelled}, s}, nil
+}
+
+// streamableWire is a wire that also tells the transport which revision was agreed on: each request
+// repeats it in a header.
+type streamableWire struct {
+	*wire
+	http *streamable
+}
+
+// SetProtocolVersion implements transport.HTTPConnection.
+func (w *streamableWire) SetProtocolVersion(version string) {
+	w.http.modern.Store(mcp.IsModernProtocol(version))
+	w.http.SetProtocolVersion(version)
+}
+
+// SendRequest implements transport.Interface.
+func (s *streamable) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	t := &trip{id: req.ID, want: answerDue}
+	answer, err := s.StreamableHTTP.SendRequest(t.with(ctx), req)
+	stage, status, ended := t.result()
+	if req.Method == methodInitialize {
+		s.greeted.Store(int64(status))
+	}
+	if err == nil {
+		if answer.ID.String() != req.ID.String() {
+			return nil, &breach{what: fmt.Sprintf("its answer to %s has another id", req.Method)}
+		}
+		return answer, nil
+	}
+	var outer *url.Error
+	var bad *badAnswer
+	switch {
+	case ctx.Err() != nil:
+		return nil, &unfinished{stage, err}
+	case errors.Is(ended, errTooLong):
+		return nil, errTooLong
+	case ended != nil:
+		return nil, &cutOff{ended}
+	case errors.As(err, &bad) || errors.As(err, &outer) || status != http.StatusOK:
+		return nil, err
+	}
+	return nil, &breach{what: fmt.Sprintf("its answer to %s is not an MCP message", req.Method), cause: err}
+}
+
+// older reports whether the answer to initialize is that of a server of the transport before this
+// one: "If it fails with an HTTP 4xx status code (e.g., 405 Method Not Allowed or 404 Not Found):
+// Issue a GET request to the server URL" (MCP 2025-11-25, transports, backwards compatibility).
+func (s *streamable) older() bool {
+	switch s.greeted.Load() {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return true
+	}
+	return false
+}
+
+// cancelled tells the server that a request is given up. From 2026-07-28 on the end of the request
+// says so itself; before, "disconnection SHOULD NOT be interpreted as the client cancelling its
+// request" (MCP 2025-11-25, transports, sending messages to the server).
+func (s *streamable) cancelled(ctx context.Context, note mcp.JSONRPCNotification) {
+	if s.modern.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	_ = s.StreamableHTTP.SendNotification(ctx, note) // nobody is left to be told of its failure
+}

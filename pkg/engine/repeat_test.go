@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// TestRepeatable: a call may be made again where the tool's annotations say that this does no harm.
+func TestRepeatable(t *testing.T) {
+	t.Parallel()
+	for annotations, want := range map[string]bool{
+		`{"readOnlyHint":true}`: true, `{"readOnlyHint":false,"idempotentHint":true}`: true, `{}`: false, `null`: false,
+		`{"readOnlyHint":false}`: false, `{"destructiveHint":false}`: false, `{"readOnlyHint":"true"}`: false,
+	} {
+		w := newWorld(t, "s")
+		def, err := tool.ParseDef([]byte(`{"name":"s_tool","inputSchema":{"type":"object"},"annotations":` + annotations + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
+		w.with(func(e *Engine) error {
+			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, func([]byte) (json.RawMessage, error) { return []byte("{}"), nil }, true)
+			if err != nil {
+				return err
+			}
+			_, err = e.Call(t.Context(), plan, tool.CallOptions{Timeout: time.Minute})
+			return err
+		})
+		if w.options != (tool.CallOptions{Timeout: time.Minute, Repeatable: want}) {
+			t.Errorf("%s: %+v", annotations, w.options)
+		}
+	}
+}
