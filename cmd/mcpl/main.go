@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/conn"
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -38,11 +39,25 @@ func run() int {
 		return f.Type.ExitCode()
 	}
 	app.Query = cli.Query
-	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
+	app.InProcess = func(cfg *config.Config, o daemon.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
-			Version: o.Version, Environ: os.Environ(), Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+			Version: app.Version, Environ: o.Environ, Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
 		})
+	}
+	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
+		pool := func() engine.Caller {
+			return app.InProcess(cfg, daemon.CallerOptions{
+				ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
+				Environ: os.Environ(), Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+			})
+		}
+		if o.Daemon == nil {
+			return pool()
+		}
+		client := *o.Daemon
+		client.InProcess = pool
+		return daemon.NewClient(cfg, client)
 	}
 	return cli.Execute(ctx, os.Args[1:], cli.Options{App: app, ExampleServer: func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})

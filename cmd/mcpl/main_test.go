@@ -53,5 +53,6 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("NO_COLOR", "1")
+	env.Setenv("MCPL_DAEMON", "off") // a script that wants it switches it on, and stops it at its end
 	return nil
 }

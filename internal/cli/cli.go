@@ -90,7 +90,7 @@ The three verbs an agent needs:
 	root.SetHelpFunc(t.help(root.HelpFunc()))
 	root.AddGroup(&cobra.Group{ID: "agent", Title: "Tools:"}, &cobra.Group{ID: "setup", Title: "Setup:"})
 	root.AddCommand(t.search(), t.inspect(), t.call(), t.list(),
-		t.config(), t.enable(), t.disable(), t.instructions(), t.completion(), t.version(), t.refresh(), t.exampleServer())
+		t.config(), t.enable(), t.disable(), t.instructions(), t.completion(), t.daemon(), t.version(), t.refresh(), t.exampleServer())
 	root.SetHelpCommand(helpCommand())
 	return root
 }

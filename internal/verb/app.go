@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -36,6 +37,8 @@ type App struct {
 	// NewCaller reaches live servers. nil (the early path) means that only what a fresh index
 	// can answer is answered; all else is engine.ErrNotFresh.
 	NewCaller func(*config.Config, CallerOptions) engine.Caller
+	// InProcess opens a caller that starts servers as children of this process.
+	InProcess func(*config.Config, daemon.CallerOptions) engine.Caller
 	// Detach starts mcpl with these arguments in a process that outlives this one; nil: not.
 	Detach func(args []string) error
 	// Query applies a jq expression to a JSON value and returns the results.
@@ -46,8 +49,10 @@ type App struct {
 type CallerOptions struct {
 	ConnectTimeout, CallTimeout time.Duration // for entries that set none
 	ForceConnectTimeout         time.Duration // beats the entries; 0: does not
-	Version, EnvFile, Dir       string
+	EnvFile, Dir                string
 	Log                         func(server, event string) // nil: nobody listens
+	// Daemon is how to reach the daemon, without InProcess; nil: it is not used.
+	Daemon *daemon.ClientOptions
 }
 
 // Verb is one verb: a new value for each run, since flags are parsed into it.
@@ -61,6 +66,7 @@ type Verb interface {
 // Globals are the flags that every verb has, before and after its name.
 type Globals struct {
 	JSON, Verbose, NoColor bool
+	NoDaemon               bool
 	Configs, EnvFiles      []string
 	ConnectTimeout         time.Duration
 }
@@ -72,6 +78,7 @@ func (g *Globals) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&g.NoColor, "no-color", false, "print without colours (as NO_COLOR=1 does)")
 	fs.StringArrayVar(&g.Configs, "config", nil, "configuration `FILE` to use instead of the ones that are found; repeatable")
 	fs.StringArrayVar(&g.EnvFiles, "env-file", nil, "environment `FILE` to use instead of ./.env and ~/.claude/.env; repeatable")
+	fs.BoolVar(&g.NoDaemon, "no-daemon", false, "start servers for this command only, and stop them with it")
 	fs.Var((*durationValue)(&g.ConnectTimeout), "connect-timeout", "how long a server may take to start and shake hands (default 30s)")
 }
 
@@ -108,6 +115,9 @@ type Session struct {
 	States   state.File
 	Tools    state.Tools
 	Engine   *engine.Engine
+	// lasting says that what is started for this verb is worth keeping: a daemon is started where
+	// none runs.
+	lasting bool
 	// code is the exit code of an answer that is no fault and yet no success.
 	code int
 }
@@ -166,6 +176,7 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 		s.Printer.Notice("%s", notice)
 	}
 	s.Tools = tools
+	_, s.lasting = v.(*Call)
 	s.Engine = s.newEngine(settings)
 	defer func() {
 		if closeErr := s.Engine.Close(); err == nil {
@@ -184,7 +195,7 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 func (s *Session) newEngine(settings config.Settings) *engine.Engine {
 	opt := engine.Options{
 		Env:       s.App.Env,
-		Selection: config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles},
+		Selection: s.selection(),
 		Settings:  settings,
 		Switches:  s.Tools,
 		Events:    s.Printer,
@@ -198,17 +209,23 @@ func (s *Session) newEngine(settings config.Settings) *engine.Engine {
 			o := CallerOptions{
 				ConnectTimeout: settings.ConnectTimeout, CallTimeout: settings.CallTimeout,
 				ForceConnectTimeout: s.Globals.ConnectTimeout,
-				Version:             s.App.Version,
 				EnvFile:             s.App.Env.WhereToPut(cfg.Sources),
 				Dir:                 s.App.Env.Dir,
 			}
 			if s.Globals.Verbose {
 				o.Log = s.Printer.Verbose
 			}
+			if settings.Daemon && !s.Globals.NoDaemon && daemon.Supported {
+				o.Daemon = s.daemonClient(o)
+			}
 			return s.App.NewCaller(cfg, o)
 		}
 	}
 	return engine.New(opt)
+}
+
+func (s *Session) selection() config.Selection {
+	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles}
 }
 
 // live is for verbs that cannot be answered from the index: it stops the early path.

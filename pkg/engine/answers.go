@@ -190,6 +190,8 @@ type ServerTools struct {
 type Plan struct {
 	Ref  tool.Ref
 	Args json.RawMessage
+	// Repeatable says that by the tool's annotations calling it twice is as good as once.
+	Repeatable bool
 	// Unchecked is why the arguments could not be checked: the schema itself is at fault.
 	Unchecked error
 }
@@ -206,7 +208,7 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build func(inputSchema 
 	if err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Name)
 	}
-	p := &Plan{Ref: ref, Args: args}
+	p := &Plan{Ref: ref, Args: args, Repeatable: repeatable(def.Hints())}
 	if !check {
 		return p, nil
 	}
@@ -227,7 +229,12 @@ func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool
 	if err != nil {
 		return nil, err
 	}
+	opt.Repeatable = p.Repeatable
 	return caller.Call(ctx, p.Ref, p.Args, opt)
+}
+
+func repeatable(h tool.Hints) bool {
+	return (h.ReadOnly != nil && *h.ReadOnly) || (h.Idempotent != nil && *h.Idempotent)
 }
 
 // healing runs read and, where it met a damaged index, rebuilds that and runs read once more.

@@ -20,7 +20,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Caller reaches live servers. conn.Pool does it in this process.
+// Caller reaches live servers. conn.Pool does it in this process,
+// daemon.Client through the daemon.
 type Caller interface {
 	// Tools lists a server's tools. Errors are faults.
 	Tools(ctx context.Context, server string) (tool.Listing, error)

@@ -20,4 +20,7 @@ type Listing struct {
 type CallOptions struct {
 	// Timeout bounds the call once the server is connected; 0 means what the configuration says.
 	Timeout time.Duration
+	// Repeatable says that the tool may be called twice instead of once: by its annotations it is
+	// read-only or idempotent.
+	Repeatable bool
 }
