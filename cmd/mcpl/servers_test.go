@@ -55,7 +55,7 @@ func (h home) mcpl(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr 
 	t.Helper()
 	cmd = exec.CommandContext(t.Context(), "mcpl", args...)
 	cmd.Dir = h.dir
-	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CACHE_HOME="+h.dir, "XDG_STATE_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CACHE_HOME="+h.dir, "XDG_STATE_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "GORACE=atexit_sleep_ms=0", "MCPL_DAEMON=off")
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	return cmd, stdout, stderr

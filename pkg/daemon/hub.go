@@ -193,7 +193,6 @@ func (h *hub) release(w *warm, r *run, watch chan<- event, began time.Time, err 
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	r.users--
 	r.used = now
 	delete(r.watchers, watch)
 	switch f := asFault(err); {
@@ -214,6 +213,8 @@ func (h *hub) release(w *warm, r *run, watch chan<- event, began time.Time, err 
 	case f.Type != fault.Interrupted:
 		r.answered = now
 	}
+	// It counts as used until here, so that what retired it above has left its end to this.
+	r.users--
 	switch {
 	case r.users > 0:
 	case r.retired:

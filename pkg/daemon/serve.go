@@ -20,7 +20,7 @@ const (
 	// quitAfter is how long nothing may be asked before the daemon ends.
 	quitAfter = time.Hour
 	// stopGrace is how long running requests may go on once the daemon was told to stop. One that
-	// is only to be replaced lets them end.
+	// is only to be replaced lets them end. See Options.StopGrace.
 	stopGrace = 10 * time.Second
 	// cancelGrace is how long they may take to end when cancelled.
 	cancelGrace = 10 * time.Second
@@ -52,6 +52,8 @@ type Options struct {
 	Event func(who, text string)
 	// QuitAfter is how long nothing may be asked before the daemon ends; 0 means an hour.
 	QuitAfter time.Duration
+	// StopGrace is how long running requests may go on once it was told to stop; 0 means 10 s.
+	StopGrace time.Duration
 }
 
 // server is the daemon.
@@ -80,6 +82,12 @@ type server struct {
 // told to stop), stops its servers and returns. It fails where the socket cannot be had,
 // because another daemon has it for example.
 func Serve(ctx context.Context, opt Options) (err error) {
+	if opt.QuitAfter == 0 {
+		opt.QuitAfter = quitAfter
+	}
+	if opt.StopGrace == 0 {
+		opt.StopGrace = stopGrace
+	}
 	tell := opt.Listening
 	if tell == nil {
 		tell = func(error) {}
@@ -202,9 +210,6 @@ func (d *server) count(s *stream, n int) {
 // wait returns when the daemon has to end, why, and whether running requests have only a while.
 func (d *server) wait(ctx context.Context) (why string, bounded bool) {
 	patience := d.opt.QuitAfter
-	if patience == 0 {
-		patience = quitAfter
-	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
@@ -247,7 +252,7 @@ func (d *server) drain(ctx context.Context, bounded bool) {
 	stopped := ctx.Done()
 	if bounded {
 		stopped = nil
-		after(stopGrace)
+		after(d.opt.StopGrace)
 	}
 	for cancelled := false; ; {
 		d.mu.Lock()
@@ -260,7 +265,7 @@ func (d *server) drain(ctx context.Context, bounded bool) {
 		case <-d.idle:
 		case <-stopped:
 			stopped = nil
-			after(stopGrace)
+			after(d.opt.StopGrace)
 		case <-limit:
 			if !cancelled {
 				cancelled = true
