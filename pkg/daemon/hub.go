@@ -195,7 +195,11 @@ func (h *hub) release(w *warm, r *run, watch chan<- event, began time.Time, err 
 	now := time.Now()
 	r.used = now
 	delete(r.watchers, watch)
-	switch f := asFault(err); {
+	f := asFault(err)
+	if f != nil {
+		h.log(w.name, "failed: "+f.Message)
+	}
+	switch {
 	case f == nil:
 		r.answered = now
 	case f.Type == fault.ServerConnection:

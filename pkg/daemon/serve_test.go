@@ -47,7 +47,9 @@ func newHome(t *testing.T) *home {
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	h := &home{t: t, vars: map[string]string{"XDG_CACHE_HOME": dir, "XDG_STATE_HOME": dir}}
 	h.env = config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS, Lookup: func(name string) (string, bool) { v, ok := h.vars[name]; return v, ok }}
-	h.call = func(_ context.Context, args json.RawMessage) (*tool.Result, error) { return &tool.Result{Raw: args}, nil }
+	h.call = func(_ context.Context, args json.RawMessage) (*tool.Result, error) {
+		return &tool.Result{Raw: args}, nil
+	}
 	h.configure(`{"mcpServers": {"s": {"command": "fake"}, "once": {"command": "fake", "lifecycle": "ephemeral"}}}`)
 	if h.place, err = PlaceOf(h.env, h.config().Sources.Key()); err != nil {
 		t.Fatal(err)
@@ -412,7 +414,9 @@ func TestOtherVersion(t *testing.T) {
 	close(held)
 	wg.Wait()
 	<-ended
-	h.call = func(context.Context, json.RawMessage) (*tool.Result, error) { return &tool.Result{Raw: []byte("new")}, nil }
+	h.call = func(context.Context, json.RawMessage) (*tool.Result, error) {
+		return &tool.Result{Raw: []byte("new")}, nil
+	}
 	h.serve(t.Context(), func(o *Options) { o.Identity = "v2" })
 	if got := h.ask(h.client(newer), "{}"); got != "new" {
 		t.Errorf("the new daemon: %q", got)

@@ -15,7 +15,7 @@ type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"` // its [Identity]
 	Started time.Time `json:"started"`
-	// Requests are those that run now.
+	// Requests is how many run now.
 	Requests int            `json:"requests"`
 	Servers  []ServerStatus `json:"servers"`
 }
@@ -35,10 +35,10 @@ type ServerStatus struct {
 }
 
 func (d *server) status() Status {
-	d.mu.Lock()
-	st := Status{PID: os.Getpid(), Version: d.opt.Identity, Started: d.started, Requests: d.active - 1} // not this one
-	d.mu.Unlock()
-	st.Servers = d.hub.status()
+	st := Status{PID: os.Getpid(), Version: d.opt.Identity, Started: d.started, Servers: d.hub.status()}
+	for _, s := range st.Servers {
+		st.Requests += s.Running
+	}
 	return st
 }
 
