@@ -182,6 +182,9 @@ func (a *daemonAnswer) WriteText(t *output.Text) {
 	}
 	t.Line(fmt.Sprintf("process %d, started %s, mcpl %s", a.PID, ago(a.now, a.Started), a.Version))
 	t.Line("log: ", a.Log)
+	if a.Ending {
+		t.Line(output.Yellow("It is ending"), " and takes no more calls.")
+	}
 	if len(a.Servers) == 0 {
 		t.Line("No server is warm.")
 		return

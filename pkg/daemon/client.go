@@ -249,10 +249,12 @@ func (c *Client) connect(ctx context.Context) (*stream, error) {
 		return nil, err
 	}
 	s, hello, err := greet(place)
-	if err == nil && hello.Version != c.opt.Identity {
-		c.note("a daemon of another version (%s) is asked to end once its calls have", hello.Version)
-		err = replace(ctx, s)
-	} else if err == nil {
+	switch {
+	case err != nil:
+	case hello.Ending > 0 || hello.Version != c.opt.Identity:
+		c.note("the daemon is ending, or of another version (%s); it is let finish its calls", hello.Version)
+		err = replace(ctx, s, replacePatience-hello.Ending)
+	default:
 		return s, nil
 	}
 	switch {
@@ -289,19 +291,28 @@ func greet(place Place) (*stream, greeting, error) {
 }
 
 // replace asks a daemon to end and waits a while until it has. It returns io.EOF when it has.
-func replace(ctx context.Context, s *stream) error {
+func replace(ctx context.Context, s *stream, patience time.Duration) error {
 	defer s.close()
+	if patience <= 0 { // one that takes long to end has been waited for
+		return errBusyEnding
+	}
 	if err := s.writeJSON(kindQuery, query{Op: opStop}); err != nil {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { s.limit(time.Nanosecond) })()
-	s.limit(replacePatience)
+	s.limit(patience)
 	_, _, err := s.read()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return errors.New("one of another version still has calls to finish")
+		return errBusyEnding
+	}
+	if errors.Is(err, errReset) {
+		err = io.EOF
 	}
 	return err
 }
+
+// errBusyEnding says that a daemon has been told to end and still has something to do.
+var errBusyEnding = errors.New("one that is ending still has calls to finish")
 
 // start starts a daemon, or finds the one that another process is just starting.
 func (c *Client) start(ctx context.Context, place Place) (*stream, error) {
@@ -341,13 +352,13 @@ func (c *Client) start(ctx context.Context, place Place) (*stream, error) {
 	return c.known(s, hello)
 }
 
-// known returns the stream where the daemon at its other end is of this version.
+// known returns the stream where the daemon at its other end is of this version and there to stay.
 func (c *Client) known(s *stream, hello greeting) (*stream, error) {
-	if hello.Version == c.opt.Identity {
+	if hello.Version == c.opt.Identity && hello.Ending == 0 {
 		return s, nil
 	}
 	s.close()
-	return nil, fmt.Errorf("one of another version (%s) has just been started", hello.Version)
+	return nil, fmt.Errorf("another process has just started or ended one (version %s)", hello.Version)
 }
 
 // exchange hands a request over and returns the answer. errEnding: it was refused, and nothing

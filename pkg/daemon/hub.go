@@ -183,7 +183,7 @@ func (h *hub) makeRoom(w *warm) {
 // blocked is the fault of a server that crashed too often, until it may be started again.
 func blocked(w *warm, left time.Duration) *fault.Fault {
 	f := *w.crash
-	f.Message = fmt.Sprintf("%s has crashed %d times within a minute and is not started again for %d s; the last time: %s",
+	f.Message = fmt.Sprintf("%s has crashed or failed to start %d times within a minute and is left alone for %d s; the last time: %s",
 		w.name, maxRestarts+1, int(left/time.Second)+1, w.crash.Message)
 	f.Help = w.crash.Help + " Start it at once with: mcpl daemon restart"
 	return &f

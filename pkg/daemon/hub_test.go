@@ -208,7 +208,7 @@ func TestCrashLimit(t *testing.T) {
 		b.want(t, 4, 0)
 		for range 3 {
 			f := fault.From(b.call(s))
-			if f == crash || f.Type != fault.ServerConnection || !strings.Contains(f.Message, "crashed 4 times") || !strings.Contains(f.Message, "exited with code 3") ||
+			if f == crash || f.Type != fault.ServerConnection || !strings.Contains(f.Message, "failed to start 4 times") || !strings.Contains(f.Message, "exited with code 3") ||
 				!strings.Contains(f.Traceback, "out of cheese") || !strings.Contains(f.Help, "Do this.") || !strings.Contains(f.Help, "mcpl daemon restart") {
 				t.Fatalf("%+v", f)
 			}

@@ -16,6 +16,8 @@ import (
 type greeting struct {
 	Version string `json:"version"` // see [Identity]
 	PID     int    `json:"pid"`
+	// Ending is for how long it has taken no requests, because it ends; 0: it does not.
+	Ending time.Duration `json:"ending,omitempty"`
 }
 
 // What a client may ask for.

@@ -19,7 +19,7 @@ var errGone = errors.New("the client is gone")
 // serve answers the one request of a connection. keep says that the stream stays open to the end
 // of the daemon. What goes wrong with the stream itself concerns only the client.
 func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
-	if s.writeJSON(kindGreeting, greeting{d.opt.Identity, os.Getpid()}) != nil {
+	if s.writeJSON(kindGreeting, greeting{d.opt.Identity, os.Getpid(), d.endingFor()}) != nil {
 		return false
 	}
 	s.limit(queryPatience)
@@ -38,16 +38,13 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 		}
 	}
 	s.limit(0)
-	d.mu.Lock()
-	ending := d.ending
-	d.mu.Unlock()
 	switch {
 	case q.Op == opStop:
 		d.askedToStop(s, q.Timeout > 0)
 		return true
 	case q.Op == opStatus:
 		_ = s.writeJSON(kindReport, d.status())
-	case ending:
+	case d.endingFor() > 0:
 		_ = s.write(kindRefusal)
 	case q.Op == opCall || q.Op == opTools:
 		d.work(ctx, s, &q, args)
@@ -55,13 +52,25 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 	return false
 }
 
+// endingFor returns for how long no requests have been taken; 0: they are.
+func (d *server) endingFor() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ending.IsZero() {
+		return 0
+	}
+	return max(1, time.Since(d.ending))
+}
+
 // askedToStop begins the end. The stream is closed when it is over.
-func (d *server) askedToStop(s *stream, now bool) {
+func (d *server) askedToStop(s *stream, hurry bool) {
 	d.mu.Lock()
 	d.watchers = append(d.watchers, s)
-	d.now = d.now || now
 	d.mu.Unlock()
-	d.stopOnce.Do(func() { close(d.stop) })
+	if hurry {
+		d.hurry.close()
+	}
+	d.leave.close()
 }
 
 // work does a call or a listing and writes its answer. It ends early when the client cancels it

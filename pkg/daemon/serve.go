@@ -64,9 +64,8 @@ type server struct {
 	started time.Time
 	// base is the context of all requests' making; cancelAll ends them.
 	cancelAll context.CancelCauseFunc
-	stop      chan struct{} // closed when a client asks the daemon to end
-	stopOnce  sync.Once
-	now       bool // ... and its running requests have only stopGrace; guarded by mu
+	leave     once // asked to end once its requests have
+	hurry     once // told to end soon
 
 	mu       sync.Mutex
 	streams  map[*stream]bool
@@ -74,8 +73,18 @@ type server struct {
 	asked    time.Time // when something was last asked
 	active   int       // connections being served
 	idle     chan struct{}
-	ending   bool
+	ending   time.Time // since when it takes no requests; zero: it does
 }
+
+// once is a channel that may be closed more than once.
+type once struct {
+	ch chan struct{}
+	do *sync.Once
+}
+
+func newOnce() once { return once{make(chan struct{}), new(sync.Once)} }
+
+func (o once) close() { o.do.Do(func() { close(o.ch) }) }
 
 // Serve runs the daemon until ctx ends, a client asks for its end, or nothing was asked for an
 // hour. Then it takes no more requests, lets the running ones end (for up to 10 s where it was
@@ -110,7 +119,7 @@ func Serve(ctx context.Context, opt Options) (err error) {
 	}
 	file := newLogger(opt.Place.Log)
 	defer file.close()
-	d := &server{opt: opt, log: file.log, started: time.Now(), asked: time.Now(), stop: make(chan struct{}),
+	d := &server{opt: opt, log: file.log, started: time.Now(), asked: time.Now(), leave: newOnce(), hurry: newOnce(),
 		streams: make(map[*stream]bool), idle: make(chan struct{}, 1)}
 	if opt.Event != nil {
 		d.log = func(who, text string) { file.log(who, text); opt.Event(who, text) }
@@ -145,23 +154,23 @@ func takeLock(ctx context.Context, path string) (*flock.Flock, error) {
 
 // run serves connections until the end and returns when nothing of them is left.
 func (d *server) run(ctx context.Context, listener *net.UnixListener) {
+	defer context.AfterFunc(ctx, d.hurry.close)()
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	d.cancelAll = cancel
 	var wg sync.WaitGroup
 	wg.Go(func() { d.accept(base, listener, &wg) }) // ends when the listener is closed
-	why, bounded := d.wait(ctx)
-	d.log(logName, why)
+	d.log(logName, d.wait())
 	d.mu.Lock()
-	d.ending = true
+	d.ending = time.Now()
 	d.mu.Unlock()
-	// First the name, then the listener: whoever finds the socket gone starts a daemon and waits
-	// for the lock.
+	// The socket stays until the last server has ended, so that clients hear why nothing is done
+	// for them here, and start no second daemon beside this one.
+	d.drain()
+	d.hub.close()
 	os.Remove(d.opt.Place.Socket)
 	listener.Close()
-	d.drain(ctx, bounded)
 	wg.Wait()
-	d.hub.close()
 }
 
 // accept serves each connection in a goroutine of its own, which ends with it.
@@ -207,22 +216,17 @@ func (d *server) count(s *stream, n int) {
 	}
 }
 
-// wait returns when the daemon has to end, why, and whether running requests have only a while.
-func (d *server) wait(ctx context.Context) (why string, bounded bool) {
+// wait returns when the daemon has to end, and why.
+func (d *server) wait() string {
 	patience := d.opt.QuitAfter
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	for {
 		select {
-		case <-ctx.Done():
-			return "told to stop by a signal", true
-		case <-d.stop:
-			d.mu.Lock()
-			defer d.mu.Unlock()
-			if d.now {
-				return "told to stop", true
-			}
-			return "told to make room for another version", false
+		case <-d.hurry.ch:
+			return "told to stop"
+		case <-d.leave.ch:
+			return "told to make room for another version"
 		case <-timer.C:
 			left := patience
 			d.mu.Lock()
@@ -234,27 +238,20 @@ func (d *server) wait(ctx context.Context) (why string, bounded bool) {
 				left = patience
 			}
 			if left <= 0 {
-				return fmt.Sprintf("nothing was asked for %s", patience), false
+				return fmt.Sprintf("nothing was asked for %s", patience)
 			}
 			timer.Reset(left)
 		}
 	}
 }
 
-// drain waits until no connection is left. With bounded, and whenever ctx ends, requests that
-// still run after a while are cancelled, and connections that even then do not end are closed.
-func (d *server) drain(ctx context.Context, bounded bool) {
-	var limit <-chan time.Time
-	after := func(grace time.Duration) {
-		timer := time.NewTimer(grace)
-		limit = timer.C
-	}
-	stopped := ctx.Done()
-	if bounded {
-		stopped = nil
-		after(d.opt.StopGrace)
-	}
-	for cancelled := false; ; {
+// drain waits until no request runs. In a hurry those that still run after a while are cancelled,
+// and connections that even then do not end are closed.
+func (d *server) drain() {
+	hurry := d.hurry.ch
+	var limit <-chan time.Time // each is used up before the next is made
+	cancelled := false
+	for {
 		d.mu.Lock()
 		active := d.active
 		d.mu.Unlock()
@@ -263,23 +260,26 @@ func (d *server) drain(ctx context.Context, bounded bool) {
 		}
 		select {
 		case <-d.idle:
-		case <-stopped:
-			stopped = nil
-			after(d.opt.StopGrace)
+		case <-hurry:
+			hurry, limit = nil, time.After(d.opt.StopGrace)
 		case <-limit:
-			if !cancelled {
-				cancelled = true
-				d.log(logName, fmt.Sprintf("%d requests are cancelled", active))
-				d.cancelAll(errStopped)
-				after(cancelGrace)
+			if cancelled {
+				limit = nil
+				d.closeStreams()
 				continue
 			}
-			limit = nil
-			d.mu.Lock()
-			for s := range d.streams {
-				s.close()
-			}
-			d.mu.Unlock()
+			cancelled = true
+			d.log(logName, fmt.Sprintf("%d requests are cancelled", active))
+			d.cancelAll(errStopped)
+			limit = time.After(cancelGrace)
 		}
+	}
+}
+
+func (d *server) closeStreams() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for s := range d.streams {
+		s.close()
 	}
 }

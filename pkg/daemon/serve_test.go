@@ -406,6 +406,16 @@ func TestOtherVersion(t *testing.T) {
 	if got := h.ask(h.client(newer), "{}"); got != "local" {
 		t.Errorf("the newer client: %q", got)
 	}
+	// It was waited for once. Who comes later, of whatever version, is told at once.
+	for _, change := range []func(*ClientOptions){newer, nil} {
+		before := time.Now()
+		if got := h.ask(h.client(change), "{}"); got != "local" || time.Since(before) > replacePatience/2 {
+			t.Errorf("a later client: %q after %s", got, time.Since(before))
+		}
+	}
+	if st, running, err := Ask(h.place); err != nil || !running || !st.Ending || st.Requests != 1 {
+		t.Errorf("%+v, %v, %v", st, running, err)
+	}
 	select {
 	case <-ended:
 		t.Error("it ended before its call")
@@ -434,6 +444,11 @@ func TestStop(t *testing.T) {
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(context.Cause(ctx))
 	}
 	ended := h.serve(t.Context(), nil)
+	// That it is already ending, as slowly as its calls need, does not make the stop slower.
+	s, _, err := greet(h.place)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, err := h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{})
@@ -442,6 +457,9 @@ func TestStop(t *testing.T) {
 		}
 	})
 	<-running
+	if err := replace(t.Context(), s, time.Millisecond); !errors.Is(err, errBusyEnding) {
+		t.Errorf("leaving: %v", err)
+	}
 	if stopped, err := Stop(t.Context(), h.place); err != nil || !stopped {
 		t.Errorf("%v, %v", stopped, err)
 	}
@@ -498,7 +516,7 @@ func impostor(t *testing.T, h *home, serve func(*stream)) {
 // no harm, and never silently given up.
 func TestLostDaemon(t *testing.T) {
 	t.Parallel()
-	hello := func(s *stream) { _ = s.writeJSON(kindGreeting, greeting{"v1", 1}) }
+	hello := func(s *stream) { _ = s.writeJSON(kindGreeting, greeting{Version: "v1", PID: 1}) }
 	hear := func(s *stream) {
 		_, _, _ = s.read()
 		_, _, _ = s.read()

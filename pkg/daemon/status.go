@@ -15,6 +15,8 @@ type Status struct {
 	PID     int       `json:"pid"`
 	Version string    `json:"version"` // its [Identity]
 	Started time.Time `json:"started"`
+	// Ending says that it takes no requests any more.
+	Ending bool `json:"ending,omitempty"`
 	// Requests is how many run now.
 	Requests int            `json:"requests"`
 	Servers  []ServerStatus `json:"servers"`
@@ -35,7 +37,7 @@ type ServerStatus struct {
 }
 
 func (d *server) status() Status {
-	st := Status{PID: os.Getpid(), Version: d.opt.Identity, Started: d.started, Servers: d.hub.status()}
+	st := Status{PID: os.Getpid(), Version: d.opt.Identity, Started: d.started, Ending: d.endingFor() > 0, Servers: d.hub.status()}
 	for _, s := range st.Servers {
 		st.Requests += s.Running
 	}
