@@ -115,9 +115,8 @@ type Session struct {
 	States   state.File
 	Tools    state.Tools
 	Engine   *engine.Engine
-	// lasting says that what is started for this verb is worth keeping: a daemon is started where
-	// none runs.
-	lasting bool
+	// daemon says what the verb that runs has to do with the daemon.
+	daemon daemonUse
 	// code is the exit code of an answer that is no fault and yet no success.
 	code int
 }
@@ -176,7 +175,7 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 		s.Printer.Notice("%s", notice)
 	}
 	s.Tools = tools
-	_, s.lasting = v.(*Call)
+	s.daemon = daemonUseOf(v)
 	s.Engine = s.newEngine(settings)
 	defer func() {
 		if closeErr := s.Engine.Close(); err == nil {
@@ -215,7 +214,7 @@ func (s *Session) newEngine(settings config.Settings) *engine.Engine {
 			if s.Globals.Verbose {
 				o.Log = s.Printer.Verbose
 			}
-			if settings.Daemon && !s.Globals.NoDaemon && daemon.Supported {
+			if s.daemon != noDaemon && settings.Daemon && !s.Globals.NoDaemon && daemon.Supported {
 				o.Daemon = s.daemonClient(o)
 			}
 			return s.App.NewCaller(cfg, o)

@@ -64,6 +64,25 @@ func (v *Daemon) Run(ctx context.Context, s *Session, args []string) error {
 	return fault.New(fault.Usage, fmt.Sprintf("there is no daemon %q", action), "Type one of: mcpl daemon status, stop, restart, logs, run")
 }
 
+// daemonUse is what a verb has to do with the daemon.
+type daemonUse int
+
+const (
+	noDaemon    daemonUse = iota // it looks at servers as they start
+	useDaemon                    // servers that are warm are asked there
+	startDaemon                  // what is started is worth keeping
+)
+
+func daemonUseOf(v Verb) daemonUse {
+	switch v.(type) {
+	case *Call:
+		return startDaemon
+	case *Search, *Inspect, *List, *Refresh:
+		return useDaemon
+	}
+	return noDaemon
+}
+
 // daemonPlace is where the daemon of this configuration set is, if it is anywhere.
 func (s *Session) daemonPlace() (daemon.Place, error) {
 	folder, err := s.Engine.CacheFolder()
@@ -88,7 +107,7 @@ func (s *Session) daemonClient(o CallerOptions) *daemon.ClientOptions {
 	c := &daemon.ClientOptions{Env: s.App.Env, Selection: s.selection(), Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
 		ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
 		Idle: s.Settings.Idle, Log: o.Log}
-	if s.lasting {
+	if s.daemon == startDaemon {
 		c.Start = s.daemonCommand()
 	}
 	return c
