@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/mcp-launchpad/mcpl/internal/cli"
@@ -32,7 +31,7 @@ func run() int {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	ctx, stop := interruptible()
 	defer stop()
-	app, err := verb.Process(version())
+	app, err := verb.Process()
 	if err != nil {
 		f := fault.From(err)
 		_ = output.New(output.Options{Out: os.Stdout, Err: os.Stderr}).Fault(f)
@@ -57,7 +56,11 @@ func run() int {
 		}
 		client := *o.Daemon
 		client.InProcess = pool
-		return daemon.NewClient(cfg, client)
+		client.Ephemeral = func(name string) bool {
+			server, err := cfg.Server(name)
+			return err == nil && server.Lifecycle == config.Ephemeral
+		}
+		return daemon.NewClient(cfg.Sources, client)
 	}
 	return cli.Execute(ctx, os.Args[1:], cli.Options{App: app, ExampleServer: func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})
@@ -72,14 +75,4 @@ func interruptible() (context.Context, func()) {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	return ctx, stop
-}
-
-// version returns the version that the Go toolchain stamped into the binary: a tag, or a
-// pseudo-version with the commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }

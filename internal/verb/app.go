@@ -37,6 +37,8 @@ type App struct {
 	// NewCaller reaches live servers. nil (the early path) means that only what a fresh index
 	// can answer is answered; all else is engine.ErrNotFresh.
 	NewCaller func(*config.Config, CallerOptions) engine.Caller
+	// Warm lets a call go to a daemon that runs, where there is no NewCaller.
+	Warm bool
 	// InProcess opens a caller that starts servers as children of this process.
 	InProcess func(*config.Config, daemon.CallerOptions) engine.Caller
 	// Detach starts mcpl with these arguments in a process that outlives this one; nil: not.
@@ -78,7 +80,7 @@ func (g *Globals) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&g.NoColor, "no-color", false, "print without colours (as NO_COLOR=1 does)")
 	fs.StringArrayVar(&g.Configs, "config", nil, "configuration `FILE` to use instead of the ones that are found; repeatable")
 	fs.StringArrayVar(&g.EnvFiles, "env-file", nil, "environment `FILE` to use instead of ./.env and ~/.claude/.env; repeatable")
-	fs.BoolVar(&g.NoDaemon, "no-daemon", false, "start servers for this command only, and stop them with it")
+	fs.BoolVar(&g.NoDaemon, "no-daemon", false, "start servers for this command only")
 	fs.Var((*durationValue)(&g.ConnectTimeout), "connect-timeout", "how long a server may take to start and shake hands (default 30s)")
 }
 
@@ -176,7 +178,7 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 	}
 	s.Tools = tools
 	s.daemon = daemonUseOf(v)
-	s.Engine = s.newEngine(settings)
+	s.Engine = s.newEngine()
 	defer func() {
 		if closeErr := s.Engine.Close(); err == nil {
 			err = closeErr
@@ -191,11 +193,11 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 	return nil
 }
 
-func (s *Session) newEngine(settings config.Settings) *engine.Engine {
+func (s *Session) newEngine() *engine.Engine {
 	opt := engine.Options{
 		Env:       s.App.Env,
 		Selection: s.selection(),
-		Settings:  settings,
+		Settings:  s.Settings,
 		Switches:  s.Tools,
 		Events:    s.Printer,
 		Now:       s.App.Now,
@@ -203,24 +205,32 @@ func (s *Session) newEngine(settings config.Settings) *engine.Engine {
 	if s.App.Detach != nil {
 		opt.Background = func() error { return s.App.Detach(s.refreshCommand()) }
 	}
+	if s.App.Warm && s.usesDaemon() {
+		opt.Warm = func(sources *config.Sources) engine.Caller {
+			return daemon.NewClient(sources, s.daemonClient(s.callerOptions()))
+		}
+	}
 	if s.App.NewCaller != nil {
 		opt.NewCaller = func(cfg *config.Config) engine.Caller {
-			o := CallerOptions{
-				ConnectTimeout: settings.ConnectTimeout, CallTimeout: settings.CallTimeout,
-				ForceConnectTimeout: s.Globals.ConnectTimeout,
-				EnvFile:             s.App.Env.WhereToPut(cfg.Sources),
-				Dir:                 s.App.Env.Dir,
-			}
-			if s.Globals.Verbose {
-				o.Log = s.Printer.Verbose
-			}
-			if s.daemon != noDaemon && settings.Daemon && !s.Globals.NoDaemon && daemon.Supported {
-				o.Daemon = s.daemonClient(o)
+			o := s.callerOptions()
+			o.EnvFile = s.App.Env.WhereToPut(cfg.Sources)
+			if s.usesDaemon() {
+				client := s.daemonClient(o)
+				o.Daemon = &client
 			}
 			return s.App.NewCaller(cfg, o)
 		}
 	}
 	return engine.New(opt)
+}
+
+func (s *Session) callerOptions() CallerOptions {
+	o := CallerOptions{ConnectTimeout: s.Settings.ConnectTimeout, CallTimeout: s.Settings.CallTimeout,
+		ForceConnectTimeout: s.Globals.ConnectTimeout, Dir: s.App.Env.Dir}
+	if s.Globals.Verbose {
+		o.Log = s.Printer.Verbose
+	}
+	return o
 }
 
 func (s *Session) selection() config.Selection {

@@ -102,9 +102,13 @@ func (s *Session) daemonCommand() []string {
 	return append([]string{"daemon", "run", "--detached"}, s.files()...)
 }
 
+func (s *Session) usesDaemon() bool {
+	return s.daemon != noDaemon && s.Settings.Daemon && !s.Globals.NoDaemon && daemon.Supported
+}
+
 // daemonClient is how this session reaches the daemon.
-func (s *Session) daemonClient(o CallerOptions) *daemon.ClientOptions {
-	c := &daemon.ClientOptions{Env: s.App.Env, Selection: s.selection(), Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
+func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
+	c := daemon.ClientOptions{Env: s.App.Env, Selection: s.selection(), Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
 		ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
 		Idle: s.Settings.Idle, Log: o.Log}
 	if s.daemon == startDaemon {

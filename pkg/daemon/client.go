@@ -51,7 +51,10 @@ type ClientOptions struct {
 	Idle time.Duration
 	// Start are the arguments that make this program the daemon; nil: none is started.
 	Start []string
-	// InProcess opens the caller that does the work where no daemon can be had.
+	// Ephemeral, when not nil, tells of servers that have no place in the daemon before it is asked.
+	Ephemeral func(server string) bool
+	// InProcess opens the caller that does the work where no daemon can be had. nil: nothing is
+	// done to have one, and what it does not take gives engine.ErrNotFresh.
 	InProcess func() engine.Caller
 	// Log, when not nil, is told what happens. It may be called concurrently.
 	Log func(who, event string)
@@ -60,16 +63,19 @@ type ClientOptions struct {
 // Client reaches live servers through the daemon of their configuration set, and where that
 // cannot be had in this process. It is safe for concurrent use.
 type Client struct {
-	cfg *config.Config
-	opt ClientOptions
+	sources *config.Sources
+	opt     ClientOptions
 
 	mu        sync.Mutex
 	inProcess engine.Caller // nil until needed
 	given     bool          // the daemon was given up: everything is done in this process
 }
 
-// NewClient returns a client for cfg's servers. Nothing is started or connected to.
-func NewClient(cfg *config.Config, opt ClientOptions) *Client { return &Client{cfg: cfg, opt: opt} }
+// NewClient returns a client for the servers of a configuration set. Nothing is started or
+// connected to.
+func NewClient(sources *config.Sources, opt ClientOptions) *Client {
+	return &Client{sources: sources, opt: opt}
+}
 
 // Tools asks a server for its tools.
 func (c *Client) Tools(ctx context.Context, server string) (tool.Listing, error) {
@@ -128,11 +134,27 @@ func (c *Client) Close() error {
 func (c *Client) local() engine.Caller {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.inProcess == nil {
+	switch {
+	case c.opt.InProcess == nil:
+		return nowhere{}
+	case c.inProcess == nil:
 		c.inProcess = c.opt.InProcess()
 	}
 	return c.inProcess
 }
+
+// nowhere is the caller of a client that may do nothing in its own process.
+type nowhere struct{}
+
+func (nowhere) Tools(context.Context, string) (tool.Listing, error) {
+	return tool.Listing{}, engine.ErrNotFresh
+}
+
+func (nowhere) Call(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
+	return nil, engine.ErrNotFresh
+}
+
+func (nowhere) Close() error { return nil }
 
 func (c *Client) giveUp() {
 	c.mu.Lock()
@@ -147,7 +169,7 @@ func (c *Client) givenUp() bool {
 }
 
 func (c *Client) note(format string, args ...any) {
-	if c.opt.Log != nil {
+	if c.opt.Log != nil && c.opt.InProcess != nil {
 		c.opt.Log(logName, fmt.Sprintf(format, args...))
 	}
 }
@@ -199,6 +221,8 @@ func (c *Client) ask(ctx context.Context, q query, args json.RawMessage) (*answe
 		switch {
 		case errors.Is(err, errEnding):
 			continue
+		case err == nil && a.kind == kindDecline:
+			return nil, nil
 		case err != nil && q.Op == opTools:
 			var lost *lostError
 			if errors.As(err, &lost) { // to list twice harms nobody
@@ -218,13 +242,12 @@ func (c *Client) eligible(name string) bool {
 	if c.givenUp() {
 		return false
 	}
-	server, err := c.cfg.Server(name)
-	if err != nil || server.Lifecycle == config.Ephemeral {
+	if c.opt.Ephemeral != nil && c.opt.Ephemeral(name) {
 		return false
 	}
 	// The daemon reads the files itself. A pipe, as of --config <(...), can be read only once, and
 	// not by it; a path that is no UTF-8 would not cross the socket.
-	for _, src := range slices.Concat(c.cfg.Sources.Configs, c.cfg.Sources.EnvFiles) {
+	for _, src := range slices.Concat(c.sources.Configs, c.sources.EnvFiles) {
 		info, err := os.Stat(src.Path)
 		if err != nil || !info.Mode().IsRegular() || !utf8.ValidString(src.Path) {
 			return false
@@ -244,13 +267,15 @@ func (c *Client) fill(q *query) {
 
 // connect returns a greeted connection to a daemon of this version, started now if need be.
 func (c *Client) connect(ctx context.Context) (*stream, error) {
-	place, err := PlaceOf(c.opt.Env, c.cfg.Sources.Key())
+	place, err := PlaceOf(c.opt.Env, c.sources.Key())
 	if err != nil {
 		return nil, err
 	}
 	s, hello, err := greet(place)
 	switch {
 	case err != nil:
+	case c.opt.InProcess == nil:
+		return c.known(s, hello)
 	case hello.Ending > 0 || hello.Version != c.opt.Identity:
 		c.note("the daemon is ending, or of another version (%s); it is let finish its calls", hello.Version)
 		err = replace(ctx, s, replacePatience-hello.Ending)

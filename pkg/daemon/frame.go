@@ -20,7 +20,7 @@ import (
 //	client: query, and for a call its arguments
 //	daemon: any number of event and beat
 //	client: cancel, or the end of the stream, at any time: the request is given up
-//	daemon: one of result, listing, report, failure, refusal
+//	daemon: one of result, listing, report, failure, decline, refusal
 type kind byte
 
 const (
@@ -34,6 +34,7 @@ const (
 	kindListing   kind = 't' // JSON, see listing
 	kindReport    kind = 's' // JSON, see Status
 	kindFailure   kind = 'f' // JSON of a fault.Fault
+	kindDecline   kind = 'd' // empty: this server has no place in a daemon, nothing was done
 	kindRefusal   kind = 'n' // empty: the daemon is ending, nothing was done
 )
 

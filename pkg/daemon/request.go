@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -133,8 +134,11 @@ func beat(s *stream, done <-chan struct{}) {
 // do does a call or a listing and returns what writes its answer.
 func (d *server) do(ctx context.Context, q *query, args json.RawMessage, watch chan<- event) func(*stream) {
 	wanted, entry, err := d.spec(q)
-	if err != nil {
+	switch {
+	case err != nil:
 		return failed(err)
+	case entry.Lifecycle == config.Ephemeral:
+		return func(s *stream) { _ = s.write(kindDecline) }
 	}
 	var answer func(*stream)
 	err = d.hub.do(wanted, watch, func(c engine.Caller) error {

@@ -122,7 +122,7 @@ func (h *home) client(change func(*ClientOptions)) *Client {
 	if change != nil {
 		change(&opt)
 	}
-	c := NewClient(h.config(), opt)
+	c := NewClient(h.config().Sources, opt)
 	h.t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -341,15 +341,50 @@ func TestInProcess(t *testing.T) {
 	if res, err := h.client(nil).Call(t.Context(), tool.Ref{Server: "once", Name: "t"}, nil, tool.CallOptions{}); err != nil || string(res.Raw) != "local" {
 		t.Errorf("ephemeral: %v, %v", res, err)
 	}
+	before := len(h.opened)
+	asked := false
+	c := h.client(func(o *ClientOptions) { o.Ephemeral = func(server string) bool { asked = true; return server == "s" } })
+	if got := h.ask(c, "{}"); got != "local" || !asked || len(h.opened) != before {
+		t.Errorf("known to be ephemeral: %q", got)
+	}
 	// A named pipe stands for --config <(...): it can be read once, and not by the daemon.
 	pipe := filepath.Join(h.env.Dir, "pipe")
 	if err := makePipe(pipe); err != nil {
 		t.Fatal(err)
 	}
-	c := h.client(nil)
-	c.cfg.Sources.Configs[0].Path = pipe
+	c = h.client(nil)
+	c.sources.Configs[0].Path = pipe
 	if got := h.ask(c, "{}"); got != "local" {
 		t.Errorf("pipe: %q", got)
+	}
+}
+
+// A client that may do nothing itself says so, and has done nothing.
+func TestOnlyWarm(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	call := func(ref tool.Ref, identity string) error {
+		c := h.client(func(o *ClientOptions) { o.InProcess, o.Identity = nil, identity })
+		_, err := c.Call(t.Context(), ref, nil, tool.CallOptions{})
+		return err
+	}
+	if err := call(ref, "v1"); !errors.Is(err, engine.ErrNotFresh) {
+		t.Errorf("no daemon: %v", err)
+	}
+	ended := h.serve(t.Context(), nil)
+	if err := call(ref, "v1"); err != nil {
+		t.Error(err)
+	}
+	if err := call(tool.Ref{Server: "once", Name: "t"}, "v1"); !errors.Is(err, engine.ErrNotFresh) {
+		t.Errorf("ephemeral: %v", err)
+	}
+	if err := call(ref, "v2"); !errors.Is(err, engine.ErrNotFresh) {
+		t.Errorf("another version: %v", err)
+	}
+	select {
+	case <-ended:
+		t.Error("the daemon was made to end")
+	default:
 	}
 }
 

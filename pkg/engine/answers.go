@@ -225,12 +225,23 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build func(inputSchema 
 
 // Call makes a planned call. A result that reports an error is a result.
 func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool.Result, error) {
-	caller, err := e.live()
+	caller, err := e.callable()
 	if err != nil {
 		return nil, err
 	}
 	opt.Repeatable = p.Repeatable
 	return caller.Call(ctx, p.Ref, p.Args, opt)
+}
+
+// callable returns the caller for a call, whose arguments have been planned from a fresh index.
+func (e *Engine) callable() (Caller, error) {
+	if e.opt.NewCaller != nil || e.opt.Warm == nil {
+		return e.live()
+	}
+	if e.caller == nil {
+		e.caller = e.opt.Warm(e.sources)
+	}
+	return e.caller, nil
 }
 
 func repeatable(h tool.Hints) bool {

@@ -64,6 +64,9 @@ type Options struct {
 	// Background starts a process that runs [Engine.RefreshLate]; nil: nothing is refreshed
 	// behind an answer.
 	Background func() error
+	// Warm, when not nil, opens the caller for calls of an engine without NewCaller: one that answers
+	// ErrNotFresh for what it cannot do.
+	Warm func(*config.Sources) Caller
 	// NewCaller is asked for a caller once the first live server is needed.
 	NewCaller func(*config.Config) Caller
 }
