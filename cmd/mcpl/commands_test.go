@@ -26,7 +26,7 @@ import (
 //	code N CMD...        runs CMD, which has to exit with N
 //	jq EXPR              EXPR of the last stdout, one JSON document, has to be true
 //	damage FILE HOW      spoils a file of the one index: cut, garble, future or remove
-//	gone FILE            the process whose id FILE holds has to end within 10 s
+//	gone FILE            the processes whose ids begin the lines of FILE have to end within 10 s
 //	jqout EXPR FILE      writes what EXPR gives of the last stdout to FILE
 //	lines FILE N         FILE has to have exactly N lines; none is the same as no file
 //	shorter FILE N       FILE has to have at most N bytes
@@ -119,17 +119,19 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.Chtimes(paths[0], info.ModTime(), info.ModTime()))
 }
 
-// gone waits for the end of a process whose id a server has written.
+// gone waits for the end of the processes whose ids servers have written.
 func gone(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: gone FILE")
 	}
-	word, _, _ := strings.Cut(strings.TrimSpace(ts.ReadFile(args[0])), " ")
-	pid, err := strconv.Atoi(word)
-	ts.Check(err)
-	for end := time.Now().Add(10 * time.Second); mcptest.Alive(pid); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			ts.Fatalf("process %d still runs", pid)
+	for line := range strings.Lines(strings.TrimSpace(ts.ReadFile(args[0]))) {
+		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		pid, err := strconv.Atoi(word)
+		ts.Check(err)
+		for end := time.Now().Add(10 * time.Second); mcptest.Alive(pid); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(end) {
+				ts.Fatalf("process %d still runs", pid)
+			}
 		}
 	}
 }

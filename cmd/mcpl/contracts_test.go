@@ -58,6 +58,7 @@ func contracts() []contract {
 		{"instructions_write", 0, []string{"instructions", "--write", "AGENTS.md"}},
 		{"version", 0, []string{"version"}},
 		{"help", 0, []string{"version", "--help"}},
+		{"daemon", 0, []string{"daemon", "status"}},
 		{"doctor", 4, []string{"doctor", "demo", "down"}},
 		{"completion", 0, []string{"completion", "bash"}},
 
@@ -76,8 +77,8 @@ func contracts() []contract {
 
 // withoutSnapshot are the fault types that no command line of today leads to at will.
 var withoutSnapshot = map[string]string{
-	"AuthRequiredError":     "waits for the issue on connections",
-	"ApprovalRequiredError": "waits for the issue on approvals",
+	"AuthRequiredError":     "takes a server over HTTP: pkg/conn",
+	"ApprovalRequiredError": "takes another client's file: config_import.txtar",
 	"InternalError":         "is a defect",
 	"InterruptedError":      "takes a signal: TestInterrupt",
 }
@@ -125,7 +126,7 @@ func TestContracts(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "mcpl", args...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "LOCALAPPDATA="+dir, "XDG_CACHE_HOME="+dir,
-			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "GORACE=atexit_sleep_ms=0")
+			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "GORACE=atexit_sleep_ms=0", "MCPL_DAEMON=off")
 		out, err := cmd.Output()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -187,6 +188,7 @@ func normalised(t *testing.T, raw []byte, dir string) []byte {
 		{`("(?:tokens|mtime)":)\d+`, `${1}1`},
 		{`("data":|"blob":)"[^"]*"`, `${1}"B64"`},
 		{`("[a-z]+_ms":)[0-9]+`, `${1}0`},
+		{`[0-9a-f]{16}\.(sock|log)`, `KEY.$1`},
 	} {
 		raw = regexp.MustCompile(r.pattern).ReplaceAll(raw, []byte(r.by))
 	}

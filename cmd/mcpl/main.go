@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"syscall"
 
 	"github.com/mcp-launchpad/mcpl/internal/cli"
@@ -18,6 +17,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/conn"
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -31,18 +31,36 @@ func run() int {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	ctx, stop := interruptible()
 	defer stop()
-	app, err := verb.Process(version())
+	app, err := verb.Process()
 	if err != nil {
 		f := fault.From(err)
 		_ = output.New(output.Options{Out: os.Stdout, Err: os.Stderr}).Fault(f)
 		return f.Type.ExitCode()
 	}
 	app.Query = cli.Query
-	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
+	app.InProcess = func(cfg *config.Config, o daemon.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
-			Version: o.Version, Environ: os.Environ(), Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+			Version: app.Version, Environ: o.Environ, Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
 		})
+	}
+	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
+		pool := func() engine.Caller {
+			return app.InProcess(cfg, daemon.CallerOptions{
+				ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
+				Environ: os.Environ(), Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+			})
+		}
+		if o.Daemon == nil {
+			return pool()
+		}
+		client := *o.Daemon
+		client.InProcess = pool
+		client.Ephemeral = func(name string) bool {
+			server, err := cfg.Server(name)
+			return err == nil && server.Lifecycle == config.Ephemeral
+		}
+		return daemon.NewClient(cfg.Sources, client)
 	}
 	return cli.Execute(ctx, os.Args[1:], cli.Options{App: app, ExampleServer: func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})
@@ -57,14 +75,4 @@ func interruptible() (context.Context, func()) {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	return ctx, stop
-}
-
-// version returns the version that the Go toolchain stamped into the binary: a tag, or a
-// pseudo-version with the commit.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(devel)"
-	}
-	return info.Main.Version
 }

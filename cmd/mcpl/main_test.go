@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files with what is printed now")
@@ -48,11 +50,23 @@ func setup(env *testscript.Env) error {
 		}
 		env.Setenv(name, dir)
 	}
+	env.Setenv("XDG_RUNTIME_DIR", "")
+	env.Defer(func() { stopDaemons(home) })
 	// The repository root, so that no configuration above the script's folder is found.
 	if err := os.MkdirAll(filepath.Join(env.WorkDir, ".git"), 0o700); err != nil {
 		return err
 	}
 	env.Setenv("NO_COLOR", "1")
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // each process under -race would linger for a second
+	env.Setenv("MCPL_DAEMON", "off")          // a script that wants it switches it on, and stops it at its end
 	return nil
+}
+
+// stopDaemons stops the daemons with sockets under a home, which a script that failed has left.
+func stopDaemons(home string) {
+	sockets, _ := filepath.Glob(filepath.Join(home, "cache", "mcpl", "run", "*.sock")) // the pattern is sound
+	for _, socket := range sockets {
+		// Where it fails none runs, or the process table shows what else is wrong.
+		_, _ = daemon.Stop(context.Background(), daemon.Place{Socket: socket})
+	}
 }

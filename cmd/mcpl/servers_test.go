@@ -23,12 +23,14 @@ import (
 type home struct {
 	dir                                    string
 	starts, received, cancelled, grandkids string // files that the server writes
+	vars                                   []string
 }
 
 func newHome(t *testing.T, script mcptest.Script) home {
 	t.Helper()
 	dir := t.TempDir()
-	h := home{dir, filepath.Join(dir, "starts"), filepath.Join(dir, "received"), filepath.Join(dir, "cancelled"), filepath.Join(dir, "grandchild")}
+	h := home{dir: dir, starts: filepath.Join(dir, "starts"), received: filepath.Join(dir, "received"),
+		cancelled: filepath.Join(dir, "cancelled"), grandkids: filepath.Join(dir, "grandchild")}
 	script.Starts, script.Received, script.Cancelled = h.starts, h.received, h.cancelled
 	script.Grandchild = &mcptest.Grandchild{PID: h.grandkids}
 	raw, err := json.Marshal(script)
@@ -55,7 +57,8 @@ func (h home) mcpl(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr 
 	t.Helper()
 	cmd = exec.CommandContext(t.Context(), "mcpl", args...)
 	cmd.Dir = h.dir
-	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CACHE_HOME="+h.dir, "XDG_STATE_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "GORACE=atexit_sleep_ms=0")
+	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CACHE_HOME="+h.dir, "XDG_STATE_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "GORACE=atexit_sleep_ms=0", "MCPL_DAEMON=off")
+	cmd.Env = append(cmd.Env, h.vars...)
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = stdout, stderr
 	return cmd, stdout, stderr

@@ -20,7 +20,7 @@ const module = "github.com/mcp-launchpad/mcpl/"
 
 // rooms is the table of docs/architecture.md: what each package may import of ours.
 var rooms = map[string][]string{
-	"cmd/mcpl":              {"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/config", "pkg/conn", "pkg/engine", "pkg/fault", "pkg/output"},
+	"cmd/mcpl":              {"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/config", "pkg/conn", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/output"},
 	"internal/archtest":     {},
 	"internal/benchcli":     {"internal/mcptest"},
 	"internal/cli":          {"internal/verb", "pkg/clients", "pkg/fault", "pkg/index", "pkg/output"},
@@ -29,10 +29,11 @@ var rooms = map[string][]string{
 	"internal/eval/related": {"pkg/search"},
 	"internal/example":      {},
 	"internal/mcptest":      {},
-	"internal/verb":         {"pkg/clients", "pkg/config", "pkg/engine", "pkg/fault", "pkg/index", "pkg/output", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool"},
+	"internal/verb":         {"pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/index", "pkg/output", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool"},
 	"pkg/clients":           {"pkg/config", "pkg/fault"},
 	"pkg/config":            {"pkg/fault"},
 	"pkg/conn":              {"pkg/config", "pkg/fault", "pkg/tool"},
+	"pkg/daemon":            {"pkg/config", "pkg/engine", "pkg/fault", "pkg/tool"},
 	"pkg/engine":            {"pkg/config", "pkg/fault", "pkg/index", "pkg/schema", "pkg/search", "pkg/tool"},
 	"pkg/fault":             {},
 	"pkg/index":             {"pkg/config", "pkg/fault", "pkg/schema", "pkg/search", "pkg/tool"},

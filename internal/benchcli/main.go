@@ -64,6 +64,9 @@ func (b *bench) run(ctx context.Context, sizes string) error {
 	if err := b.search(ctx, sizes); err != nil {
 		return err
 	}
+	if err := b.warm(ctx); err != nil {
+		return err
+	}
 	servers := filepath.Join(b.npm, "node_modules", "@modelcontextprotocol")
 	if _, err := os.Stat(servers); err != nil {
 		fmt.Printf("\nThe real servers are not installed (make node): list and call are left out.\n")
@@ -189,6 +192,30 @@ func (b *bench) call(ctx context.Context, servers string) error {
 	return nil
 }
 
+// warm compares a call to a server that the daemon keeps with hello-world.
+func (b *bench) warm(ctx context.Context) (err error) {
+	c, err := b.configured("warm", entry("example", []string{b.mcpl, "example-server"}))
+	if err != nil {
+		return err
+	}
+	cold := c.with("--json", "call", "example", "calculate", "expression=1+1")
+	c.env = append(c.env, "MCPL_DAEMON=on")
+	warm := c.with("--json", "call", "example", "calculate", "expression=1+1")
+	defer func() {
+		_, stopErr := c.with("daemon", "stop").run(ctx)
+		err = errors.Join(err, stopErr)
+	}()
+	times, err := alternate(ctx, b.runs, b.hello, warm, cold)
+	if err != nil {
+		return err
+	}
+	hello, m, start := median(times[0]), median(times[1]), median(times[2])
+	fmt.Printf("\ncall example calculate as a whole process, medians of %d runs\n", b.runs)
+	fmt.Printf("  hello-world        %7.2f ms\n  warm, by the daemon %6.2f ms   %.2f times\n", ms(hello), ms(m), ratio(m, hello))
+	fmt.Printf("  without a daemon   %7.2f ms   %.2f times\n", ms(start), ratio(start, hello))
+	return nil
+}
+
 // configured returns mcpl with a configuration and folders of its own.
 func (b *bench) configured(name, entries string) (command, error) {
 	home := filepath.Join(b.dir, name)
@@ -199,5 +226,5 @@ func (b *bench) configured(name, entries string) (command, error) {
 	err := os.WriteFile(config, []byte(`{"mcpServers": {`+entries+`}}`), 0o600)
 	return command{argv: []string{b.mcpl}, dir: home, env: []string{"HOME=" + home,
 		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"), "XDG_STATE_HOME=" + filepath.Join(home, "state"),
-		"XDG_CONFIG_HOME=" + filepath.Join(home, "config")}}, err
+		"XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "XDG_RUNTIME_DIR=", "MCPL_DAEMON=off"}}, err
 }

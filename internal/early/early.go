@@ -17,7 +17,9 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/pflag"
 
@@ -52,13 +54,21 @@ func answer(args []string) (code int, ok bool) {
 	if whole.Parse(slices.Concat(args[:at], args[at+1:])) != nil {
 		return 0, false
 	}
-	app, err := verb.Process("")
+	app, err := verb.Process()
 	if err != nil {
 		return 0, false
 	}
 	app.Stdout = stdout()
-	// Nothing here waits: there is no caller, and a fresh index needs no lock.
-	code, err = app.Run(context.Background(), v, g, whole.Args())
+	ctx := context.Background()
+	if _, ok := v.(*verb.Call); ok {
+		// Of all verbs only a call, to a server in the daemon, can take long enough to be interrupted:
+		// a fresh index needs no lock.
+		app.Warm = true
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+	}
+	code, err = app.Run(ctx, v, g, whole.Args())
 	return code, err == nil
 }
 
@@ -71,7 +81,7 @@ func named(name string) verb.Verb {
 		return new(verb.Inspect)
 	case "list":
 		return new(verb.List)
-	case "call": // of which only faulty arguments are answered here
+	case "call": // of which faulty arguments are answered here, and calls to a daemon that runs
 		return new(verb.Call)
 	}
 	return nil

@@ -76,7 +76,7 @@ func (b built) command(t *testing.T, env []string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(t.Context(), b.exe, args...)
 	cmd.Dir = b.dir
 	cmd.Env = append(os.Environ(), "HOME="+b.dir, "USERPROFILE="+b.dir, "LOCALAPPDATA="+b.dir, "XDG_CACHE_HOME="+b.dir,
-		"XDG_STATE_HOME="+b.dir, "XDG_CONFIG_HOME="+b.dir)
+		"XDG_STATE_HOME="+b.dir, "XDG_CONFIG_HOME="+b.dir, "MCPL_DAEMON=off")
 	cmd.Env = append(cmd.Env, env...)
 	return cmd
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -37,6 +38,10 @@ type App struct {
 	// NewCaller reaches live servers. nil (the early path) means that only what a fresh index
 	// can answer is answered; all else is engine.ErrNotFresh.
 	NewCaller func(*config.Config, CallerOptions) engine.Caller
+	// Warm lets a call go to a daemon that runs, where there is no NewCaller.
+	Warm bool
+	// InProcess opens a caller that starts servers as children of this process.
+	InProcess func(*config.Config, daemon.CallerOptions) engine.Caller
 	// Detach starts mcpl with these arguments in a process that outlives this one; nil: not.
 	Detach func(args []string) error
 	// Query applies a jq expression to a JSON value and returns the results.
@@ -47,8 +52,10 @@ type App struct {
 type CallerOptions struct {
 	ConnectTimeout, CallTimeout time.Duration // for entries that set none
 	ForceConnectTimeout         time.Duration // beats the entries; 0: does not
-	Version, EnvFile, Dir       string
+	EnvFile, Dir                string
 	Log                         func(server, event string) // nil: nobody listens
+	// Daemon is how to reach the daemon, without InProcess; nil: it is not used.
+	Daemon *daemon.ClientOptions
 }
 
 // Verb is one verb: a new value for each run, since flags are parsed into it.
@@ -62,6 +69,7 @@ type Verb interface {
 // Globals are the flags that every verb has, before and after its name.
 type Globals struct {
 	JSON, Verbose, NoColor bool
+	NoDaemon               bool
 	Configs, EnvFiles      []string
 	ConnectTimeout         time.Duration
 }
@@ -73,6 +81,7 @@ func (g *Globals) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&g.NoColor, "no-color", false, "print without colours (or set NO_COLOR=1)")
 	fs.StringArrayVar(&g.Configs, "config", nil, "use this configuration `FILE`; repeatable")
 	fs.StringArrayVar(&g.EnvFiles, "env-file", nil, "use this environment `FILE`; repeatable")
+	fs.BoolVar(&g.NoDaemon, "no-daemon", false, "start servers for this command only")
 	fs.Var((*durationValue)(&g.ConnectTimeout), "connect-timeout", "limit for starting a server (default 30s)")
 }
 
@@ -109,6 +118,8 @@ type Session struct {
 	States   state.File
 	Tools    state.Tools
 	Engine   *engine.Engine
+	// daemon says what the verb that runs has to do with the daemon.
+	daemon daemonUse
 	// code is the exit code of an answer that is no fault and yet no success.
 	code int
 }
@@ -178,7 +189,8 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 		s.Printer.Notice("%s", notice)
 	}
 	s.Tools = tools
-	s.Engine = s.newEngine(settings)
+	s.daemon = daemonUseOf(v)
+	s.Engine = s.newEngine()
 	defer func() {
 		if closeErr := s.Engine.Close(); err == nil {
 			err = closeErr
@@ -193,11 +205,11 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 	return nil
 }
 
-func (s *Session) newEngine(settings config.Settings) *engine.Engine {
+func (s *Session) newEngine() *engine.Engine {
 	opt := engine.Options{
 		Env:       s.App.Env,
-		Selection: config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles},
-		Settings:  settings,
+		Selection: s.selection(),
+		Settings:  s.Settings,
 		Switches:  s.Tools,
 		Events:    s.Printer,
 		Now:       s.App.Now,
@@ -205,22 +217,37 @@ func (s *Session) newEngine(settings config.Settings) *engine.Engine {
 	if s.App.Detach != nil {
 		opt.Background = func() error { return s.App.Detach(s.refreshCommand()) }
 	}
+	if s.App.Warm && s.usesDaemon() {
+		opt.Warm = func(sources *config.Sources) engine.Caller {
+			return daemon.NewClient(sources, s.daemonClient(s.callerOptions()))
+		}
+	}
 	if s.App.NewCaller != nil {
 		opt.NewCaller = func(cfg *config.Config) engine.Caller {
-			o := CallerOptions{
-				ConnectTimeout: settings.ConnectTimeout, CallTimeout: settings.CallTimeout,
-				ForceConnectTimeout: s.Globals.ConnectTimeout,
-				Version:             s.App.Version,
-				EnvFile:             s.App.Env.WhereToPut(cfg.Sources),
-				Dir:                 s.App.Env.Dir,
-			}
-			if s.Globals.Verbose {
-				o.Log = s.Printer.Verbose
+			o := s.callerOptions()
+			o.EnvFile = s.App.Env.WhereToPut(cfg.Sources)
+			if s.usesDaemon() {
+				client := s.daemonClient(o)
+				o.Daemon = &client
 			}
 			return s.App.NewCaller(cfg, o)
 		}
 	}
 	return engine.New(opt)
+}
+
+func (s *Session) callerOptions() CallerOptions {
+	o := CallerOptions{ConnectTimeout: s.Settings.ConnectTimeout, CallTimeout: s.Settings.CallTimeout,
+		ForceConnectTimeout: s.Globals.ConnectTimeout, Dir: s.App.Env.Dir}
+	if s.Globals.Verbose {
+		o.Log = s.Printer.Verbose
+	}
+	return o
+}
+
+// selection is what the command line says about files.
+func (s *Session) selection() config.Selection {
+	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles}
 }
 
 // live is for verbs that cannot be answered from the index: it stops the early path.

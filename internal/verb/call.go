@@ -66,8 +66,11 @@ func (v *Call) Run(ctx context.Context, s *Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.live(); err != nil {
-		return err
+	// jq comes later than the early path, and that prints nothing that main might print again.
+	if v.JQ != "" || plan.Unchecked != nil || !s.App.Warm {
+		if err := s.live(); err != nil {
+			return err
+		}
 	}
 	if plan.Unchecked != nil {
 		s.Printer.Notice("the arguments are sent unchecked: the schema of %s cannot be used: %v", ref, plan.Unchecked)

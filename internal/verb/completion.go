@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -64,7 +63,7 @@ func (a *App) Names(g Globals) *Names {
 	if err != nil {
 		return nil
 	}
-	e := s.newEngine(config.Settings{})
+	e := s.newEngine()
 	sn, err := e.Cached()
 	if err != nil || sn == nil {
 		_ = e.Close() // nothing was started or opened

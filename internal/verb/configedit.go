@@ -137,11 +137,6 @@ func pairs(flag string, texts []string) ([]config.KeyValue, error) {
 	return list, nil
 }
 
-// selection is what the command line says about files.
-func (s *Session) selection() config.Selection {
-	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles}
-}
-
 type addAnswer struct {
 	Name     string `json:"name"`
 	File     string `json:"file"`

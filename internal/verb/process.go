@@ -2,6 +2,7 @@ package verb
 
 import (
 	"os"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/term"
@@ -10,9 +11,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// Process returns the app of this process: its streams, environment and clock, without a way to
-// live servers.
-func Process(version string) (*App, error) {
+// Process returns the app of this process: its streams, environment, version and clock, without a
+// way to live servers.
+func Process() (*App, error) {
 	env, err := config.ProcessEnv()
 	if err != nil {
 		return nil, err
@@ -20,8 +21,18 @@ func Process(version string) (*App, error) {
 	return &App{
 		Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr), InTTY: term.IsTerminal(int(os.Stdin.Fd())),
-		Version: version, Now: time.Now, Started: time.Now(), Detach: detach,
+		Version: version(), Now: time.Now, Started: time.Now(), Detach: detach,
 	}, nil
+}
+
+// version returns the version that the Go toolchain stamped into the binary: a tag, or a
+// pseudo-version with the commit.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok || info.Main.Version == "" {
+		return "(devel)"
+	}
+	return info.Main.Version
 }
 
 // terminal describes the terminal behind a stream. Colour follows https://no-color.org.

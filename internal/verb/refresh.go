@@ -23,7 +23,12 @@ func (v *Refresh) Run(ctx context.Context, s *Session, _ []string) error {
 
 // refreshCommand returns the arguments that refresh the index of this configuration set.
 func (s *Session) refreshCommand() []string {
-	args := []string{RefreshName}
+	return append([]string{RefreshName}, s.files()...)
+}
+
+// files returns the flags that name this configuration set to another mcpl.
+func (s *Session) files() []string {
+	var args []string
 	for _, file := range s.Globals.Configs {
 		args = append(args, "--config", file)
 	}

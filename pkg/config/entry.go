@@ -30,10 +30,11 @@ type written struct {
 	transport Transport
 	entry
 
-	connectTimeout, callTimeout, ttl time.Duration
-	disabled                         bool
-	fallBack                         bool // see Server
-	allowHTTP                        bool // "url" may be plain http:// to another machine
+	connectTimeout, callTimeout, ttl, idle time.Duration
+	lifecycle                              Lifecycle
+	disabled                               bool
+	fallBack                               bool // see Server
+	allowHTTP                              bool // "url" may be plain http:// to another machine
 }
 
 // entryParser reads the fields of one entry.
@@ -99,6 +100,10 @@ func (e *entryParser) field(w *written, typ *string, m member) {
 		}
 	case "ttl":
 		w.ttl = e.duration(m)
+	case "idle":
+		w.idle = e.duration(m)
+	case "lifecycle":
+		w.lifecycle = e.lifecycle(m)
 	case "disabled":
 		w.disabled = e.bool(m)
 	case "allowHTTP":
@@ -219,6 +224,18 @@ func (e *entryParser) duration(m member) time.Duration {
 		return 0
 	}
 	return d
+}
+
+// lifecycle reads how long a server lives. What it is not is left out with a warning.
+func (e *entryParser) lifecycle(m member) Lifecycle {
+	s, ok := scalar(m.value)
+	switch l := Lifecycle(s); {
+	case ok && (l == Ephemeral || l == KeepAlive || l == ""):
+		return l
+	}
+	e.problem(Warning, m.line, e.name, `"lifecycle" is not one that mcpl knows and is left out`,
+		`Use "ephemeral" (a process for each call) or "keep-alive" (never stopped for being idle), or leave it away.`)
+	return ""
 }
 
 func (e *entryParser) bool(m member) bool {

@@ -69,6 +69,26 @@ func TestAllowHTTP(t *testing.T) {
 	}
 }
 
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]Server{
+		`{"command": "x"}`: {},
+		`{"command": "x", "idle": "5m", "lifecycle": "keep-alive"}`: {Idle: 5 * time.Minute, Lifecycle: KeepAlive},
+		`{"command": "x", "idle": 500, "lifecycle": "ephemeral"}`:   {Idle: 500 * time.Millisecond, Lifecycle: Ephemeral},
+		`{"command": "x", "idle": null, "lifecycle": null}`:         {},
+	} {
+		if s := newWorld(t).one(entry); s.Idle != want.Idle || s.Lifecycle != want.Lifecycle {
+			t.Errorf("%s: %+v", entry, s)
+		}
+	}
+	// How long a server lives does not make it another one.
+	w := newWorld(t)
+	a, b := w.one(`{"command": "x"}`), w.one(`{"command": "x", "idle": "5m", "lifecycle": "keep-alive"}`)
+	if a.Fingerprint() != b.Fingerprint() {
+		t.Error("the fingerprints differ")
+	}
+}
+
 // TestBadEntries checks that each bad entry is reported with its line and a fix, that it cannot
 // be used, and that it hides no other. No report quotes a value.
 func TestBadEntries(t *testing.T) {

@@ -31,7 +31,7 @@ func (e entry) each(f func(where, text string) string) entry {
 func (l *loader) resolve(file Source, w written) *Server {
 	w.command, w.cwd = tilde(w.command, l.env.Home), tilde(w.cwd, l.env.Home)
 	s := &Server{Name: w.name, Transport: w.transport, Disabled: w.disabled, File: file.Path, Line: w.line, Why: file.Why,
-		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, FallBack: w.fallBack, written: w.entry, put: l.put}
+		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, FallBack: w.fallBack, Idle: w.idle, Lifecycle: w.lifecycle, written: w.entry, put: l.put}
 	var through []string
 	filled := w.each(func(where, text string) string {
 		x := expand(text, l.variables.text)

@@ -21,6 +21,15 @@ const (
 	SSE   Transport = "sse"
 )
 
+// Lifecycle is how long a server that was started lives; "" is until it was idle for a while.
+type Lifecycle string
+
+// The lifecycles that an entry can ask for.
+const (
+	Ephemeral Lifecycle = "ephemeral"  // a process for each command, never in the daemon
+	KeepAlive Lifecycle = "keep-alive" // not stopped for being idle
+)
+
 // Server is one configured server, its variables filled in.
 type Server struct {
 	Name      string
@@ -39,6 +48,10 @@ type Server struct {
 	FallBack bool
 	// The limits that the entry sets; 0 where it sets none.
 	ConnectTimeout, CallTimeout, TTL time.Duration
+	// Idle is after how long without a request the daemon stops the server; 0: the entry does not
+	// say. Lifecycle is how long it lives altogether.
+	Idle      time.Duration
+	Lifecycle Lifecycle
 	// Disabled says that the entry has "disabled": true.
 	Disabled bool
 	// File and Line are where the entry stands, Why is how the file was found.

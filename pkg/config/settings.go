@@ -29,6 +29,10 @@ type Settings struct {
 	Limit int
 	// MaxBytes is the size of a result above which it goes to a file; 0 is no limit.
 	MaxBytes int
+	// Daemon says that servers are kept warm in a daemon, and Idle after how long without a request
+	// they are stopped there.
+	Daemon bool
+	Idle   time.Duration
 }
 
 // Setting is one setting as `mcpl config` shows it.
@@ -40,13 +44,14 @@ type Setting struct {
 }
 
 // LoadSettings returns the settings in force and the origin of each: the variables
-// MCPL_CONNECT_TIMEOUT, MCPL_CALL_TIMEOUT, MCPL_TTL, MCPL_LIMIT and MCPL_MAX_BYTES, else the same
-// names in small letters in the settings file, else 30 s, 30 s, 24 h, 5 and no limit. Times are
+// MCPL_CONNECT_TIMEOUT, MCPL_CALL_TIMEOUT, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON
+// and MCPL_IDLE, else the same names in small letters in the settings file, else 30 s, 30 s, 24 h, 7 days, 5,
+// no limit, true and 15 min. Times are
 // texts with a unit, as "30s" or "24h". An unknown key and a value that is not what it should be
 // are a fault.Config that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, TTL: 24 * time.Hour,
-		Grace: 7 * 24 * time.Hour, Limit: 5}
+		Grace: 7 * 24 * time.Hour, Limit: 5, Daemon: true, Idle: 15 * time.Minute}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err
@@ -78,6 +83,7 @@ type slot struct {
 	zero bool // the time may be 0
 	int  *int
 	min  int
+	bool *bool
 }
 
 func (s *Settings) slots() []slot {
@@ -88,11 +94,24 @@ func (s *Settings) slots() []slot {
 		{name: "grace", time: &s.Grace, zero: true},
 		{name: "limit", int: &s.Limit, min: 1},
 		{name: "max_bytes", int: &s.MaxBytes},
+		{name: "daemon", bool: &s.Daemon},
+		{name: "idle", time: &s.Idle},
 	}
 }
 
 // set takes a value from its text.
 func (s slot) set(text string) error {
+	if s.bool != nil {
+		switch strings.ToLower(text) {
+		case "true", "on", "yes", "1":
+			*s.bool = true
+		case "false", "off", "no", "0":
+			*s.bool = false
+		default:
+			return errors.New("it is neither on nor off: write true or false")
+		}
+		return nil
+	}
 	if s.time != nil {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 || (d == 0 && !s.zero) {
@@ -110,6 +129,9 @@ func (s slot) set(text string) error {
 }
 
 func (s slot) show() string {
+	if s.bool != nil {
+		return strconv.FormatBool(*s.bool)
+	}
 	if s.time != nil {
 		return shortDuration(*s.time)
 	}
@@ -149,6 +171,8 @@ type settingValues struct {
 	Grace          *rawText `toml:"grace"`
 	Limit          *rawText `toml:"limit"`
 	MaxBytes       *rawText `toml:"max_bytes"`
+	Daemon         *rawText `toml:"daemon"`
+	Idle           *rawText `toml:"idle"`
 }
 
 // in returns the setting's text in the file, nil where it has none.
@@ -164,8 +188,12 @@ func (s slot) in(v *settingValues) *rawText {
 		return v.Grace
 	case "limit":
 		return v.Limit
-	default:
+	case "max_bytes":
 		return v.MaxBytes
+	case "daemon":
+		return v.Daemon
+	default:
+		return v.Idle
 	}
 }
 

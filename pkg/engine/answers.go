@@ -226,7 +226,7 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build func(inputSchema 
 
 // Call makes a planned call. A result that reports an error is a result.
 func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool.Result, error) {
-	caller, err := e.live()
+	caller, err := e.callable()
 	if err != nil {
 		return nil, err
 	}
@@ -236,6 +236,17 @@ func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool
 
 // is reports whether a hint was given, and true.
 func is(hint *bool) bool { return hint != nil && *hint }
+
+// callable returns the caller for a call, whose arguments have been planned from a fresh index.
+func (e *Engine) callable() (Caller, error) {
+	if e.opt.NewCaller != nil || e.opt.Warm == nil {
+		return e.live()
+	}
+	if e.caller == nil {
+		e.caller = e.opt.Warm(e.sources)
+	}
+	return e.caller, nil
+}
 
 // healing runs read and, where it met a damaged index, rebuilds that and runs read once more.
 // Damage to a part of the packed index shows only when that part is read.

@@ -20,7 +20,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Caller reaches live servers. conn.Pool does it in this process.
+// Caller reaches live servers. conn.Pool does it in this process,
+// daemon.Client through the daemon.
 type Caller interface {
 	// Tools lists a server's tools. Errors are faults.
 	Tools(ctx context.Context, server string) (tool.Listing, error)
@@ -63,6 +64,9 @@ type Options struct {
 	// Background starts a process that runs [Engine.RefreshLate]; nil: nothing is refreshed
 	// behind an answer.
 	Background func() error
+	// Warm, when not nil, opens the caller for calls of an engine without NewCaller: one that answers
+	// ErrNotFresh for what it cannot do.
+	Warm func(*config.Sources) Caller
 	// NewCaller is asked for a caller once the first live server is needed.
 	NewCaller func(*config.Config) Caller
 }

@@ -1,0 +1,266 @@
+package verb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// Daemon looks after the daemon: mcpl daemon [status|stop|restart|logs [SERVER]|run].
+type Daemon struct {
+	Follow   bool
+	Detached bool
+}
+
+// Flags implements [Verb].
+func (v *Daemon) Flags(fs *pflag.FlagSet) {
+	fs.BoolVarP(&v.Follow, "follow", "f", false, "with logs: go on as things happen")
+	fs.BoolVar(&v.Detached, "detached", false, "with run: tell the process that started this one when it listens")
+	_ = fs.MarkHidden("detached") // it exists
+}
+
+// Run implements [Verb].
+func (v *Daemon) Run(ctx context.Context, s *Session, args []string) error {
+	action, rest := "status", args
+	if len(args) > 0 {
+		action, rest = args[0], args[1:]
+	}
+	most := 0
+	if action == "logs" {
+		most = 1
+	}
+	if len(rest) > most {
+		return fault.New(fault.Usage, fmt.Sprintf("daemon %s does not take %q", action, rest[most]), "See what it takes with: mcpl daemon --help")
+	}
+	place, err := s.daemonPlace()
+	if err != nil {
+		return err
+	}
+	switch action {
+	case "status":
+		return v.status(s, place)
+	case "stop":
+		return v.stop(ctx, s, place)
+	case "restart":
+		return v.restart(ctx, s, place)
+	case "logs":
+		server := ""
+		if len(rest) > 0 {
+			server = rest[0]
+		}
+		return v.logs(ctx, s, place, server)
+	case "run":
+		return v.serve(ctx, s, place)
+	}
+	return fault.New(fault.Usage, fmt.Sprintf("there is no daemon %q", action), "Type one of: mcpl daemon status, stop, restart, logs, run")
+}
+
+// daemonUse is what a verb has to do with the daemon.
+type daemonUse int
+
+const (
+	noDaemon    daemonUse = iota // it looks at servers as they start
+	useDaemon                    // servers that are warm are asked there
+	startDaemon                  // what is started is worth keeping
+)
+
+func daemonUseOf(v Verb) daemonUse {
+	switch v.(type) {
+	case *Call:
+		return startDaemon
+	case *Search, *Inspect, *List, *Refresh:
+		return useDaemon
+	}
+	return noDaemon
+}
+
+// daemonPlace is where the daemon of this configuration set is, if it is anywhere.
+func (s *Session) daemonPlace() (daemon.Place, error) {
+	folder, err := s.Engine.CacheFolder()
+	if err != nil {
+		return daemon.Place{}, err
+	}
+	place, err := daemon.PlaceOf(s.App.Env, filepath.Base(folder))
+	if err != nil {
+		return place, fault.New(fault.Config, "there can be no daemon here",
+			"Everything works without it, a server being started for each call.").Because(err)
+	}
+	return place, nil
+}
+
+// daemonCommand returns the arguments that run the daemon of this configuration set.
+func (s *Session) daemonCommand() []string {
+	return append([]string{"daemon", "run", "--detached"}, s.files()...)
+}
+
+func (s *Session) usesDaemon() bool {
+	return s.daemon != noDaemon && s.Settings.Daemon && !s.Globals.NoDaemon && daemon.Supported
+}
+
+// daemonClient is how this session reaches the daemon.
+func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
+	c := daemon.ClientOptions{Env: s.App.Env, Selection: s.selection(), Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
+		ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
+		Idle: s.Settings.Idle, Log: o.Log}
+	if s.daemon == startDaemon {
+		c.Start = s.daemonCommand()
+	}
+	return c
+}
+
+// serve is the daemon.
+func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) error {
+	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), NewCaller: s.App.InProcess}
+	if v.Detached {
+		opt.Listening = daemon.Announce
+		// A folder that a daemon sits in cannot be unmounted.
+		if err := os.Chdir("/"); err != nil {
+			return err
+		}
+	} else {
+		opt.Listening = func(err error) {
+			if err == nil {
+				s.Printer.Notice("listening on %s; Ctrl-C ends it", place.Socket)
+			}
+		}
+		opt.Event = s.Printer.Verbose
+	}
+	if err := daemon.Serve(ctx, opt); err != nil {
+		return fault.New(fault.Config, "the daemon cannot run: "+err.Error(), "See whether one runs with: mcpl daemon status").Because(errors.Unwrap(err))
+	}
+	return nil
+}
+
+func (v *Daemon) stop(ctx context.Context, s *Session, place daemon.Place) error {
+	stopped, err := daemon.Stop(ctx, place)
+	if err != nil {
+		return daemonFault("the daemon does not end", err)
+	}
+	return s.Printer.Answer(&stopAnswer{stopped})
+}
+
+func (v *Daemon) restart(ctx context.Context, s *Session, place daemon.Place) error {
+	if _, err := daemon.Stop(ctx, place); err != nil {
+		return daemonFault("the daemon does not end", err)
+	}
+	if err := daemon.Start(ctx, place, s.daemonCommand(), s.App.Env.Dir); err != nil {
+		return daemonFault("the daemon does not start", err)
+	}
+	return v.status(s, place)
+}
+
+func daemonFault(message string, err error) error {
+	return fault.New(fault.ServerConnection, message, "See what happened with: mcpl daemon logs").Because(err)
+}
+
+func (v *Daemon) status(s *Session, place daemon.Place) error {
+	st, running, err := daemon.Ask(place)
+	if err != nil {
+		return daemonFault("the daemon does not answer", err)
+	}
+	a := &daemonAnswer{Running: running, Socket: place.Socket, Log: place.Log, now: s.App.Now()}
+	if running {
+		a.Status = &st
+	}
+	return s.Printer.Answer(a)
+}
+
+// stopAnswer says whether there was something to stop.
+type stopAnswer struct {
+	Stopped bool `json:"stopped"`
+}
+
+// WriteText implements [output.Document].
+func (a *stopAnswer) WriteText(t *output.Text) {
+	if a.Stopped {
+		t.Line("The daemon has ended, and its servers with it.")
+	} else {
+		t.Line("No daemon runs for this configuration.")
+	}
+}
+
+// daemonAnswer is what is known of the daemon.
+type daemonAnswer struct {
+	Running bool `json:"running"`
+	*daemon.Status
+	Socket string `json:"socket"`
+	Log    string `json:"log"`
+	now    time.Time
+}
+
+// WriteText implements [output.Document].
+func (a *daemonAnswer) WriteText(t *output.Text) {
+	if !a.Running {
+		t.Line("No daemon runs for this configuration. The next call starts one, unless it is switched off.")
+		return
+	}
+	t.Line(fmt.Sprintf("process %d, started %s, mcpl %s", a.PID, ago(a.now, a.Started), a.Version))
+	t.Line("log: ", a.Log)
+	if a.Ending {
+		t.Line(output.Yellow("It is ending"), " and takes no more calls.")
+	}
+	if len(a.Servers) == 0 {
+		t.Line("No server is warm.")
+		return
+	}
+	t.Line()
+	rows := [][]any{{output.Dim("SERVER"), output.Dim("STATE"), output.Dim("CALLS"), output.Dim("STARTED"), output.Dim("STOPS")}}
+	for _, w := range a.Servers {
+		stops := ""
+		if !w.Stops.IsZero() {
+			stops = "in " + w.Stops.Sub(a.now).Round(time.Second).String()
+		}
+		started := ""
+		if !w.Started.IsZero() {
+			started = ago(a.now, w.Started)
+		}
+		rows = append(rows, []any{output.Bold(w.Name), w.State, fmt.Sprintf("%5d", w.Calls), started, stops})
+	}
+	t.Table("", rows)
+	for _, w := range a.Servers {
+		if w.Crash != "" {
+			t.Line()
+			t.Line(output.Red("crashed "), output.Bold(w.Name), ": ", w.Crash)
+		}
+	}
+}
+
+// logs shows the log. As JSON it is one document, so that with -f there is none.
+func (v *Daemon) logs(ctx context.Context, s *Session, place daemon.Place, server string) error {
+	if v.Follow && s.Printer.JSON() {
+		return fault.New(fault.Usage, "a log that goes on is no JSON document", "Leave --json or -f away.")
+	}
+	if v.Follow {
+		return daemon.ReadLog(ctx, place, server, true, func(l daemon.LogLine) error {
+			return s.Printer.Answer(&logAnswer{Lines: []daemon.LogLine{l}})
+		})
+	}
+	a := &logAnswer{Lines: []daemon.LogLine{}}
+	if err := daemon.ReadLog(ctx, place, server, false, func(l daemon.LogLine) error {
+		a.Lines = append(a.Lines, l)
+		return nil
+	}); err != nil {
+		return fault.New(fault.Config, "the log of the daemon cannot be read", "Look at it yourself: "+place.Log).Because(err)
+	}
+	return s.Printer.Answer(a)
+}
+
+type logAnswer struct {
+	Lines []daemon.LogLine `json:"lines"`
+}
+
+// WriteText implements [output.Document].
+func (a *logAnswer) WriteText(t *output.Text) {
+	for _, l := range a.Lines {
+		t.Line(output.Dim(l.Time), " ", output.Bold(l.Who), " ", l.Event)
+	}
+}

@@ -1,0 +1,458 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+const (
+	// greetPatience is how long a daemon that was connected to may take to speak.
+	greetPatience = 2 * time.Second
+	// silence is how long it may say nothing about a request that runs; it says something every 5 s.
+	silence = 30 * time.Second
+	// startPatience is how long a new daemon may take to listen.
+	startPatience = 10 * time.Second
+	// replacePatience is how long a request waits for a daemon of another version to end before it
+	// is done without one.
+	replacePatience = 2 * time.Second
+	// cancelPatience is how long the answer to a cancelled request is waited for.
+	cancelPatience = 5 * time.Second
+)
+
+// ClientOptions make a [Client].
+type ClientOptions struct {
+	Env       config.Env
+	Selection config.Selection
+	// Environ is the environment that configuration is resolved with and servers inherit, as
+	// os.Environ gives it.
+	Environ []string
+	// Identity is that of this build; see [Identity].
+	Identity string
+	// The limits of phases, for entries that set none; ForceConnectTimeout beats the entries.
+	ConnectTimeout, CallTimeout, ForceConnectTimeout time.Duration
+	// Idle is after how long a server stops whose entry does not say; 0 means 15 min.
+	Idle time.Duration
+	// Start are the arguments that make this program the daemon; nil: none is started.
+	Start []string
+	// Ephemeral, when not nil, tells of servers that have no place in the daemon before it is asked.
+	Ephemeral func(server string) bool
+	// InProcess opens the caller that does the work where no daemon can be had. nil: nothing is
+	// done to have one, and what it does not take gives engine.ErrNotFresh.
+	InProcess func() engine.Caller
+	// Log, when not nil, is told what happens. It may be called concurrently.
+	Log func(who, event string)
+}
+
+// Client reaches live servers through the daemon of their configuration set, and where that
+// cannot be had in this process. It is safe for concurrent use.
+type Client struct {
+	sources *config.Sources
+	opt     ClientOptions
+
+	mu        sync.Mutex
+	inProcess engine.Caller // nil until needed
+	given     bool          // the daemon was given up: everything is done in this process
+}
+
+// NewClient returns a client for the servers of a configuration set. Nothing is started or
+// connected to.
+func NewClient(sources *config.Sources, opt ClientOptions) *Client {
+	return &Client{sources: sources, opt: opt}
+}
+
+// Tools asks a server for its tools.
+func (c *Client) Tools(ctx context.Context, server string) (tool.Listing, error) {
+	a, err := c.ask(ctx, query{Op: opTools, Server: server}, nil)
+	switch {
+	case err != nil:
+		return tool.Listing{}, err
+	case a == nil:
+		return c.local().Tools(ctx, server)
+	}
+	l, err := unpackListing(a.payload)
+	if a.kind != kindListing || err != nil {
+		return tool.Listing{}, c.strange(server, "", err)
+	}
+	return l, nil
+}
+
+// Call calls a tool. A result that reports an error is a result.
+func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+	a, err := c.ask(ctx, query{Op: opCall, Server: ref.Server, Tool: ref.Name, Timeout: opt.Timeout}, args)
+	var lost *lostError
+	if errors.As(err, &lost) {
+		if !opt.Repeatable {
+			return nil, lost.fault(ref)
+		}
+		c.note("the daemon ended during the call; it is made again without one, since the tool may be called twice")
+		c.giveUp()
+		a, err = nil, nil
+	}
+	switch {
+	case err != nil:
+		return nil, err
+	case a == nil:
+		return c.local().Call(ctx, ref, args, opt)
+	}
+	res, err := unpackResult(a.payload)
+	if a.kind != kindResult || err != nil {
+		return nil, c.strange(ref.Server, ref.Name, err)
+	}
+	return res, nil
+}
+
+// Close stops what was started in this process. What runs in the daemon stays there.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.inProcess == nil {
+		return nil
+	}
+	err := c.inProcess.Close()
+	c.inProcess, c.given = nil, true
+	return err
+}
+
+// local returns the caller in this process.
+func (c *Client) local() engine.Caller {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.opt.InProcess == nil:
+		return nowhere{}
+	case c.inProcess == nil:
+		c.inProcess = c.opt.InProcess()
+	}
+	return c.inProcess
+}
+
+// nowhere is the caller of a client that may do nothing in its own process.
+type nowhere struct{}
+
+func (nowhere) Tools(context.Context, string) (tool.Listing, error) {
+	return tool.Listing{}, engine.ErrNotFresh
+}
+
+func (nowhere) Call(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
+	return nil, engine.ErrNotFresh
+}
+
+func (nowhere) Close() error { return nil }
+
+func (c *Client) giveUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.given = true
+}
+
+func (c *Client) givenUp() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.given
+}
+
+func (c *Client) note(format string, args ...any) {
+	if c.opt.Log != nil && c.opt.InProcess != nil {
+		c.opt.Log(logName, fmt.Sprintf(format, args...))
+	}
+}
+
+// answer is the last frame of a request.
+type answer struct {
+	kind    kind
+	payload []byte
+}
+
+// lostError says that the daemon went away, or fell silent, after a request was handed to it.
+type lostError struct{ cause error }
+
+func (e *lostError) Error() string { return "the daemon was lost in the middle of a request" }
+func (e *lostError) Unwrap() error { return e.cause }
+
+// fault describes the loss for the tool that was called.
+func (e *lostError) fault(ref tool.Ref) *fault.Fault {
+	why := "it ended, or was killed"
+	if errors.Is(e.cause, os.ErrDeadlineExceeded) {
+		why = fmt.Sprintf("it said nothing for %s", silence)
+	}
+	return fault.New(fault.ServerConnection, "mcpl's daemon was lost in the middle of the call to "+ref.String()+": "+why,
+		"The tool may have run or not: look before you call it again. The next call starts a new daemon. What happened: mcpl daemon logs. "+
+			"To do without: mcpl --no-daemon call "+fault.Quote(ref.Server)+" "+fault.Quote(ref.Name)+" ...").
+		On(ref.Server, ref.Name).Because(e.cause)
+}
+
+// ask has the daemon do a request. It returns nil without an error where the request has to be
+// done in this process, of which nothing has been done yet. A failure is the fault that the
+// daemon's side made, or a *lostError.
+func (c *Client) ask(ctx context.Context, q query, args json.RawMessage) (*answer, error) {
+	if !c.eligible(q.Server) {
+		return nil, nil
+	}
+	c.fill(&q)
+	// A daemon that ends between greeting and request refuses; the second one is then a new one.
+	for range 2 {
+		s, err := c.connect(ctx)
+		if err != nil {
+			if ctx.Err() == nil {
+				c.note("no daemon is used: %v", err)
+			}
+			c.giveUp()
+			return nil, nil
+		}
+		a, err := c.exchange(ctx, s, &q, args)
+		s.close()
+		switch {
+		case errors.Is(err, errEnding):
+			continue
+		case err == nil && a.kind == kindDecline:
+			return nil, nil
+		case err != nil && q.Op == opTools:
+			var lost *lostError
+			if errors.As(err, &lost) { // to list twice harms nobody
+				c.note("%v; it is made again without one", err)
+				c.giveUp()
+				return nil, nil
+			}
+		}
+		return a, err
+	}
+	c.giveUp()
+	return nil, nil
+}
+
+// eligible reports whether a server is to be reached through the daemon at all.
+func (c *Client) eligible(name string) bool {
+	if c.givenUp() {
+		return false
+	}
+	if c.opt.Ephemeral != nil && c.opt.Ephemeral(name) {
+		return false
+	}
+	// The daemon reads the files itself. A pipe, as of --config <(...), can be read only once, and
+	// not by it; a path that is no UTF-8 would not cross the socket.
+	for _, src := range slices.Concat(c.sources.Configs, c.sources.EnvFiles) {
+		info, err := os.Stat(src.Path)
+		if err != nil || !info.Mode().IsRegular() || !utf8.ValidString(src.Path) {
+			return false
+		}
+	}
+	return utf8.ValidString(c.opt.Env.Dir) && utf8.ValidString(c.opt.Env.Home)
+}
+
+func (c *Client) fill(q *query) {
+	q.Dir, q.Home = c.opt.Env.Dir, c.opt.Env.Home
+	q.Configs, q.EnvFiles = c.opt.Selection.Configs, c.opt.Selection.EnvFiles
+	q.Environ = []byte(strings.Join(c.opt.Environ, "\x00"))
+	q.ConnectTimeout, q.CallTimeout, q.ForceConnectTimeout = c.opt.ConnectTimeout, c.opt.CallTimeout, c.opt.ForceConnectTimeout
+	q.Idle = c.opt.Idle
+	q.Events = c.opt.Log != nil
+}
+
+// connect returns a greeted connection to a daemon of this version, started now if need be.
+func (c *Client) connect(ctx context.Context) (*stream, error) {
+	place, err := PlaceOf(c.opt.Env, c.sources.Key())
+	if err != nil {
+		return nil, err
+	}
+	s, hello, err := greet(place)
+	switch {
+	case err != nil:
+	case c.opt.InProcess == nil:
+		return c.known(s, hello)
+	case hello.Ending > 0 || hello.Version != c.opt.Identity:
+		c.note("the daemon is ending, or of another version (%s); it is let finish its calls", hello.Version)
+		err = replace(ctx, s, replacePatience-hello.Ending)
+	default:
+		return s, nil
+	}
+	switch {
+	case !absent(err):
+		return nil, err
+	case c.opt.Start == nil:
+		return nil, errors.New("none runs")
+	}
+	return c.start(ctx, place)
+}
+
+// absent reports whether err says that no daemon is there.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errRefused) || errors.Is(err, io.EOF)
+}
+
+// greet connects to the daemon and hears its greeting. io.EOF: it was just ending.
+func greet(place Place) (*stream, greeting, error) {
+	s, err := dial(place.Socket)
+	if err != nil {
+		return nil, greeting{}, err
+	}
+	s.limit(greetPatience)
+	var hello greeting
+	if err := s.readJSON(kindGreeting, &hello); err != nil {
+		s.close()
+		if errors.Is(err, errReset) {
+			err = io.EOF
+		}
+		return nil, greeting{}, err
+	}
+	s.limit(0)
+	return s, hello, nil
+}
+
+// replace asks a daemon to end and waits a while until it has. It returns io.EOF when it has.
+func replace(ctx context.Context, s *stream, patience time.Duration) error {
+	defer s.close()
+	if patience <= 0 { // one that takes long to end has been waited for
+		return errBusyEnding
+	}
+	if err := s.writeJSON(kindQuery, query{Op: opStop}); err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { s.limit(time.Nanosecond) })()
+	s.limit(patience)
+	_, _, err := s.read()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errBusyEnding
+	}
+	if errors.Is(err, errReset) {
+		err = io.EOF
+	}
+	return err
+}
+
+// errBusyEnding says that a daemon has been told to end and still has something to do.
+var errBusyEnding = errors.New("one that is ending still has calls to finish")
+
+// start starts a daemon, or finds the one that another process is just starting.
+func (c *Client) start(ctx context.Context, place Place) (*stream, error) {
+	lock := flock.New(place.Start, flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for {
+		mine, err := lock.TryLock()
+		if err != nil {
+			return nil, err
+		}
+		if s, hello, err := greet(place); err == nil {
+			if mine {
+				lock.Unlock()
+			}
+			return c.known(s, hello)
+		}
+		if mine {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.New("another process is starting one and does not come to an end")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	defer lock.Unlock()
+	began := time.Now()
+	if err := spawn(ctx, c.opt.Start, c.opt.Env.Dir, place.Log); err != nil {
+		return nil, err
+	}
+	c.note("started in %d ms", time.Since(began).Milliseconds())
+	s, hello, err := greet(place)
+	if err != nil {
+		return nil, err
+	}
+	return c.known(s, hello)
+}
+
+// known returns the stream where the daemon at its other end is of this version and there to stay.
+func (c *Client) known(s *stream, hello greeting) (*stream, error) {
+	if hello.Version == c.opt.Identity && hello.Ending == 0 {
+		return s, nil
+	}
+	s.close()
+	return nil, fmt.Errorf("another process has just started or ended one (version %s)", hello.Version)
+}
+
+// exchange hands a request over and returns the answer. errEnding: it was refused, and nothing
+// done. When ctx ends the daemon is told to cancel, and its answer is waited for.
+func (c *Client) exchange(ctx context.Context, s *stream, q *query, args json.RawMessage) (*answer, error) {
+	_ = s.conn.SetWriteDeadline(time.Now().Add(silence)) // for a daemon that has stopped reading
+	if err := s.writeJSON(kindQuery, q); err != nil {
+		return nil, errEnding // it cannot have read the whole of it, and so does nothing
+	}
+	if q.Op == opCall {
+		if err := s.write(kindArguments, args); err != nil {
+			return nil, errEnding
+		}
+	}
+	cancelled := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(cancelled)
+		_ = s.write(kindCancel) // where the daemon is gone, the reader below learns of it
+		s.limit(cancelPatience)
+	})
+	a, err := c.await(ctx, s)
+	if !stop() {
+		<-cancelled
+	}
+	if err == nil && a.kind == kindFailure {
+		f, err := unpackFault(a.payload)
+		if err != nil {
+			return nil, c.strange(q.Server, q.Tool, err)
+		}
+		return nil, f
+	}
+	var lost *lostError
+	if errors.As(err, &lost) && ctx.Err() != nil {
+		return nil, interrupted(q)
+	}
+	return a, err
+}
+
+// await reads frames until the last one.
+func (c *Client) await(ctx context.Context, s *stream) (*answer, error) {
+	for {
+		if ctx.Err() == nil {
+			s.limit(silence)
+		}
+		k, payload, err := s.read()
+		switch {
+		case err != nil:
+			return nil, &lostError{err}
+		case k == kindRefusal:
+			return nil, errEnding
+		case k == kindEvent:
+			var e event
+			if json.Unmarshal(payload, &e) == nil && c.opt.Log != nil {
+				c.opt.Log(e.Server, e.Text)
+			}
+		case k != kindBeat:
+			return &answer{k, payload}, nil
+		}
+	}
+}
+
+// interrupted is the fault of a request that was cancelled and of which no more was heard.
+func interrupted(q *query) *fault.Fault {
+	return fault.New(fault.Interrupted, "interrupted during "+q.Op+" of "+q.Server,
+		"The daemon was told to cancel it. Type the command again to retry.").On(q.Server, q.Tool)
+}
+
+// strange is the fault of an answer that is not what the two sides agreed on.
+func (c *Client) strange(server, name string, cause error) *fault.Fault {
+	return fault.New(fault.Internal, "mcpl's daemon answered with something else than was asked",
+		"This is a defect of mcpl. Start the daemon anew with: mcpl daemon restart").On(server, name).Because(cause)
+}

@@ -1,0 +1,149 @@
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// A frame is its kind (one byte), the length of its payload (uint32, big-endian) and the payload.
+//
+// The daemon speaks first, so that a client knows whom it talks to before it hands anything over:
+//
+//	daemon: greeting
+//	client: query, and for a call its arguments
+//	daemon: any number of event and beat
+//	client: cancel, or the end of the stream, at any time: the request is given up
+//	daemon: one of result, listing, report, failure, decline, refusal
+type kind byte
+
+const (
+	kindGreeting  kind = 'g' // JSON, see greeting
+	kindQuery     kind = 'q' // JSON, see query
+	kindArguments kind = 'a' // a call's arguments, byte for byte
+	kindCancel    kind = 'c' // empty
+	kindEvent     kind = 'e' // JSON, see event
+	kindBeat      kind = 'b' // empty: the request is still being worked on
+	kindResult    kind = 'r' // one byte, 1 where the tool reports an error, then the result byte for byte
+	kindListing   kind = 't' // JSON, see listing
+	kindReport    kind = 's' // JSON, see Status
+	kindFailure   kind = 'f' // JSON of a fault.Fault
+	kindDecline   kind = 'd' // empty: this server has no place in a daemon, nothing was done
+	kindRefusal   kind = 'n' // empty: the daemon is ending, nothing was done
+)
+
+// maxFrame bounds a payload. A message of a server is bounded far below it.
+const maxFrame = 1 << 30
+
+// smallFrame is up to which size a payload is read and written in one piece.
+const smallFrame = 64 << 10
+
+// stream is one connection. Frames may be written concurrently, and read by one at a time.
+type stream struct {
+	conn net.Conn
+	in   *bufio.Reader
+
+	mu sync.Mutex // held for writing
+}
+
+func newStream(conn net.Conn) *stream { return &stream{conn: conn, in: bufio.NewReader(conn)} }
+
+func (s *stream) read() (kind, []byte, error) { return readFrame(s.in) }
+
+// readFrame reads one frame. What a large one needs is allocated as it arrives.
+func readFrame(r io.Reader) (kind, []byte, error) {
+	var head [5]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, nil, err
+	}
+	size := binary.BigEndian.Uint32(head[1:])
+	switch {
+	case size > maxFrame:
+		return 0, nil, fmt.Errorf("a frame of %d bytes", size)
+	case size <= smallFrame:
+		payload := make([]byte, size)
+		_, err := io.ReadFull(r, payload)
+		return kind(head[0]), payload, whole(err)
+	}
+	var b bytes.Buffer
+	_, err := io.CopyN(&b, r, int64(size))
+	return kind(head[0]), b.Bytes(), whole(err)
+}
+
+// whole makes of the end of the stream within a frame what it is.
+func whole(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// write sends one frame whose payload is these parts.
+func (s *stream) write(k kind, parts ...[]byte) error {
+	size := 0
+	for _, part := range parts {
+		size += len(part)
+	}
+	if size > maxFrame {
+		return fmt.Errorf("a frame of %d bytes", size)
+	}
+	head := make([]byte, 5, 5+min(size, smallFrame))
+	head[0] = byte(k)
+	binary.BigEndian.PutUint32(head[1:], uint32(size))
+	if size <= smallFrame {
+		for _, part := range parts {
+			head = append(head, part...)
+		}
+		parts = nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.conn.Write(head); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if _, err := s.conn.Write(part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeJSON sends one frame of JSON.
+func (s *stream) writeJSON(k kind, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	return s.write(k, data)
+}
+
+// readJSON reads one frame, which has to be of that kind, into v.
+func (s *stream) readJSON(want kind, v any) error {
+	got, payload, err := s.read()
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return fmt.Errorf("a frame of kind %q where %q belongs", got, want)
+	}
+	return json.Unmarshal(payload, v)
+}
+
+// limit makes reads fail after d; 0 lifts the limit.
+func (s *stream) limit(d time.Duration) {
+	var at time.Time
+	if d > 0 {
+		at = time.Now().Add(d)
+	}
+	// It fails only on a closed file, and then so does the next read.
+	_ = s.conn.SetReadDeadline(at)
+}
+
+func (s *stream) close() { s.conn.Close() }

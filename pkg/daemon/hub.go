@@ -1,0 +1,295 @@
+package daemon
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+const (
+	// maxRestarts is how often within restartSpan a server that crashed is started again.
+	maxRestarts = 3
+	restartSpan = time.Minute
+	// maxVariants is how many servers of one name may run at once: one entry gives several where
+	// clients differ in environment or folder. The one idle for longest goes first.
+	maxVariants = 8
+)
+
+// hub holds the warm servers. It knows nothing of sockets and configuration.
+type hub struct {
+	log func(who, text string)
+
+	mu      sync.Mutex
+	warm    map[string]*warm // by key
+	closing bool
+	wg      sync.WaitGroup // callers being closed
+}
+
+// warm is one server by its key: running, or remembered because it crashed a moment ago.
+type warm struct {
+	key, name string
+	// origins are the clients' surroundings whose configuration says this key. When none does any
+	// more the server is stopped.
+	origins map[string]bool
+	run     *run // nil while it does not run
+	calls   int
+
+	crash    *fault.Fault // how it ended, where it crashed and was not started since
+	crashed  time.Time
+	restarts []time.Time // after crashes, the latest of them
+}
+
+// run is one life of a warm server.
+type run struct {
+	caller   engine.Caller
+	users    int
+	retired  bool // closed by the last user; no new ones
+	keep     bool // not stopped for being idle
+	idle     time.Duration
+	timer    *time.Timer // nil while it is used
+	started  time.Time
+	used     time.Time // when the last user left
+	answered time.Time // when it last gave a sign of life
+	watchers map[chan<- event]bool
+}
+
+// spec is a server that is wanted.
+type spec struct {
+	key, name, origin string
+	idle              time.Duration
+	keep              bool
+	// key of any server by its name, as the configuration says now; "" where there is none
+	current func(name string) string
+	open    func(log func(server, text string)) engine.Caller
+}
+
+func newHub(log func(who, text string)) *hub { return &hub{log: log, warm: make(map[string]*warm)} }
+
+// do runs f with the caller of the server that s describes, started by f's request where it does
+// not run. watch, when not nil, is sent what happens to the server meanwhile, as far as it has
+// room.
+func (h *hub) do(s spec, watch chan<- event, f func(engine.Caller) error) error {
+	w, r, err := h.acquire(s, watch)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	err = f(r.caller)
+	h.release(w, r, watch, began, err)
+	return err
+}
+
+func (h *hub) acquire(s spec, watch chan<- event) (*warm, *run, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return nil, nil, errEnding
+	}
+	h.reconcile(s)
+	w := h.warm[s.key]
+	if w == nil {
+		w = &warm{key: s.key, name: s.name, origins: make(map[string]bool)}
+		h.warm[s.key] = w
+	}
+	w.origins[s.origin] = true
+	if w.run == nil {
+		if err := h.start(w, s); err != nil {
+			return nil, nil, err
+		}
+	}
+	r := w.run
+	r.idle, r.keep = s.idle, s.keep
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	r.users++
+	w.calls++
+	if watch != nil {
+		r.watchers[watch] = true
+	}
+	return w, r, nil
+}
+
+// reconcile stops what the configuration of s's origin says no more, and forgets crashes of long
+// ago.
+func (h *hub) reconcile(s spec) {
+	for key, w := range h.warm {
+		if w.origins[s.origin] && s.current(w.name) != key {
+			delete(w.origins, s.origin)
+			if len(w.origins) == 0 && w.run != nil {
+				h.log(w.name, "its entry has changed or is gone; this server ends after its running calls")
+				h.retire(w)
+			}
+		}
+		if w.run == nil && time.Since(w.crashed) > restartSpan {
+			delete(h.warm, key)
+		}
+	}
+}
+
+// start makes a new run, unless the server has crashed too often.
+func (h *hub) start(w *warm, s spec) error {
+	now := time.Now()
+	if w.crash != nil {
+		for len(w.restarts) > 0 && now.Sub(w.restarts[0]) >= restartSpan {
+			w.restarts = w.restarts[1:]
+		}
+		if len(w.restarts) >= maxRestarts {
+			return blocked(w, restartSpan-now.Sub(w.restarts[0]))
+		}
+		w.restarts = append(w.restarts, now)
+		w.crash = nil
+	}
+	h.makeRoom(w)
+	r := &run{started: now, answered: now, watchers: make(map[chan<- event]bool)}
+	r.caller = s.open(func(server, text string) {
+		h.log(server, text)
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		for watch := range r.watchers {
+			select {
+			case watch <- event{server, text}:
+			default: // a client that does not read must not hold up the server
+			}
+		}
+	})
+	w.run = r
+	return nil
+}
+
+// makeRoom stops the idle one, used longest ago, of too many servers of a name.
+func (h *hub) makeRoom(w *warm) {
+	var oldest *warm
+	n := 0
+	for _, other := range h.warm {
+		if other.name != w.name || other.run == nil {
+			continue
+		}
+		n++
+		if other.run.users == 0 && (oldest == nil || other.run.used.Before(oldest.run.used)) {
+			oldest = other
+		}
+	}
+	if n >= maxVariants && oldest != nil {
+		h.log(w.name, fmt.Sprintf("%d servers of this name run for clients that differ in environment or folder; one that is idle ends", n))
+		h.retire(oldest)
+	}
+}
+
+// blocked is the fault of a server that crashed too often, until it may be started again.
+func blocked(w *warm, left time.Duration) *fault.Fault {
+	f := *w.crash
+	f.Message = fmt.Sprintf("%s has crashed or failed to start %d times within a minute and is left alone for %d s; the last time: %s",
+		w.name, maxRestarts+1, int(left/time.Second)+1, w.crash.Message)
+	f.Help = w.crash.Help + " Start it at once with: mcpl daemon restart"
+	return &f
+}
+
+func (h *hub) release(w *warm, r *run, watch chan<- event, began time.Time, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	r.used = now
+	delete(r.watchers, watch)
+	f := asFault(err)
+	if f != nil {
+		h.log(w.name, "failed: "+f.Message)
+	}
+	switch {
+	case f == nil:
+		r.answered = now
+	case f.Type == fault.ServerConnection:
+		if w.run == r { // the first of its users to tell
+			w.crash, w.crashed = f, now
+			h.retire(w)
+		}
+	case f.Type == fault.Timeout:
+		// Silent all that time, towards everyone: the next request gets a new one. That it is slow
+		// with one request while it answers others is no reason.
+		if w.run == r && r.answered.Before(began) {
+			h.log(w.name, "it has said nothing for the whole time of a request; the next one starts it anew")
+			h.retire(w)
+		}
+	case f.Type != fault.Interrupted:
+		r.answered = now
+	}
+	// It counts as used until here, so that what retired it above has left its end to this.
+	r.users--
+	switch {
+	case r.users > 0:
+	case r.retired:
+		h.end(r)
+	case !r.keep:
+		r.timer = time.AfterFunc(r.idle, func() { h.expire(w, r) })
+	}
+}
+
+// asFault returns the fault in err, nil where there is none.
+func asFault(err error) *fault.Fault {
+	if err == nil {
+		return nil
+	}
+	return fault.From(err)
+}
+
+// expire stops a run that was idle for its time.
+func (h *hub) expire(w *warm, r *run) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if w.run != r || r.users > 0 || r.timer == nil || h.closing {
+		return
+	}
+	h.log(w.name, fmt.Sprintf("stopped after %s without a request", r.idle))
+	h.retire(w)
+}
+
+// retire takes the run from its server and ends it, or leaves that to its last user.
+func (h *hub) retire(w *warm) {
+	r := w.run
+	w.run, r.retired = nil, true
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	if r.users == 0 {
+		h.end(r)
+	}
+	if w.crash == nil && len(w.restarts) == 0 {
+		delete(h.warm, w.key)
+	}
+}
+
+// end closes the caller of a run that nobody uses. hub.close waits for it.
+func (h *hub) end(r *run) {
+	h.wg.Go(func() { r.caller.Close() })
+}
+
+// keeps reports whether a server runs that is not to be stopped for being idle.
+func (h *hub) keeps() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, w := range h.warm {
+		if w.run != nil && w.run.keep {
+			return true
+		}
+	}
+	return false
+}
+
+// close stops all servers and returns when they have ended. Nothing can be asked for any more;
+// requests that still run have their callers closed when they end, so they should have.
+func (h *hub) close() {
+	h.mu.Lock()
+	h.closing = true
+	for _, w := range h.warm {
+		if w.run != nil {
+			h.retire(w)
+		}
+	}
+	h.mu.Unlock()
+	h.wg.Wait()
+}

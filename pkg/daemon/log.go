@@ -1,0 +1,202 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxLog is the size in bytes at which a log is rotated. There are two files of at most that.
+const maxLog = 1 << 20
+
+// logName is the daemon itself where others stand with their server's name.
+const logName = "daemon"
+
+// logger writes the daemon's log: a line "TIME<tab>SERVER<tab>EVENT" for each event. Its methods
+// may be called concurrently. What cannot be written is lost: nobody waits for a log.
+type logger struct {
+	path string
+
+	mu   sync.Mutex
+	file *os.File // nil where it cannot be written
+	size int64
+}
+
+func openLog(path string) (*os.File, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+}
+
+// newLogger opens the log, for appending.
+func newLogger(path string) *logger {
+	l := &logger{path: path}
+	l.open()
+	return l
+}
+
+func (l *logger) open() {
+	l.file, l.size = nil, 0
+	f, err := openLog(l.path)
+	if err != nil {
+		return
+	}
+	if info, err := f.Stat(); err == nil {
+		l.size = info.Size()
+	}
+	l.file = f
+}
+
+// log writes one event. Secrets have been masked by whoever tells of it.
+func (l *logger) log(who, text string) {
+	text = strings.NewReplacer("\n", " | ", "\r", "", "\t", " ").Replace(strings.TrimRight(text, "\n"))
+	line := fmt.Sprintf("%s\t%s\t%s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), who, text)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file == nil {
+		return
+	}
+	if l.size+int64(len(line)) > maxLog {
+		l.file.Close()
+		// Where it cannot be renamed it is written on: better too long than lost.
+		_ = os.Rename(l.path, l.path+".1")
+		if l.open(); l.file == nil {
+			return
+		}
+	}
+	n, _ := l.file.WriteString(line)
+	l.size += int64(n)
+}
+
+func (l *logger) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.file != nil {
+		l.file.Close()
+		l.file = nil
+	}
+}
+
+// LogLine is one line of the log.
+type LogLine struct {
+	Time  string `json:"time"`
+	Who   string `json:"server"` // "daemon" is the daemon itself
+	Event string `json:"event"`
+}
+
+// ReadLog gives each line of the log to line, oldest first: those of one server, or all where
+// server is "". With follow it goes on, as lines are written, until ctx ends. A log that is not
+// there has no lines. The errors are those of the file system and of line.
+func ReadLog(ctx context.Context, p Place, server string, follow bool, line func(LogLine) error) error {
+	r := &logReader{path: p.Log, server: server, line: line}
+	defer r.close()
+	if err := r.whole(p.Log + ".1"); err != nil {
+		return err
+	}
+	for {
+		if err := r.more(); err != nil || !follow {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(followEvery):
+		}
+	}
+}
+
+// followEvery is how often a log that is followed is looked at.
+const followEvery = 200 * time.Millisecond
+
+type logReader struct {
+	path, server string
+	line         func(LogLine) error
+	file         *os.File // nil until the log is there
+	part         string   // a line whose end has not been written yet
+}
+
+func (r *logReader) close() {
+	if r.file != nil {
+		r.file.Close()
+	}
+}
+
+// whole reads a log that is written no more.
+func (r *logReader) whole(path string) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return r.take(data)
+}
+
+// more reads what was written since the last time, also to a log that was rotated away.
+func (r *logReader) more() error {
+	for {
+		if r.file == nil {
+			f, err := os.Open(r.path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			r.file = f
+		}
+		// Whether it was rotated is asked first, so that what came before that is not lost.
+		now, err := os.Stat(r.path)
+		data, readErr := io.ReadAll(r.file)
+		if readErr != nil {
+			return readErr
+		}
+		if err := r.take(data); err != nil {
+			return err
+		}
+		mine, statErr := r.file.Stat()
+		if err == nil && statErr == nil && os.SameFile(mine, now) {
+			return nil
+		}
+		r.file.Close()
+		r.file = nil
+	}
+}
+
+func (r *logReader) take(data []byte) error {
+	text := r.part + string(data)
+	for {
+		line, rest, ok := strings.Cut(text, "\n")
+		if !ok {
+			r.part = text
+			return nil
+		}
+		text = rest
+		parsed := parseLogLine(line)
+		if r.server != "" && parsed.Who != r.server {
+			continue
+		}
+		if err := r.line(parsed); err != nil {
+			return err
+		}
+	}
+}
+
+// parseLogLine reads one line. What is none of ours, as the trace of a crash, is the daemon's.
+func parseLogLine(line string) LogLine {
+	at, rest, ok := strings.Cut(line, "\t")
+	who, text, ok2 := strings.Cut(rest, "\t")
+	if !ok || !ok2 {
+		return LogLine{Who: logName, Event: line}
+	}
+	return LogLine{at, who, text}
+}

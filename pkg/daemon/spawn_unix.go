@@ -1,0 +1,76 @@
+//go:build linux || darwin
+
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// readyFD is the descriptor on which a daemon that was spawned says that it listens.
+const readyFD = 3
+
+// ready is what it says. Anything else is why it does not.
+const ready = "ready\n"
+
+// spawn starts this program with args as a daemon, in a session of its own with nothing of our
+// terminal or pipes, and waits until it listens or says why it does not. A daemon ends by itself,
+// and init reaps it.
+func spawn(ctx context.Context, args []string, dir, log string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	said, say, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer said.Close()
+	cmd := &exec.Cmd{Path: self, Args: append([]string{os.Args[0]}, args...), Dir: dir,
+		ExtraFiles: []*os.File{say}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	// A crash of the daemon is told in its log; everything else it says there itself.
+	crash, err := openLog(log)
+	if err == nil {
+		cmd.Stderr = crash
+		defer crash.Close()
+	}
+	err = cmd.Start()
+	say.Close()
+	if err != nil {
+		return err
+	}
+	defer cmd.Process.Release()
+	defer context.AfterFunc(ctx, func() { _ = said.SetReadDeadline(time.Now()) })()
+	_ = said.SetReadDeadline(time.Now().Add(startPatience))
+	word, err := io.ReadAll(said)
+	switch text := strings.TrimSpace(string(word)); {
+	case string(word) == ready:
+		return nil
+	case text != "":
+		return fmt.Errorf("the daemon did not start: %s", text)
+	case err != nil:
+		return fmt.Errorf("the daemon has not started: %w", err)
+	}
+	return fmt.Errorf("the daemon ended at once, see %s", log)
+}
+
+// Announce tells the process that spawned this one whether it listens: nil, or why not.
+func Announce(err error) {
+	say := os.NewFile(readyFD, "ready")
+	if say == nil {
+		return
+	}
+	defer say.Close()
+	text := ready
+	if err != nil {
+		text = err.Error() + "\n"
+	}
+	// Whoever waited may have gone; the daemon is there for others all the same.
+	_, _ = say.WriteString(text)
+}

@@ -1,0 +1,34 @@
+//go:build linux || darwin
+
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+)
+
+// Supported says whether this system can have a daemon.
+const Supported = true
+
+// What a socket says when nobody listens, and when the other end has gone.
+const (
+	errRefused = syscall.ECONNREFUSED
+	errReset   = syscall.ECONNRESET
+)
+
+// private makes dir, for this user alone, and fails where it is not.
+func private(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Lstat(dir)
+	if err != nil {
+		return err
+	}
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("%s is not a folder of yours alone (mode 0700)", dir)
+	}
+	return nil
+}
