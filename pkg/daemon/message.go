@@ -47,6 +47,8 @@ type query struct {
 	CallTimeout         time.Duration `json:"callTimeout,omitempty"`
 	ForceConnectTimeout time.Duration `json:"forceConnectTimeout,omitempty"`
 	Idle                time.Duration `json:"idle,omitempty"`
+	// Repeatable is that of tool.CallOptions.
+	Repeatable bool `json:"repeatable,omitempty"`
 	// Events asks for what happens to the server meanwhile.
 	Events bool `json:"events,omitempty"`
 }
