@@ -190,10 +190,10 @@ type ServerTools struct {
 type Plan struct {
 	Ref  tool.Ref
 	Args json.RawMessage
-	// Repeatable says that by the tool's annotations calling it twice is as good as once.
-	Repeatable bool
 	// Unchecked is why the arguments could not be checked: the schema itself is at fault.
 	Unchecked error
+	// Repeatable says that the tool's annotations promise that a second call does no harm.
+	Repeatable bool
 }
 
 // Plan finds the tool's definition, has its arguments built for its schema, and checks them
@@ -208,7 +208,8 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build func(inputSchema 
 	if err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Name)
 	}
-	p := &Plan{Ref: ref, Args: args, Repeatable: repeatable(def.Hints())}
+	hints := def.Hints()
+	p := &Plan{Ref: ref, Args: args, Repeatable: is(hints.ReadOnly) || is(hints.Idempotent)}
 	if !check {
 		return p, nil
 	}
@@ -244,9 +245,8 @@ func (e *Engine) callable() (Caller, error) {
 	return e.caller, nil
 }
 
-func repeatable(h tool.Hints) bool {
-	return (h.ReadOnly != nil && *h.ReadOnly) || (h.Idempotent != nil && *h.Idempotent)
-}
+// is reports whether a hint was given, and true.
+func is(hint *bool) bool { return hint != nil && *hint }
 
 // healing runs read and, where it met a damaged index, rebuilds that and runs read once more.
 // Damage to a part of the packed index shows only when that part is read.

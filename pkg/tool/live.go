@@ -20,7 +20,8 @@ type Listing struct {
 type CallOptions struct {
 	// Timeout bounds the call once the server is connected; 0 means what the configuration says.
 	Timeout time.Duration
-	// Repeatable says that the tool may be called twice instead of once: by its annotations it is
-	// read-only or idempotent.
+	// Repeatable says that the call does no harm when it is made twice, as the tool's annotations
+	// readOnlyHint and idempotentHint promise: it is made again, once, where the connection broke
+	// off before the answer.
 	Repeatable bool
 }
