@@ -196,7 +196,7 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 func (s *Session) newEngine() *engine.Engine {
 	opt := engine.Options{
 		Env:       s.App.Env,
-		Selection: s.selection(),
+		Selection: config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles},
 		Settings:  s.Settings,
 		Switches:  s.Tools,
 		Events:    s.Printer,
@@ -231,10 +231,6 @@ func (s *Session) callerOptions() CallerOptions {
 		o.Log = s.Printer.Verbose
 	}
 	return o
-}
-
-func (s *Session) selection() config.Selection {
-	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles}
 }
 
 // live is for verbs that cannot be answered from the index: it stops the early path.
