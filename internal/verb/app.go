@@ -208,7 +208,7 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 func (s *Session) newEngine() *engine.Engine {
 	opt := engine.Options{
 		Env:       s.App.Env,
-		Selection: s.selection(),
+		Selection: config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles},
 		Settings:  s.Settings,
 		Switches:  s.Tools,
 		Events:    s.Printer,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -108,7 +109,8 @@ func (s *Session) usesDaemon() bool {
 
 // daemonClient is how this session reaches the daemon.
 func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
-	c := daemon.ClientOptions{Env: s.App.Env, Selection: s.selection(), Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
+	c := daemon.ClientOptions{Env: s.App.Env, Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
+		Selection:      config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles},
 		ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
 		Idle: s.Settings.Idle, Log: o.Log}
 	if s.daemon == startDaemon {

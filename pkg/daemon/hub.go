@@ -61,6 +61,9 @@ type spec struct {
 	key, name, origin string
 	idle              time.Duration
 	keep              bool
+	// process says that it is one of ours, whose restarts are limited. What is reached over a network
+	// is tried as often as it is asked for.
+	process bool
 	// key of any server by its name, as the configuration says now; "" where there is none
 	current func(name string) string
 	open    func(log func(server, text string)) engine.Caller
@@ -138,7 +141,7 @@ func (h *hub) start(w *warm, s spec) error {
 		for len(w.restarts) > 0 && now.Sub(w.restarts[0]) >= restartSpan {
 			w.restarts = w.restarts[1:]
 		}
-		if len(w.restarts) >= maxRestarts {
+		if s.process && len(w.restarts) >= maxRestarts {
 			return blocked(w, restartSpan-now.Sub(w.restarts[0]))
 		}
 		w.restarts = append(w.restarts, now)

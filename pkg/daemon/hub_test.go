@@ -61,7 +61,7 @@ func newBench(t testing.TB) *bench {
 
 func (b *bench) spec(name, key string) spec {
 	b.current[name] = key
-	return spec{key: key, name: name, origin: "here", idle: time.Minute,
+	return spec{key: key, name: name, origin: "here", idle: time.Minute, process: true,
 		current: func(name string) string { return b.current[name] },
 		open: func(func(string, string)) engine.Caller {
 			c := &fakeCaller{t: b.t, call: func(context.Context, json.RawMessage) (*tool.Result, error) { return nil, b.outcome }}
@@ -214,6 +214,15 @@ func TestCrashLimit(t *testing.T) {
 			}
 		}
 		b.want(t, 4, 0)
+		elsewhere := b.spec("far", "2")
+		elsewhere.process = false
+		for range 9 {
+			if err := b.call(elsewhere); !errors.Is(err, crash) {
+				t.Fatal(err)
+			}
+		}
+		delete(b.warm, "2")
+		b.opened = b.opened[:4]
 		if st := b.status(); len(st) != 1 || st[0].State != "crashed" || st[0].Crash != crash.Message {
 			t.Errorf("status %+v", st)
 		}

@@ -47,6 +47,8 @@ type query struct {
 	CallTimeout         time.Duration `json:"callTimeout,omitempty"`
 	ForceConnectTimeout time.Duration `json:"forceConnectTimeout,omitempty"`
 	Idle                time.Duration `json:"idle,omitempty"`
+	// Repeatable is that of tool.CallOptions.
+	Repeatable bool `json:"repeatable,omitempty"`
 	// Events asks for what happens to the server meanwhile.
 	Events bool `json:"events,omitempty"`
 }
@@ -67,22 +69,17 @@ type event struct {
 
 // listing is a tool.Listing whose definitions are bytes, which JSON in JSON would not stay.
 type listing struct {
-	Tools         [][]byte      `json:"tools"`
-	Protocol      string        `json:"protocol,omitempty"`
-	ServerName    string        `json:"serverName,omitempty"`
-	ServerVersion string        `json:"serverVersion,omitempty"`
-	Instructions  string        `json:"instructions,omitempty"`
-	TTL           time.Duration `json:"ttl,omitempty"`
-	Notes         []string      `json:"notes,omitempty"`
+	tool.Listing // without its Tools
+	Defs         [][]byte
 }
 
 func packListing(l tool.Listing) listing {
-	p := listing{Protocol: l.Protocol, ServerName: l.ServerName, ServerVersion: l.ServerVersion,
-		Instructions: l.Instructions, TTL: l.TTL, Notes: l.Notes}
+	var defs [][]byte
 	for _, def := range l.Tools {
-		p.Tools = append(p.Tools, def.Raw())
+		defs = append(defs, def.Raw())
 	}
-	return p
+	l.Tools = nil
+	return listing{l, defs}
 }
 
 func unpackListing(payload []byte) (tool.Listing, error) {
@@ -90,16 +87,15 @@ func unpackListing(payload []byte) (tool.Listing, error) {
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return tool.Listing{}, err
 	}
-	l := tool.Listing{Protocol: p.Protocol, ServerName: p.ServerName, ServerVersion: p.ServerVersion,
-		Instructions: p.Instructions, TTL: p.TTL, Notes: p.Notes}
-	for _, raw := range p.Tools {
+	p.Tools = nil
+	for _, raw := range p.Defs {
 		def, err := tool.ParseDef(raw)
 		if err != nil {
 			return tool.Listing{}, err
 		}
-		l.Tools = append(l.Tools, def)
+		p.Tools = append(p.Tools, def)
 	}
-	return l, nil
+	return p.Listing, nil
 }
 
 func unpackResult(payload []byte) (*tool.Result, error) {

@@ -121,7 +121,7 @@ func (d *server) spec(q *query) (spec, *config.Server, error) {
 	o := CallerOptions{Dir: s.dir, Environ: append(slices.Clip(inherited), "PWD="+dir), EnvFile: s.env.WhereToPut(cfg.Sources),
 		ConnectTimeout: q.ConnectTimeout, CallTimeout: q.CallTimeout, ForceConnectTimeout: q.ForceConnectTimeout}
 	return spec{key: key, name: server.Name, origin: s.origin(),
-		idle: firstSet(server.Idle, q.Idle, defaultIdle), keep: server.Lifecycle == config.KeepAlive,
+		idle: firstSet(server.Idle, q.Idle, defaultIdle), keep: server.Lifecycle == config.KeepAlive, process: server.Transport == config.Stdio,
 		current: func(name string) string {
 			if name == server.Name {
 				return key

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,6 +36,7 @@ type home struct {
 
 	mu     sync.Mutex
 	opened []CallerOptions
+	asked  []tool.CallOptions
 	log    func(server, event string)
 }
 
@@ -82,7 +84,10 @@ type homeCaller struct{ h *home }
 
 func (c homeCaller) Tools(context.Context, string) (tool.Listing, error) { return c.h.list, nil }
 func (c homeCaller) Close() error                                        { return nil }
-func (c homeCaller) Call(ctx context.Context, _ tool.Ref, args json.RawMessage, _ tool.CallOptions) (*tool.Result, error) {
+func (c homeCaller) Call(ctx context.Context, _ tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+	c.h.mu.Lock()
+	c.h.asked = append(c.h.asked, opt)
+	c.h.mu.Unlock()
 	return c.h.call(ctx, args)
 }
 
@@ -159,6 +164,20 @@ func TestCall(t *testing.T) {
 	}
 	if len(h.opened) != 1 {
 		t.Errorf("%d callers", len(h.opened))
+	}
+	// The limit is the flag's, else the entry's, else the setting's, each as it is now.
+	h.asked = nil
+	slow := h.client(func(o *ClientOptions) { o.CallTimeout = 3 * time.Second })
+	for _, timeout := range []time.Duration{time.Second, 0, 0} {
+		if _, err := slow.Call(t.Context(), ref, nil, tool.CallOptions{Timeout: timeout, Repeatable: timeout > 0}); err != nil {
+			t.Error(err)
+		}
+		if len(h.asked) == 2 {
+			h.configure(`{"mcpServers": {"s": {"command": "fake", "callTimeout": "2s"}}}`)
+		}
+	}
+	if want := []tool.CallOptions{{Timeout: time.Second, Repeatable: true}, {Timeout: 3 * time.Second}, {Timeout: 2 * time.Second}}; !slices.Equal(h.asked, want) {
+		t.Errorf("asked with %+v", h.asked)
 	}
 }
 
