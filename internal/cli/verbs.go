@@ -47,8 +47,10 @@ func (t *tree) call() *cobra.Command {
 	cmd := t.command(new(verb.Call), "agent", &cobra.Command{
 		Use:   "call SERVER TOOL [ARGS]",
 		Short: "Call one tool (starts its server only)",
-		Long: `Call checks the arguments against the tool's schema, calls the tool, and starts its server
-where it does not run yet. The server stays warm for the next call (mcpl daemon). The tool may also be written SERVER/TOOL or SERVER.TOOL.
+		Long: `Call checks the arguments against the tool's schema, starts the tool's server where it does
+not run yet, and calls the tool. The server stays warm for the next call, see mcpl daemon.
+
+The tool may also be written SERVER/TOOL or SERVER.TOOL.
 
 ARGS is one JSON object, or pairs, or an object and pairs that override it:
   key=value   typed by the schema: n=5 is a number only where the schema says so
