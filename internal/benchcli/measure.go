@@ -41,7 +41,8 @@ func (c command) run(ctx context.Context) (usage, error) {
 	}
 	cmd := exec.CommandContext(ctx, c.argv[0], c.argv[1:]...)
 	cmd.Dir = c.dir
-	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Env = append(os.Environ(), "MCPL_DAEMON=off") // nothing may be left running
+	cmd.Env = append(cmd.Env, c.env...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	start := time.Now()

@@ -28,6 +28,8 @@ const (
 	lockPatience = 5 * time.Second
 	// queryPatience is how long a client that was greeted may take to say what it wants.
 	queryPatience = 5 * time.Second
+	// lookEvery is how often the daemon looks whether its socket is still there.
+	lookEvery = time.Minute
 	// beatEvery is how often a client is told that its request is still being worked on.
 	beatEvery = 5 * time.Second
 )
@@ -54,6 +56,8 @@ type Options struct {
 	QuitAfter time.Duration
 	// StopGrace is how long running requests may go on once it was told to stop; 0 means 10 s.
 	StopGrace time.Duration
+
+	lookEvery time.Duration // 0 means lookEvery; for tests
 }
 
 // server is the daemon.
@@ -62,6 +66,7 @@ type server struct {
 	log     func(who, text string)
 	hub     *hub
 	started time.Time
+	socket  fs.FileInfo
 	// base is the context of all requests' making; cancelAll ends them.
 	cancelAll context.CancelCauseFunc
 	leave     once // asked to end once its requests have
@@ -94,6 +99,9 @@ func Serve(ctx context.Context, opt Options) (err error) {
 	if opt.QuitAfter == 0 {
 		opt.QuitAfter = quitAfter
 	}
+	if opt.lookEvery == 0 {
+		opt.lookEvery = lookEvery
+	}
 	if opt.StopGrace == 0 {
 		opt.StopGrace = stopGrace
 	}
@@ -117,9 +125,15 @@ func Serve(ctx context.Context, opt Options) (err error) {
 		tell(err)
 		return err
 	}
+	socket, err := os.Stat(opt.Place.Socket)
+	if err != nil {
+		listener.Close()
+		tell(err)
+		return err
+	}
 	file := newLogger(opt.Place.Log)
 	defer file.close()
-	d := &server{opt: opt, log: file.log, started: time.Now(), asked: time.Now(), leave: newOnce(), hurry: newOnce(),
+	d := &server{opt: opt, log: file.log, started: time.Now(), socket: socket, asked: time.Now(), leave: newOnce(), hurry: newOnce(),
 		streams: make(map[*stream]bool), idle: make(chan struct{}, 1)}
 	if opt.Event != nil {
 		d.log = func(who, text string) { file.log(who, text); opt.Event(who, text) }
@@ -168,9 +182,18 @@ func (d *server) run(ctx context.Context, listener *net.UnixListener) {
 	// for them here, and start no second daemon beside this one.
 	d.drain()
 	d.hub.close()
-	os.Remove(d.opt.Place.Socket)
+	if d.reachable() { // else it is gone, or another daemon's
+		os.Remove(d.opt.Place.Socket)
+	}
 	listener.Close()
 	wg.Wait()
+}
+
+// reachable reports whether the socket is still there, and this daemon's: folders for what is
+// temporary are cleaned up by others.
+func (d *server) reachable() bool {
+	now, err := os.Stat(d.opt.Place.Socket)
+	return err == nil && os.SameFile(d.socket, now)
 }
 
 // accept serves each connection in a goroutine of its own, which ends with it.
@@ -221,8 +244,14 @@ func (d *server) wait() string {
 	patience := d.opt.QuitAfter
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
+	look := time.NewTicker(d.opt.lookEvery)
+	defer look.Stop()
 	for {
 		select {
+		case <-look.C:
+			if !d.reachable() {
+				return "its socket was taken away, and nobody can reach it any more"
+			}
 		case <-d.hurry.ch:
 			return "told to stop"
 		case <-d.leave.ch:

@@ -545,6 +545,24 @@ func TestQuits(t *testing.T) {
 	<-ended
 }
 
+// A daemon whose socket was cleaned away ends, and leaves that of the next one alone.
+func TestLostSocket(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	ended := h.serve(t.Context(), func(o *Options) { o.lookEvery = time.Millisecond })
+	if err := os.RemoveAll(filepath.Dir(h.place.Socket)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := PlaceOf(h.env, h.config().Sources.Key()); err != nil { // makes the folder again
+		t.Fatal(err)
+	}
+	h.serve(t.Context(), nil)
+	<-ended
+	if got := h.ask(h.client(nil), "{}"); got != "{}" {
+		t.Errorf("the next one: %q", got)
+	}
+}
+
 // impostor is what a client meets instead of a daemon.
 func impostor(t *testing.T, h *home, serve func(*stream)) {
 	t.Helper()
