@@ -24,7 +24,6 @@ for name in $(env | sed -n 's/^\(MCPL_[A-Z0-9_]*\)=.*/\1/p'); do
 done
 export MCPL_DAEMON=off # nothing may be left running behind the tour
 mkdir "$tour/home" "$tour/project"
-export MCPL_DAEMON=off # nothing is to run on when the tour is over
 export HOME="$tour/home" XDG_CONFIG_HOME="$tour/home/config"
 export XDG_CACHE_HOME="$tour/home/cache" XDG_STATE_HOME="$tour/home/state"
 cd "$tour/project"
