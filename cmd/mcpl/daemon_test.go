@@ -4,7 +4,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -215,6 +217,24 @@ func TestTerminatedDaemon(t *testing.T) {
 	}
 }
 
+// freeze stops a process and waits until it is: one of its threads has to run to take the signal,
+// and on a busy machine the others go on until it does.
+func freeze(t *testing.T, pid int) {
+	t.Helper()
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if _, state, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(state, "T") {
+			return
+		}
+		if errors.Is(err, fs.ErrNotExist) || time.Now().After(end) {
+			t.Fatalf("process %d does not stop, or there is no /proc to see it: %s, %v", pid, stat, err)
+		}
+	}
+}
+
 // A daemon that is stopped in its tracks (SIGSTOP, a debugger) holds up nobody.
 func TestFrozenDaemon(t *testing.T) {
 	t.Parallel()
@@ -223,9 +243,7 @@ func TestFrozenDaemon(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, answer)
 	}
 	pid := h.daemon(t)
-	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	freeze(t, pid)
 	code, answer := h.call(t, "greet")
 	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
 		t.Fatal(err)
