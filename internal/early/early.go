@@ -2,11 +2,12 @@
 //
 // Importing mcp-go costs every process several milliseconds before main, since a JSON Schema
 // library under it compiles its meta-schemas in an init function. A search on a fresh index
-// needs none of that. The Go linker initialises packages in the order of their import paths as
-// soon as what they import is ready (https://go.dev/ref/spec#Program_initialization), and what
-// this package imports is ready long before net/http, which the SDK needs. So its init runs
-// first and may answer and exit; whatever is unusual (help, a mistake in the flags, a stale
-// index, a call) it leaves to main, having written nothing.
+// needs none of that, nor does a call that a daemon takes. The Go linker initialises packages in
+// the order of their import paths as soon as what they import is ready
+// (https://go.dev/ref/spec#Program_initialization), and what this package imports is ready long
+// before net/http, which the SDK needs. So its init runs first and may answer and exit; whatever
+// is unusual (help, a mistake in the flags, a stale index, a call without a daemon) it leaves to
+// main, having written nothing.
 //
 // Rules of this package, held by a test on the built binary: it imports nothing that reaches
 // net/http, text/template, cobra or the SDK, directly or not, and nothing but cmd/mcpl imports

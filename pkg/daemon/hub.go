@@ -227,7 +227,9 @@ func (h *hub) release(w *warm, r *run, watch chan<- event, began time.Time, err 
 	case r.retired:
 		h.end(r)
 	case !r.keep:
-		r.timer = time.AfterFunc(r.idle, func() { h.expire(w, r) })
+		var timer *time.Timer
+		timer = time.AfterFunc(r.idle, func() { h.expire(w, r, &timer) })
+		r.timer = timer
 	}
 }
 
@@ -239,11 +241,12 @@ func asFault(err error) *fault.Fault {
 	return fault.From(err)
 }
 
-// expire stops a run that was idle for its time.
-func (h *hub) expire(w *warm, r *run) {
+// expire stops a run that was idle for its time. A timer that was stopped too late, or replaced,
+// stops nothing.
+func (h *hub) expire(w *warm, r *run, timer **time.Timer) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if w.run != r || r.users > 0 || r.timer == nil || h.closing {
+	if w.run != r || r.timer != *timer {
 		return
 	}
 	h.log(w.name, fmt.Sprintf("stopped after %s without a request", r.idle))

@@ -130,6 +130,23 @@ func TestIdle(t *testing.T) {
 	})
 }
 
+// A timer that fires just as the server is used again, or has been, stops nothing.
+func TestLateTimer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		s := b.spec("s", "1")
+		_ = b.call(s)
+		w, r, late := b.warm["1"], b.warm["1"].run, b.warm["1"].run.timer
+		_ = b.do(s, nil, func(engine.Caller) error { b.expire(w, r, &late); return nil })
+		b.expire(w, r, &late)
+		b.want(t, 1, 1)
+		b.expire(w, r, &r.timer)
+		b.want(t, 1, 0)
+		b.close()
+	})
+}
+
 // A server in use is not stopped, however long its call takes.
 func TestBusyIsNotIdle(t *testing.T) {
 	t.Parallel()

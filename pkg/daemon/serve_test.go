@@ -456,9 +456,23 @@ func TestOtherVersion(t *testing.T) {
 		}
 	})
 	<-running
+	greeted, _, err := greet(h.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer greeted.close()
 	newer := func(o *ClientOptions) { o.Identity = "v2" }
 	if got := h.ask(h.client(newer), "{}"); got != "local" {
 		t.Errorf("the newer client: %q", got)
+	}
+	// Who was greeted before that is refused, with nothing done.
+	q := query{Op: opCall, Server: "s", Tool: "t"}
+	h.client(nil).fill(&q)
+	if err := errors.Join(greeted.writeJSON(kindQuery, q), greeted.write(kindArguments)); err != nil {
+		t.Fatal(err)
+	}
+	if k, _, err := greeted.read(); k != kindRefusal || err != nil {
+		t.Errorf("greeted before: %q, %v", k, err)
 	}
 	// It was waited for once. Who comes later, of whatever version, is told at once.
 	for _, change := range []func(*ClientOptions){newer, nil} {
@@ -532,13 +546,13 @@ func TestQuits(t *testing.T) {
 	h := newHome(t)
 	held := make(chan struct{})
 	h.call = func(context.Context, json.RawMessage) (*tool.Result, error) { <-held; return &tool.Result{}, nil }
-	ended := h.serve(t.Context(), func(o *Options) { o.QuitAfter = 20 * time.Millisecond })
+	ended := h.serve(t.Context(), func(o *Options) { o.QuitAfter = 500 * time.Millisecond })
 	var wg sync.WaitGroup
 	wg.Go(func() { h.ask(h.client(nil), "{}") })
 	select {
 	case <-ended:
 		t.Error("it ended during a call")
-	case <-time.After(200 * time.Millisecond):
+	case <-time.After(time.Second):
 	}
 	close(held)
 	wg.Wait()
