@@ -1,17 +1,19 @@
 package verb
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/natefinch/atomic"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -57,30 +59,13 @@ func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, err
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
-		err = writeNew(path, content)
+		err = atomic.WriteFile(path, bytes.NewReader(content)) // 0600, whole or not at all
 	}
 	if err != nil {
 		return "", fault.New(fault.Config, "cannot write to "+dir,
 			"Give --output-dir a folder that you may write to and that has room.").On(ref.Server, ref.Name).Because(err)
 	}
 	return path, nil
-}
-
-// writeNew writes a file that only the user can read. What cannot be written whole is removed.
-func writeNew(path string, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".mcpl-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
-	}
-	return err
 }
 
 // fileWord makes a name fit for a file name on every system.

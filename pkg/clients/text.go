@@ -3,6 +3,8 @@ package clients
 import (
 	"path/filepath"
 	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
 // asItIs is for Claude Code, whose ${NAME} and ${NAME:-default} mean what they mean in mcpl
@@ -52,7 +54,7 @@ func editorVariables(r *reader, text string) string {
 func shellVariables(_ *reader, text string) string {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
-		n := nameLength(text[i+1:])
+		n := config.NameLength(text[i+1:])
 		if text[i] != '$' || n == 0 || i > 0 && text[i-1] == '$' {
 			b.WriteByte(text[i])
 			continue
@@ -105,7 +107,7 @@ func references(text, open string, f func(name string) (string, bool)) string {
 
 // reference refers to a variable; ok is false where that is no name of one.
 func reference(name string) (string, bool) {
-	return "${" + name + "}", name != "" && nameLength(name) == len(name)
+	return "${" + name + "}", name != "" && config.NameLength(name) == len(name)
 }
 
 // shout makes a name of a variable of any words.
@@ -116,16 +118,4 @@ func shout(words string) string {
 		return "INPUT_" + name
 	}
 	return name
-}
-
-// nameLength returns the length of the variable's name that text begins with.
-func nameLength(text string) int {
-	for i := range len(text) {
-		c := text[i]
-		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
-		if !letter && (i == 0 || c < '0' || c > '9') {
-			return i
-		}
-	}
-	return len(text)
 }

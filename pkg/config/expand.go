@@ -108,13 +108,13 @@ func (x *expander) reference(text string, depth int, wanted bool) (result, rest 
 func referred(text string) (name, rest string) {
 	if id, ok := strings.CutPrefix(text, "input:"); ok {
 		n := 0
-		for n < len(id) && (id[n] == '-' || nameLength(id[n:]) > 0 || n > 0 && id[n] >= '0' && id[n] <= '9') {
+		for n < len(id) && (id[n] == '-' || NameLength(id[n:]) > 0 || n > 0 && id[n] >= '0' && id[n] <= '9') {
 			n++
 		}
 		return strings.ToUpper(strings.ReplaceAll(id[:n], "-", "_")), id[n:]
 	}
 	text = strings.TrimPrefix(text, "env:")
-	n := nameLength(text)
+	n := NameLength(text)
 	return text[:n], text[n:]
 }
 
@@ -124,9 +124,9 @@ func (x *expander) refer(name string) {
 	}
 }
 
-// nameLength returns the length of the variable name that text begins with: letters, digits and
+// NameLength returns the length of the variable name that text begins with: letters, digits and
 // underscores, no digit first (POSIX, 3.216 Name).
-func nameLength(text string) int {
+func NameLength(text string) int {
 	for i := range len(text) {
 		c := text[i]
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -142,7 +142,7 @@ func nameLength(text string) int {
 func onlyReferences(text string) bool {
 	for text != "" {
 		rest, ok := strings.CutPrefix(text, "${")
-		n := nameLength(rest)
+		n := NameLength(rest)
 		if !ok || n == 0 || !strings.HasPrefix(rest[n:], "}") {
 			return false
 		}

@@ -142,7 +142,7 @@ func labelOf(text, secret, server string) string {
 	switch {
 	case strings.EqualFold(word, "Authorization"):
 		return variableName(server + "_TOKEN")
-	case looksSecret(word) && word == strings.ToUpper(word) && nameLength(word) == len(word):
+	case looksSecret(word) && word == strings.ToUpper(word) && NameLength(word) == len(word):
 		return word // it is the name of a variable already, as in -e TOKEN=x
 	case looksSecret(word):
 		return variableName(server + "_" + word)

@@ -161,7 +161,7 @@ func TestCommandIsQuotedForSh(t *testing.T) {
 		t.Skip("no sh on this machine: what a shell reads cannot be checked")
 	}
 	for _, s := range []string{"", "plain", "it's", `'"$x" \ * ; & <a> |`, "a\nb", "~", "é", "#x", "{a,b}"} {
-		out, err := exec.Command(sh, "-c", "printf %s "+shellQuote(s)).Output()
+		out, err := exec.Command(sh, "-c", "printf %s "+fault.Quote(s)).Output()
 		if err != nil || string(out) != s {
 			t.Errorf("%q became %q, %v", s, out, err)
 		}

@@ -49,16 +49,5 @@ func unknownOnly(faults []fault.Argument) bool {
 
 // Command returns the command line that calls a tool with args, quoted for sh.
 func Command(server, name string, args []byte) string {
-	return "mcpl call " + shellQuote(server) + " " + shellQuote(name) + " " + shellQuote(string(args))
-}
-
-// shellQuote quotes s for sh where it needs it (POSIX.1-2024, 2.2.2).
-func shellQuote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./:@", r)
-	}
-	if s != "" && strings.TrimLeftFunc(s, plain) == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+	return "mcpl call " + fault.Quote(server) + " " + fault.Quote(name) + " " + fault.Quote(string(args))
 }
