@@ -73,8 +73,8 @@ func (e *Engine) keep(sn *index.Snapshot, servers []string) func(int) bool {
 		if whole[server] || !on[server] {
 			return on[server]
 		}
-		rec, err := sn.Record(doc)
-		return err == nil && e.opt.Switches.Allows(server, rec.Name)
+		name, err := sn.NameOf(doc)
+		return err == nil && e.opt.Switches.Allows(server, name)
 	}
 }
 

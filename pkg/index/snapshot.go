@@ -229,6 +229,13 @@ func (sn *Snapshot) ServerOf(doc int) string {
 	return sn.servers[i].Name
 }
 
+// NameOf returns the name of document doc. Unlike [Snapshot.Record] it is meant for many: it reads
+// the mapping, without a system call for each. It fails with [ErrDamaged].
+func (sn *Snapshot) NameOf(doc int) (string, error) {
+	rec, err := sn.record(doc, nil)
+	return rec.Name, err
+}
+
 // Record reads what a hit prints of document doc. It fails with [ErrDamaged].
 func (sn *Snapshot) Record(doc int) (Record, error) {
 	if sn.file == nil {
