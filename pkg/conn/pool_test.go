@@ -223,10 +223,11 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 	cmd.Env = server.Environ(os.Environ())
 	proc := &process{server: server}
 	l := listener{foreign: proc.hear(s.log), tooLong: func() {}}
-	l.line = func(string) { // hears nothing until the process is gone
+	var slow sync.Once
+	l.line = func(string) { // hears nothing until the process is gone, and a while longer
 		<-started
 		<-child.exited
-		time.Sleep(50 * time.Microsecond) // a slow terminal
+		slow.Do(func() { time.Sleep(50 * time.Millisecond) }) // far less than drainGrace in all, on any machine
 	}
 	if child, err = startChild(cmd, l); err != nil {
 		t.Fatal(err)

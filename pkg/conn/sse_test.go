@@ -40,9 +40,10 @@ func (s *sseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer cancel()
 		s.mu.Lock()
 		n := len(s.sessions)
-		w.Header().Set("Content-Type", "text/event-stream")
+		send := stream(w)
 		fmt.Fprintf(w, ": welcome\r\nevent: endpoint\r\ndata: messages?session=%d\r\n\r\n", n)
-		s.sessions = append(s.sessions, &sseSession{send: stream(w), hangUp: cancel})
+		w.(http.Flusher).Flush()
+		s.sessions = append(s.sessions, &sseSession{send: send, hangUp: cancel})
 		s.mu.Unlock()
 		<-ctx.Done()
 		return
