@@ -65,7 +65,7 @@ func diagnose(p engine.Probe) diagnosis {
 	case p.Failure != nil:
 		d.Verdict, d.Next = verdictOf(p.Failure), p.Failure.Help
 	default:
-		d.Protocol, d.Identity = p.Listing.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
+		d.Protocol, d.Identity = p.Listing.Known.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
 		d.Tools, d.Notes = len(p.Listing.Tools), p.Listing.Notes
 		d.Next = "mcpl list " + fault.Quote(p.Server.Name)
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // startScripted starts a scripted server as a child; line, which may be nil, hears its stderr.
@@ -134,7 +135,7 @@ func TestStartsLeaveNothingOpen(t *testing.T) {
 	for i := range 50 {
 		p := NewPool(cfg, opt)
 		mustCall(t, p, "s", "echo")
-		if _, err := p.Tools(t.Context(), "bad"); err == nil {
+		if _, err := p.List(t.Context(), "bad", tool.CallOptions{}); err == nil {
 			t.Error("a server that exits at once gives tools")
 		}
 		if _, err := startChild(exec.Command("no-such-program-here"), listener{}); err == nil {

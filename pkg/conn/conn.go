@@ -81,11 +81,11 @@ func NewPool(cfg *config.Config, opt Options) *Pool {
 	return &Pool{cfg: cfg, opt: opt, closing: make(chan struct{}), slots: make(map[string]*slot)}
 }
 
-// Tools asks a server for all its tools, starting it where it does not run yet.
-func (p *Pool) Tools(ctx context.Context, server string) (tool.Listing, error) {
-	l, err := p.toolsOnce(ctx, server)
+// List asks a server for all its tools, starting it where it does not run yet.
+func (p *Pool) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
+	l, err := p.listOnce(ctx, server)
 	if again(err, true) {
-		return p.toolsOnce(ctx, server)
+		return p.listOnce(ctx, server)
 	}
 	return l, err
 }
@@ -106,7 +106,7 @@ func again(err error, harmless bool) bool {
 	return errors.Is(err, errSessionEnded) || harmless && errors.Is(err, errLost)
 }
 
-func (p *Pool) toolsOnce(ctx context.Context, server string) (tool.Listing, error) {
+func (p *Pool) listOnce(ctx context.Context, server string) (tool.Listing, error) {
 	s, err := p.session(ctx, server)
 	if err != nil {
 		return tool.Listing{}, err

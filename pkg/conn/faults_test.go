@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 func TestVariablesNamed(t *testing.T) {
@@ -157,7 +158,7 @@ func TestVariableHelp(t *testing.T) {
 	path := mcptest.Config(t, scripts{"s": {Start: mcptest.Behaviour{Stderr: []string{line}, Exit: &mcptest.Exit{}}}})
 	start := func(environ ...string) string {
 		p := poolOver(t, path, func(o *Options) { o.Environ = append(o.Environ, environ...) })
-		_, err := p.Tools(t.Context(), "s")
+		_, err := p.List(t.Context(), "s", tool.CallOptions{})
 		return wantFault(t, err, fault.ServerConnection, "s exited with code 0 after").Help
 	}
 	got := start()

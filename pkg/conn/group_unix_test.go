@@ -46,7 +46,7 @@ func TestNothingIsLeft(t *testing.T) {
 				files = append(files, tt.script.Grandchild.PID)
 			}
 			p := newPool(t, scripts{"s": tt.script})
-			_, err := p.Tools(t.Context(), "s")
+			_, err := p.List(t.Context(), "s", tool.CallOptions{})
 			if crashes := tt.script.Methods != nil; crashes == (err == nil) {
 				t.Fatalf("error %v", err)
 			}

@@ -71,11 +71,11 @@ func TestTransports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := urlPool(t, map[string]string{"s": entry})
-			l, err := p.Tools(t.Context(), "s")
+			l, err := p.List(t.Context(), "s", tool.CallOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(l.Tools) != 1 || l.ServerName != "sdk" || l.Instructions != "Be kind." || l.Protocol != "2025-11-25" {
+			if len(l.Tools) != 1 || l.ServerName != "sdk" || l.Instructions != "Be kind." || l.Known.Protocol != "2025-11-25" {
 				t.Errorf("got %+v", l)
 			}
 			for range 3 {
@@ -403,8 +403,8 @@ func TestModernServerOverHTTP(t *testing.T) {
 					t.Errorf("got %q", got)
 				}
 			}
-			l, err := p.Tools(t.Context(), "s")
-			if err != nil || len(l.Tools) != 1 || l.Protocol != "2026-07-28" {
+			l, err := p.List(t.Context(), "s", tool.CallOptions{})
+			if err != nil || len(l.Tools) != 1 || l.Known.Protocol != "2026-07-28" {
 				t.Errorf("got %+v, %v", l, err)
 			}
 			p.Close()

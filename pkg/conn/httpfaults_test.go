@@ -81,7 +81,7 @@ func TestBadAnswers(t *testing.T) {
 			t.Parallel()
 			url := serve(t, tt.handler) + "/mcp"
 			p := urlPool(t, map[string]string{"my-s": fmt.Sprintf(`"type": "http", "url": %q, "headers": {"X-Api-Key": %q}`, url, secret)})
-			_, err := p.Tools(t.Context(), "my-s")
+			_, err := p.List(t.Context(), "my-s", tool.CallOptions{})
 			f := wantFault(t, err, tt.typ, tt.message)
 			file := p.cfg.Servers[0].File
 			if help := strings.ReplaceAll(f.Help, file, "FILE"); !strings.Contains(help, tt.help) {
@@ -105,7 +105,7 @@ func TestWrongLogin(t *testing.T) {
 		fmt.Sprintf(`"url": %q, "headers": {"Authorization": "Bearer hunter2-hunter2"}`, url),
 		fmt.Sprintf(`"url": %q`, strings.Replace(url, "http://", "http://me:hunter2-hunter2@", 1)),
 	} {
-		_, err := urlPool(t, map[string]string{"s": entry}).Tools(t.Context(), "s")
+		_, err := urlPool(t, map[string]string{"s": entry}).List(t.Context(), "s", tool.CallOptions{})
 		f := wantFault(t, err, fault.AuthRequired, "s does not accept the login of its entry: HTTP 401")
 		if strings.Contains(f.Traceback+f.Help+f.Message, "hunter2") || !strings.HasPrefix(f.Help, "Check the Authorization header of s in ") {
 			t.Errorf("%+v", f)
@@ -144,7 +144,7 @@ func TestFallbackFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := urlPool(t, map[string]string{"s": fmt.Sprintf(`"url": %q`, serve(t, byMethod(tt.post, tt.get)))}).Tools(t.Context(), "s")
+			_, err := urlPool(t, map[string]string{"s": fmt.Sprintf(`"url": %q`, serve(t, byMethod(tt.post, tt.get)))}).List(t.Context(), "s", tool.CallOptions{})
 			if f := wantFault(t, err, tt.typ, tt.message); !strings.Contains(f.Traceback, tt.trace) || tt.trace == "" && strings.Contains(f.Traceback, "sse") {
 				t.Errorf("traceback %s", f.Traceback)
 			}
@@ -174,7 +174,7 @@ func TestRedirects(t *testing.T) {
 	if got := h.all(); len(got) != 3 || got[2].header.Get("Authorization") != "Bearer x" {
 		t.Errorf("requests %v", got)
 	}
-	_, err := p.Tools(t.Context(), "away")
+	_, err := p.List(t.Context(), "away", tool.CallOptions{})
 	wantFault(t, err, fault.ServerConnection, "away has moved: HTTP 308 Permanent Redirect")
 	// Whatever leads there.
 	if _, err := remoteTo(t, url).client.Get(elsewhere); !errors.Is(err, errElsewhere) {
@@ -321,7 +321,7 @@ func TestTimeoutsOverHTTP(t *testing.T) {
 	short := func(o *Options) { o.ConnectTimeout = 200 * time.Millisecond }
 	t.Run("initialize", func(t *testing.T) {
 		t.Parallel()
-		_, err := handmadePool(t, on("initialize"), "", short).Tools(t.Context(), "s")
+		_, err := handmadePool(t, on("initialize"), "", short).List(t.Context(), "s", tool.CallOptions{})
 		f := wantFault(t, err, fault.Timeout, "s did not answer initialize within 200ms")
 		if !strings.Contains(f.Traceback, "it was waiting for its answer\n") || !strings.Contains(f.Help, "--connect-timeout 400ms") {
 			t.Errorf("%+v", f)
@@ -341,7 +341,7 @@ func TestTimeoutsOverHTTP(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close()
-		_, err = urlPool(t, map[string]string{"s": fmt.Sprintf(`"url": "https://%s"`, l.Addr())}, short).Tools(t.Context(), "s")
+		_, err = urlPool(t, map[string]string{"s": fmt.Sprintf(`"url": "https://%s"`, l.Addr())}, short).List(t.Context(), "s", tool.CallOptions{})
 		f := wantFault(t, err, fault.Timeout, "s did not answer initialize")
 		if !strings.Contains(f.Traceback, "it was agreeing on TLS\n") || !strings.HasSuffix(f.Traceback, "last answer: none") {
 			t.Errorf("%+v", f)
@@ -353,7 +353,7 @@ func TestTimeoutsOverHTTP(t *testing.T) {
 			stream(w)
 			<-r.Context().Done()
 		}))
-		_, err := urlPool(t, map[string]string{"s": fmt.Sprintf(`"type": "sse", "url": %q`, url)}, short).Tools(t.Context(), "s")
+		_, err := urlPool(t, map[string]string{"s": fmt.Sprintf(`"type": "sse", "url": %q`, url)}, short).List(t.Context(), "s", tool.CallOptions{})
 		wantFault(t, err, fault.Timeout, "s did not answer initialize within 200ms")
 	})
 }

@@ -38,7 +38,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 				}
 			})
 			wg.Go(func() {
-				if l, err := p.Tools(t.Context(), name); err != nil || len(l.Tools) != 2 {
+				if l, err := p.List(t.Context(), name, tool.CallOptions{}); err != nil || len(l.Tools) != 2 {
 					t.Errorf("%s: %d tools, %v", name, len(l.Tools), err)
 				}
 			})
@@ -57,11 +57,11 @@ func TestListing(t *testing.T) {
 	ttl := int64(90_000)
 	p := newPool(t, scripts{"s": {TTLMs: &ttl, Instructions: "Be kind.", ServerInfo: `{"name":"n","version":"v"}`, Version: "2025-06-18",
 		Tools: []mcptest.Tool{{Def: `{"name":"t", "inputSchema": {"type":"object" , "x-odd":1e2}, "icons":[1]}`}}}})
-	l, err := p.Tools(t.Context(), "s")
+	l, err := p.List(t.Context(), "s", tool.CallOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.TTL != 90*time.Second || l.Instructions != "Be kind." || l.ServerName != "n" || l.ServerVersion != "v" || l.Protocol != "2025-06-18" {
+	if l.TTL != 90*time.Second || l.Instructions != "Be kind." || l.ServerName != "n" || l.ServerVersion != "v" || l.Known.Protocol != "2025-06-18" {
 		t.Errorf("got %+v", l)
 	}
 	if got := string(l.Tools[0].Raw()); got != `{"name":"t","inputSchema":{"type":"object" , "x-odd":1e2}}` {
@@ -132,7 +132,7 @@ func TestClose(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 3 { // one starts it, the others wait for that
 		wg.Go(func() {
-			_, err := p.Tools(t.Context(), "starting")
+			_, err := p.List(t.Context(), "starting", tool.CallOptions{})
 			var f *fault.Fault
 			if !errors.As(err, &f) || (f.Type != fault.Interrupted && !errors.Is(f, errClosed)) {
 				t.Errorf("a start during Close: %v", err)
@@ -170,7 +170,7 @@ func TestCloseFreesWhoWaits(t *testing.T) {
 		<-s.turn
 		freed := false
 		go func() {
-			_, err := p.Tools(t.Context(), "s")
+			_, err := p.List(t.Context(), "s", tool.CallOptions{})
 			wantFault(t, err, fault.Internal, "after the end of its pool")
 			freed = true
 		}()
@@ -259,7 +259,7 @@ func TestFailedStartIsShared(t *testing.T) {
 	var wg sync.WaitGroup
 	for range cap(faults) {
 		wg.Go(func() {
-			_, err := p.Tools(t.Context(), "s")
+			_, err := p.List(t.Context(), "s", tool.CallOptions{})
 			faults <- fault.From(err)
 		})
 	}
@@ -278,7 +278,7 @@ func TestFailedStartIsShared(t *testing.T) {
 	if n := len(mcptest.Lines(t, starts)); n > 2 { // a late comer may start it once more
 		t.Errorf("%d starts", n)
 	}
-	if _, err := p.Tools(t.Context(), "s"); !fault.Is(err, fault.Timeout) {
+	if _, err := p.List(t.Context(), "s", tool.CallOptions{}); !fault.Is(err, fault.Timeout) {
 		t.Error(err)
 	}
 }
@@ -294,12 +294,12 @@ func TestGivingUp(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		_, err := p.Tools(ctx, "deaf")
+		_, err := p.List(ctx, "deaf", tool.CallOptions{})
 		wantFault(t, err, fault.Interrupted, "interrupted during initialize of deaf")
 	})
 	mcptest.WaitLines(t, starts, 1)
 	wg.Go(func() { // waits behind the first
-		_, err := p.Tools(ctx, "deaf")
+		_, err := p.List(ctx, "deaf", tool.CallOptions{})
 		wantFault(t, err, fault.Interrupted, "of deaf")
 	})
 	wg.Go(func() {
@@ -326,7 +326,7 @@ func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	never := mcptest.Behaviour{Never: true}
 	p := newPool(t, scripts{"deaf": {Start: never}}, func(o *Options) { o.ConnectTimeout = 200 * time.Millisecond })
-	_, err := p.Tools(t.Context(), "deaf")
+	_, err := p.List(t.Context(), "deaf", tool.CallOptions{})
 	f := wantFault(t, err, fault.Timeout, "deaf did not answer initialize within 200ms")
 	if !strings.HasPrefix(f.Help, `Give it more time with --connect-timeout 400ms, or for good with "connectTimeout": "400ms" in its entry in `) {
 		t.Errorf("help %s", f.Help)
@@ -338,7 +338,7 @@ func TestTimeouts(t *testing.T) {
 	if !strings.HasPrefix(f.Help, `Give it more time with --timeout 200ms, or for good with "callTimeout": "200ms" in its entry in `) {
 		t.Errorf("help %s", f.Help)
 	}
-	_, err = p.Tools(t.Context(), "lists")
+	_, err = p.List(t.Context(), "lists", tool.CallOptions{})
 	f = wantFault(t, err, fault.Timeout, "lists did not answer tools/list within 100ms")
 	if !strings.HasPrefix(f.Help, `Give it more time with "callTimeout": "200ms" in its entry in `) {
 		t.Errorf("help %s", f.Help)
@@ -379,7 +379,7 @@ func TestUnknownAndUnreachable(t *testing.T) {
 		{"plain", fault.ServerConnection, "cannot start plain", ""},
 	} {
 		t.Run(tt.server, func(t *testing.T) {
-			_, err := p.Tools(t.Context(), tt.server)
+			_, err := p.List(t.Context(), tt.server, tool.CallOptions{})
 			f := wantFault(t, err, tt.typ, tt.message)
 			if !strings.Contains(f.Help, tt.help) {
 				t.Errorf("help %q", f.Help)

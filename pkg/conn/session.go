@@ -188,7 +188,7 @@ func (s *session) hangUp() {
 func (s *session) list(ctx context.Context, limit time.Duration) (tool.Listing, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
-	l := tool.Listing{Protocol: s.client.ProtocolVersion(), ServerName: s.info.Name,
+	l := tool.Listing{Known: tool.Known{Protocol: s.client.ProtocolVersion()}, ServerName: s.info.Name,
 		ServerVersion: s.info.Version, Instructions: s.about, Connect: s.connected}
 	var col collector
 	var cursor mcp.Cursor

@@ -77,14 +77,14 @@ func NewClient(sources *config.Sources, opt ClientOptions) *Client {
 	return &Client{sources: sources, opt: opt}
 }
 
-// Tools asks a server for its tools.
-func (c *Client) Tools(ctx context.Context, server string) (tool.Listing, error) {
+// List asks a server for what it offers.
+func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
 	a, err := c.ask(ctx, query{Op: opTools, Server: server}, nil)
 	switch {
 	case err != nil:
 		return tool.Listing{}, err
 	case a == nil:
-		return c.local().Tools(ctx, server)
+		return c.local().List(ctx, server, opt)
 	}
 	l, err := unpackListing(a.payload)
 	if a.kind != kindListing || err != nil {
@@ -146,7 +146,7 @@ func (c *Client) local() engine.Caller {
 // nowhere is the caller of a client that may do nothing in its own process.
 type nowhere struct{}
 
-func (nowhere) Tools(context.Context, string) (tool.Listing, error) {
+func (nowhere) List(context.Context, string, tool.CallOptions) (tool.Listing, error) {
 	return tool.Listing{}, engine.ErrNotFresh
 }
 

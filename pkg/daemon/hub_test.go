@@ -24,7 +24,9 @@ type fakeCaller struct {
 	t      testing.TB
 }
 
-func (c *fakeCaller) Tools(context.Context, string) (tool.Listing, error) { return tool.Listing{}, nil }
+func (c *fakeCaller) List(context.Context, string, tool.CallOptions) (tool.Listing, error) {
+	return tool.Listing{}, nil
+}
 
 func (c *fakeCaller) Call(ctx context.Context, _ tool.Ref, args json.RawMessage, _ tool.CallOptions) (*tool.Result, error) {
 	c.using.Add(1)

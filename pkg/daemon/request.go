@@ -143,7 +143,7 @@ func (d *server) do(ctx context.Context, q *query, args json.RawMessage, watch c
 	var answer func(*stream)
 	err = d.hub.do(wanted, watch, func(c engine.Caller) error {
 		if q.Op == opTools {
-			l, err := c.Tools(ctx, q.Server)
+			l, err := c.List(ctx, q.Server, tool.CallOptions{})
 			answer = func(s *stream) { _ = s.writeJSON(kindListing, packListing(l)) }
 			return err
 		}

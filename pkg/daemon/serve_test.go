@@ -82,8 +82,10 @@ func (h *home) config() *config.Config {
 // homeCaller is a server of the daemon.
 type homeCaller struct{ h *home }
 
-func (c homeCaller) Tools(context.Context, string) (tool.Listing, error) { return c.h.list, nil }
-func (c homeCaller) Close() error                                        { return nil }
+func (c homeCaller) List(context.Context, string, tool.CallOptions) (tool.Listing, error) {
+	return c.h.list, nil
+}
+func (c homeCaller) Close() error { return nil }
 func (c homeCaller) Call(ctx context.Context, _ tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
 	c.h.mu.Lock()
 	c.h.asked = append(c.h.asked, opt)
@@ -189,8 +191,8 @@ func TestTools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.list = tool.Listing{Tools: []tool.Def{def}, Protocol: "2025-11-25", ServerName: "n", ServerVersion: "v", Instructions: "i", TTL: time.Minute, Notes: []string{"odd"}}
-	got, err := h.client(nil).Tools(t.Context(), "s")
+	h.list = tool.Listing{Tools: []tool.Def{def}, Known: tool.Known{Protocol: "2025-11-25"}, ServerName: "n", ServerVersion: "v", Instructions: "i", TTL: time.Minute, Notes: []string{"odd"}}
+	got, err := h.client(nil).List(t.Context(), "s", tool.CallOptions{})
 	if err != nil || !reflect.DeepEqual(got, h.list) {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -23,9 +23,10 @@ import (
 // Caller reaches live servers. conn.Pool does it in this process,
 // daemon.Client through the daemon.
 type Caller interface {
-	// Tools lists a server's tools. Errors are faults.
-	Tools(ctx context.Context, server string) (tool.Listing, error)
-	// Call calls a tool. A result that reports an error is a result. Errors are faults.
+	// List lists what a server offers. Errors are faults.
+	List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error)
+	// Call calls a tool, gets a prompt or, without args, reads a resource, as the kind of ref says. A
+	// result that reports an error is a result. Errors are faults.
 	Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error)
 	// Close releases what was started. It returns when nothing is left running.
 	Close() error

@@ -94,7 +94,7 @@ func (w *world) write(name, content string) {
 }
 
 // Tools implements [Caller].
-func (w *world) Tools(_ context.Context, server string) (tool.Listing, error) {
+func (w *world) List(_ context.Context, server string, _ tool.CallOptions) (tool.Listing, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, server)

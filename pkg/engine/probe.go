@@ -68,6 +68,6 @@ func (e *Engine) probe(ctx context.Context, caller Caller, p *Probe) {
 		return
 	}
 	started := time.Now()
-	listing, err := caller.Tools(ctx, p.Server.Name)
+	listing, err := caller.List(ctx, p.Server.Name, tool.CallOptions{})
 	p.Listing, p.Failure, p.Took = listing, fault.From(err), time.Since(started)
 }

@@ -256,7 +256,7 @@ func (e *Engine) reconcile(cfg *config.Config, old *index.Catalog, need Need) (*
 			continue
 		}
 		if fp := s.Fingerprint(); fp != entry.Fingerprint {
-			entry.State, entry.Fingerprint = index.Unknown, fp
+			entry.State, entry.Fingerprint, entry.Known = index.Unknown, fp, tool.Known{}
 		}
 		if s.Disabled || !e.opt.Switches.AllowsServer(s.Name) || !need.covers(s.Name) {
 			continue
@@ -303,10 +303,14 @@ func (e *Engine) ask(ctx context.Context, cat *index.Catalog, servers []*config.
 	}
 	defer e.opt.Events.Status("")
 	answers := make(chan answer) // one receive below for each send
+	known := make(map[string]tool.Known)
+	for _, s := range servers {
+		known[s.Name] = cat.Find(s.Name).Known
+	}
 	for _, s := range servers {
 		go func() {
 			started := time.Now()
-			listing, err := caller.Tools(ctx, s.Name)
+			listing, err := caller.List(ctx, s.Name, tool.CallOptions{Known: known[s.Name]})
 			answers <- answer{s, listing, err, time.Since(started)}
 		}()
 	}
@@ -341,7 +345,7 @@ func (e *Engine) record(entry *index.Server, a answer) {
 	}
 	l := a.listing
 	entry.State, entry.ListedAt, entry.Tools, entry.Notes = index.Listed, entry.TriedAt, l.Tools, l.Notes
-	entry.Protocol, entry.ServerName, entry.ServerVersion, entry.Instructions = l.Protocol, l.ServerName, l.ServerVersion, l.Instructions
+	entry.Known, entry.ServerName, entry.ServerVersion, entry.Instructions = l.Known, l.ServerName, l.ServerVersion, l.Instructions
 	entry.SaidTTL, entry.TTL = l.TTL, cmp.Or(l.TTL, a.server.TTL)
 	for _, note := range l.Notes {
 		e.opt.Events.Verbose(entry.Name, note)

@@ -61,8 +61,8 @@ type Meta struct {
 	SaidTTL time.Duration `json:"saidTTL,omitzero"`
 	// Took is how long start, handshake and listing took.
 	Took time.Duration `json:"took,omitzero"`
-	// Protocol is the revision agreed on, the rest what the server says of itself.
-	Protocol      string       `json:"protocol,omitempty"`
+	// Known is how the server was reached, the rest what it says of itself.
+	Known         tool.Known   `json:"known,omitzero"`
 	ServerName    string       `json:"serverName,omitempty"`
 	ServerVersion string       `json:"serverVersion,omitempty"`
 	Instructions  string       `json:"instructions,omitempty"`

@@ -40,7 +40,7 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 		Warnings: []string{"/x/.mcp.json:3: something is odd"},
 		Servers: []Server{
 			{Meta: Meta{Name: "git", Transport: "stdio", Fingerprint: "f1", State: Listed, ListedAt: at, TriedAt: at, TTL: time.Hour,
-				SaidTTL: time.Hour, Took: time.Second, Protocol: "2025-11-25", ServerName: "git-server", ServerVersion: "1.2",
+				SaidTTL: time.Hour, Took: time.Second, Known: tool.Known{Protocol: "2025-11-25"}, ServerName: "git-server", ServerVersion: "1.2",
 				Instructions: "Keeps repositories. Use it well.", Notes: []string{"a note"}},
 				Tools: []tool.Def{
 					def(t, `{"name":"create_issue","title":"Create issue","description":"Create an issue.\n\nMore of it.","inputSchema":{ "type":"object",`+

@@ -1,29 +1,111 @@
 package tool
 
-import "time"
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
 
-// Listing is what a live server says of itself and of its tools.
+// Listing is what a live server says of itself and of what it offers.
 type Listing struct {
 	// Tools in the server's order, each name once.
 	Tools []Def
-	// Protocol is the MCP revision that was agreed on, like "2025-11-25".
-	Protocol string
+	// Resources, with the templates after them, and Prompts; each name once.
+	Resources, Prompts []Def
+	// Known is how the server was reached, for the next time.
+	Known Known
 	// ServerName, ServerVersion and Instructions are as the server gave them; any may be empty.
 	ServerName, ServerVersion, Instructions string
 	// TTL is how long the server says its list stays valid (ttlMs, MCP 2026-07-28); 0 is unsaid.
 	TTL time.Duration
 	// Connect is how long start and handshake took.
 	Connect time.Duration
+	// Stderr is the end of what a process has written to stderr, secrets masked.
+	Stderr string
 	// Notes tell what was odd about the list: duplicate names, bad definitions, endless pages.
 	Notes []string
 }
 
-// CallOptions change one call.
+// Known is what an earlier connection to a server has found out. A new one tries that first, and
+// finds it out again where it does not hold any more.
+type Known struct {
+	// Protocol is the MCP revision that was agreed on, like "2025-11-25"; "" is unknown.
+	Protocol string `json:"protocol,omitempty"`
+	// Transport is the one that worked, "stdio", "http" or "sse"; "" is unknown.
+	Transport string `json:"transport,omitempty"`
+}
+
+// CallOptions change one request to a server.
 type CallOptions struct {
-	// Timeout bounds the call once the server is connected; 0 means what the configuration says.
+	// Timeout bounds the request once the server is connected; 0 means what the configuration says.
+	// Each sign of progress, and the answer to a question, begin it anew.
 	Timeout time.Duration
+	// MaxTime bounds the request however much progress it makes; 0 means 10 min, or the Timeout where
+	// that is longer.
+	MaxTime time.Duration
 	// Repeatable says that the call does no harm when it is made twice, as the tool's annotations
 	// readOnlyHint and idempotentHint promise: it is made again, once, where the connection broke
 	// off before the answer.
 	Repeatable bool
+	// Task says that the tool has to be called as a task (execution.taskSupport "required", MCP
+	// 2025-11-25, basic/utilities/tasks).
+	Task bool
+	// Known is how the server was reached before.
+	Known Known
+	// Audience hears what the server says meanwhile, and answers it; nil: nobody does.
+	Audience Audience
 }
+
+// Audience is whom a request is made for. Its methods may be called concurrently, and are not
+// called any more once the request has returned. What they are given is text of a server, fit for
+// no terminal yet.
+type Audience interface {
+	// Progress is told how far the request has come.
+	Progress(Progress)
+	// Message is told a log message (MCP 2025-11-25, server/utilities/logging).
+	Message(Message)
+	// Elicit asks the user. An error, as from ctx, gives the question up: to the server it is
+	// cancelled. Without anybody to ask it declines.
+	Elicit(ctx context.Context, q Question) (Reply, error)
+}
+
+// Progress is a notification of progress (MCP 2025-11-25, basic/utilities/progress).
+type Progress struct {
+	Done    float64 `json:"done"`
+	Total   float64 `json:"total,omitempty"` // 0: unknown
+	Message string  `json:"message,omitempty"`
+}
+
+// Message is a log message of a server.
+type Message struct {
+	Level  string          `json:"level"` // of RFC 5424, as "warning"
+	Logger string          `json:"logger,omitempty"`
+	Data   json.RawMessage `json:"data"`
+}
+
+// Question is what a server asks its user in the middle of a request (MCP 2025-11-25,
+// client/elicitation).
+type Question struct {
+	Server  string `json:"server"`
+	Message string `json:"message"`
+	// Schema of the answer, of an object with flat members; nil where the user is to open URL instead.
+	Schema json.RawMessage `json:"schema,omitempty"`
+	URL    string          `json:"url,omitempty"`
+}
+
+// Reply is the answer to a [Question].
+type Reply struct {
+	Action Action `json:"action"`
+	// Content is the object that was asked for, with Accept and a Schema; else nil.
+	Content json.RawMessage `json:"content,omitempty"`
+}
+
+// Action says what the user decided.
+type Action string
+
+// What a user can decide.
+const (
+	Accept  Action = "accept"
+	Decline Action = "decline"
+	Cancel  Action = "cancel" // decided nothing
+)

@@ -1,5 +1,6 @@
 // Package tool holds the nouns that every room shares: the reference to a tool, its
-// definition as the server sent it, and the result of a call.
+// definition as the server sent it, and the result of a call. Resources and prompts, which
+// servers offer beside tools, have the same nouns and another kind.
 //
 // Definitions are kept byte for byte: a JSON Schema that went through a Go struct loses
 // keywords, key order and number formats, and a model then sees another tool than the one
@@ -14,21 +15,45 @@ import (
 	"unicode/utf8"
 )
 
-// Ref names a tool of a server.
+// Kind says what a definition defines, or what a reference names. The zero Kind is a tool.
+type Kind string
+
+// The kinds of what servers offer.
+const (
+	Tool     Kind = ""
+	Resource Kind = "resource" // what a URI names
+	Template Kind = "template" // resources whose URIs follow a pattern (RFC 6570)
+	Prompt   Kind = "prompt"
+)
+
+// String returns the word for a kind.
+func (k Kind) String() string {
+	if k == Tool {
+		return "tool"
+	}
+	return string(k)
+}
+
+// Ref names a tool of a server, or one of its prompts by its name, or a resource by its URI.
 type Ref struct {
 	Server string `json:"server"`
 	Name   string `json:"tool"`
+	Kind   Kind   `json:"-"`
 }
 
 // String returns "server/name".
 func (r Ref) String() string { return r.Server + "/" + r.Name }
 
-// Def is a tool's definition (MCP 2025-11-25, server/tools, "Tool"). The raw fields are the
-// server's own bytes; they are nil where the server sent none.
+// Def is the definition of a tool (MCP 2025-11-25, server/tools, "Tool"), or of a prompt or
+// resource (server/prompts, server/resources). The raw fields are the server's own bytes; they are
+// nil where the server sent none.
 type Def struct {
-	Name         string
-	Title        string
-	Description  string
+	Kind Kind
+	// Name is what a [Ref] has as Name: of a resource its URI, of a template its pattern.
+	Name        string
+	Title       string
+	Description string
+	// InputSchema of a prompt is made from its arguments, all of which are strings.
 	InputSchema  json.RawMessage
 	OutputSchema json.RawMessage
 	Annotations  json.RawMessage

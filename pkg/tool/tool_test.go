@@ -94,7 +94,7 @@ func TestQuote(t *testing.T) {
 
 func TestRef(t *testing.T) {
 	t.Parallel()
-	if got := (Ref{"s", "t"}).String(); got != "s/t" {
+	if got := (Ref{Server: "s", Name: "t"}).String(); got != "s/t" {
 		t.Error(got)
 	}
 }

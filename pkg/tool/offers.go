@@ -1,0 +1,132 @@
+package tool
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// ParseResource reads one element of a resources/list or resources/templates/list result: it is a
+// template where it has a uriTemplate. Only one without a URI, or that is not JSON, is an error. The
+// values alias raw.
+func ParseResource(raw []byte) (Def, error) {
+	d, err := parseOffer(raw)
+	if err != nil {
+		return Def{}, err
+	}
+	d.Kind = Resource
+	uri := d.field("uri")
+	if uri == nil {
+		d.Kind, uri = Template, d.field("uriTemplate")
+	}
+	if d.Title == "" {
+		d.Title = d.Name // a label in revisions without titles; the URI is what names it
+	}
+	if d.Name = stringOf(uri); d.Name == "" {
+		return Def{}, errors.New("the definition has no uri")
+	}
+	return d, nil
+}
+
+// ParsePrompt reads one element of a prompts/list result. Only one without a name, or that is not
+// JSON, is an error. The values alias raw, except for the InputSchema.
+func ParsePrompt(raw []byte) (Def, error) {
+	d, err := parseOffer(raw)
+	if err != nil {
+		return Def{}, err
+	}
+	if d.Name == "" {
+		return Def{}, errors.New("the definition has no name")
+	}
+	d.Kind = Prompt
+	d.InputSchema = promptSchema(d.field("arguments"))
+	return d, nil
+}
+
+// Parse reads a definition of that kind; see [ParseDef], [ParseResource], [ParsePrompt].
+func Parse(kind Kind, raw []byte) (Def, error) {
+	switch kind {
+	case Resource, Template:
+		return ParseResource(raw)
+	case Prompt:
+		return ParsePrompt(raw)
+	}
+	return ParseDef(raw)
+}
+
+// parseOffer reads what the definitions of resources and prompts share.
+func parseOffer(raw []byte) (Def, error) {
+	fields, err := SplitObject(raw)
+	if err != nil {
+		return Def{}, err
+	}
+	var d Def
+	for _, f := range fields {
+		switch f.Key {
+		case "icons", "_meta":
+			continue
+		case "name":
+			d.Name = stringOf(f.Value)
+		case "title":
+			d.Title = stringOf(f.Value)
+		case "description":
+			d.Description = stringOf(f.Value)
+		case "annotations":
+			d.Annotations = f.Value
+		}
+		d.Fields = append(d.Fields, f)
+	}
+	return d, nil
+}
+
+// field returns the last value of a member of the definition, nil where there is none.
+func (d Def) field(key string) json.RawMessage {
+	var value json.RawMessage
+	for _, f := range d.Fields {
+		if f.Key == key {
+			value = f.Value
+		}
+	}
+	return value
+}
+
+// promptSchema returns the arguments of a prompt as a JSON Schema. Arguments that are not what the
+// protocol says (MCP 2025-11-25, server/prompts, "PromptArgument") are left out.
+func promptSchema(arguments json.RawMessage) json.RawMessage {
+	var list []json.RawMessage
+	if json.Unmarshal(arguments, &list) != nil {
+		list = nil
+	}
+	var properties []Field
+	required := []byte("[")
+	for _, raw := range list {
+		var a struct {
+			Name        string `json:"name"`
+			Title       string `json:"title"`
+			Description string `json:"description"`
+			Required    bool   `json:"required"`
+		}
+		if json.Unmarshal(raw, &a) != nil || a.Name == "" {
+			continue
+		}
+		about := []Field{{"type", json.RawMessage(`"string"`)}}
+		if a.Title != "" {
+			about = append(about, Field{"title", Quote(a.Title)})
+		}
+		if a.Description != "" {
+			about = append(about, Field{"description", Quote(a.Description)})
+		}
+		properties = append(properties, Field{a.Name, JoinObject(about)})
+		if a.Required {
+			if len(required) > 1 {
+				required = append(required, ',')
+			}
+			required = append(required, Quote(a.Name)...)
+		}
+	}
+	return JoinObject([]Field{
+		{"type", json.RawMessage(`"object"`)},
+		{"properties", JoinObject(properties)},
+		{"required", append(required, ']')},
+		{"additionalProperties", json.RawMessage("false")},
+	})
+}
