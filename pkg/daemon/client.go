@@ -18,7 +18,6 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -79,7 +78,7 @@ func NewClient(sources *config.Sources, opt ClientOptions) *Client {
 
 // List asks a server for what it offers.
 func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
-	a, err := c.ask(ctx, query{Op: opTools, Server: server}, nil)
+	a, err := c.ask(ctx, &exchange{query: query{Op: opTools, Server: server}.withOptions(opt), audience: opt.Audience})
 	switch {
 	case err != nil:
 		return tool.Listing{}, err
@@ -88,20 +87,21 @@ func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) 
 	}
 	l, err := unpackListing(a.payload)
 	if a.kind != kindListing || err != nil {
-		return tool.Listing{}, c.strange(server, "", err)
+		return tool.Listing{}, strange(server, "", err)
 	}
 	return l, nil
 }
 
-// Call calls a tool. A result that reports an error is a result.
+// Call calls a tool, reads a resource or gets a prompt. A result that reports an error is a result.
 func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
-	a, err := c.ask(ctx, query{Op: opCall, Server: ref.Server, Tool: ref.Name, Timeout: opt.Timeout, Repeatable: opt.Repeatable}, args)
+	q := query{Op: opCall, Server: ref.Server, Kind: ref.Kind, Name: ref.Name}.withOptions(opt)
+	a, err := c.ask(ctx, &exchange{query: q, args: args, audience: opt.Audience})
 	var lost *lostError
 	if errors.As(err, &lost) {
-		if !opt.Repeatable {
+		if !opt.Repeatable && ref.Kind == tool.Tool { // to read, and to get a prompt, changes nothing
 			return nil, lost.fault(ref)
 		}
-		c.note("the daemon ended during the call; it is made again without one, since the tool may be called twice")
+		c.note("the daemon ended during the call; it is made again without one, since that does no harm")
 		c.giveUp()
 		a, err = nil, nil
 	}
@@ -113,7 +113,7 @@ func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, o
 	}
 	res, err := unpackResult(a.payload)
 	if a.kind != kindResult || err != nil {
-		return nil, c.strange(ref.Server, ref.Name, err)
+		return nil, strange(ref.Server, ref.Name, err)
 	}
 	return res, nil
 }
@@ -174,38 +174,14 @@ func (c *Client) note(format string, args ...any) {
 	}
 }
 
-// answer is the last frame of a request.
-type answer struct {
-	kind    kind
-	payload []byte
-}
-
-// lostError says that the daemon went away, or fell silent, after a request was handed to it.
-type lostError struct{ cause error }
-
-func (e *lostError) Error() string { return "the daemon was lost in the middle of a request" }
-func (e *lostError) Unwrap() error { return e.cause }
-
-// fault describes the loss for the tool that was called.
-func (e *lostError) fault(ref tool.Ref) *fault.Fault {
-	why := "it ended, or was killed"
-	if errors.Is(e.cause, os.ErrDeadlineExceeded) {
-		why = fmt.Sprintf("it said nothing for %s", silence)
-	}
-	return fault.New(fault.ServerConnection, "mcpl's daemon was lost in the middle of the call to "+ref.String()+": "+why,
-		"The tool may have run or not: look before you call it again. The next call starts a new daemon. What happened: mcpl daemon logs. "+
-			"To do without: mcpl --no-daemon call "+fault.Quote(ref.Server)+" "+fault.Quote(ref.Name)+" ...").
-		On(ref.Server, ref.Name).Because(e.cause)
-}
-
 // ask has the daemon do a request. It returns nil without an error where the request has to be
 // done in this process, of which nothing has been done yet. A failure is the fault that the
 // daemon's side made, or a *lostError.
-func (c *Client) ask(ctx context.Context, q query, args json.RawMessage) (*answer, error) {
-	if !c.eligible(q.Server) {
+func (c *Client) ask(ctx context.Context, x *exchange) (*answer, error) {
+	if !c.eligible(x.query.Server) {
 		return nil, nil
 	}
-	c.fill(&q)
+	c.fill(x)
 	// A daemon that ends between greeting and request refuses; the second one is then a new one.
 	for range 2 {
 		s, err := c.connect(ctx)
@@ -216,14 +192,14 @@ func (c *Client) ask(ctx context.Context, q query, args json.RawMessage) (*answe
 			c.giveUp()
 			return nil, nil
 		}
-		a, err := c.exchange(ctx, s, &q, args)
+		a, err := x.do(ctx, s)
 		s.close()
 		switch {
 		case errors.Is(err, errEnding):
 			continue
 		case err == nil && a.kind == kindDecline:
 			return nil, nil
-		case err != nil && q.Op == opTools:
+		case err != nil && x.query.Op == opTools:
 			var lost *lostError
 			if errors.As(err, &lost) { // to list twice harms nobody
 				c.note("%v; it is made again without one", err)
@@ -256,13 +232,15 @@ func (c *Client) eligible(name string) bool {
 	return utf8.ValidString(c.opt.Env.Dir) && utf8.ValidString(c.opt.Env.Home)
 }
 
-func (c *Client) fill(q *query) {
+// fill adds what this process is like.
+func (c *Client) fill(x *exchange) {
+	q := &x.query
 	q.Dir, q.Home = c.opt.Env.Dir, c.opt.Env.Home
 	q.Configs, q.EnvFiles = c.opt.Selection.Configs, c.opt.Selection.EnvFiles
-	q.Environ = []byte(strings.Join(c.opt.Environ, "\x00"))
 	q.ConnectTimeout, q.CallTimeout, q.ForceConnectTimeout = c.opt.ConnectTimeout, c.opt.CallTimeout, c.opt.ForceConnectTimeout
 	q.Idle = c.opt.Idle
 	q.Events = c.opt.Log != nil
+	x.environ, x.log = strings.Join(c.opt.Environ, separator), c.opt.Log
 }
 
 // connect returns a greeted connection to a daemon of this version, started now if need be.
@@ -384,75 +362,4 @@ func (c *Client) known(s *stream, hello greeting) (*stream, error) {
 	}
 	s.close()
 	return nil, fmt.Errorf("another process has just started or ended one (version %s)", hello.Version)
-}
-
-// exchange hands a request over and returns the answer. errEnding: it was refused, and nothing
-// done. When ctx ends the daemon is told to cancel, and its answer is waited for.
-func (c *Client) exchange(ctx context.Context, s *stream, q *query, args json.RawMessage) (*answer, error) {
-	_ = s.conn.SetWriteDeadline(time.Now().Add(silence)) // for a daemon that has stopped reading
-	if err := s.writeJSON(kindQuery, q); err != nil {
-		return nil, errEnding // it cannot have read the whole of it, and so does nothing
-	}
-	if q.Op == opCall {
-		if err := s.write(kindArguments, args); err != nil {
-			return nil, errEnding
-		}
-	}
-	cancelled := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(cancelled)
-		_ = s.write(kindCancel) // where the daemon is gone, the reader below learns of it
-		s.limit(cancelPatience)
-	})
-	a, err := c.await(ctx, s)
-	if !stop() {
-		<-cancelled
-	}
-	if err == nil && a.kind == kindFailure {
-		f, err := unpackFault(a.payload)
-		if err != nil {
-			return nil, c.strange(q.Server, q.Tool, err)
-		}
-		return nil, f
-	}
-	var lost *lostError
-	if errors.As(err, &lost) && ctx.Err() != nil {
-		return nil, interrupted(q)
-	}
-	return a, err
-}
-
-// await reads frames until the last one.
-func (c *Client) await(ctx context.Context, s *stream) (*answer, error) {
-	for {
-		if ctx.Err() == nil {
-			s.limit(silence)
-		}
-		k, payload, err := s.read()
-		switch {
-		case err != nil:
-			return nil, &lostError{err}
-		case k == kindRefusal:
-			return nil, errEnding
-		case k == kindEvent:
-			var e event
-			if json.Unmarshal(payload, &e) == nil && c.opt.Log != nil {
-				c.opt.Log(e.Server, e.Text)
-			}
-		case k != kindBeat:
-			return &answer{k, payload}, nil
-		}
-	}
-}
-
-// interrupted is the fault of a request that was cancelled and of which no more was heard.
-func interrupted(q *query) *fault.Fault {
-	return fault.New(fault.Interrupted, "interrupted during "+q.Op+" of "+q.Server,
-		"The daemon was told to cancel it. Type the command again to retry.").On(q.Server, q.Tool)
-}
-
-// strange is the fault of an answer that is not what the two sides agreed on.
-func (c *Client) strange(server, name string, cause error) *fault.Fault {
-	return fault.New(fault.Internal, "mcpl's daemon answered with something else than was asked",
-		"This is a defect of mcpl. Start the daemon anew with: mcpl daemon restart").On(server, name).Because(cause)
 }

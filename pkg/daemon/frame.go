@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,25 +18,34 @@ import (
 // The daemon speaks first, so that a client knows whom it talks to before it hands anything over:
 //
 //	daemon: greeting
-//	client: query, and for a call its arguments
-//	daemon: any number of event and beat
+//	client: query; for what is done with servers the environment; for a call its arguments
+//	daemon: any number of event, progress, message, question, withdrawal and beat
+//	client: a reply to each question that is not withdrawn
 //	client: cancel, or the end of the stream, at any time: the request is given up
 //	daemon: one of result, listing, report, failure, decline, refusal
+//
+// Both sides take a frame that does not belong for the end of the stream.
 type kind byte
 
 const (
-	kindGreeting  kind = 'g' // JSON, see greeting
-	kindQuery     kind = 'q' // JSON, see query
-	kindArguments kind = 'a' // a call's arguments, byte for byte
-	kindCancel    kind = 'c' // empty
-	kindEvent     kind = 'e' // JSON, see event
-	kindBeat      kind = 'b' // empty: the request is still being worked on
-	kindResult    kind = 'r' // one byte, 1 where the tool reports an error, then the result byte for byte
-	kindListing   kind = 't' // JSON, see listing
-	kindReport    kind = 's' // JSON, see Status
-	kindFailure   kind = 'f' // JSON of a fault.Fault
-	kindDecline   kind = 'd' // empty: this server has no place in a daemon, nothing was done
-	kindRefusal   kind = 'n' // empty: the daemon is ending, nothing was done
+	kindGreeting   kind = 'g' // JSON, see greeting
+	kindQuery      kind = 'q' // JSON, see query
+	kindEnviron    kind = 'v' // assignments, separated by NUL
+	kindArguments  kind = 'a' // a call's arguments, byte for byte
+	kindReply      kind = 'y' // JSON, see reply
+	kindCancel     kind = 'c' // empty
+	kindEvent      kind = 'e' // JSON, see event
+	kindProgress   kind = 'p' // JSON, see tool.Progress
+	kindMessage    kind = 'm' // JSON, see message
+	kindQuestion   kind = '?' // JSON, see question
+	kindWithdrawal kind = 'w' // JSON of a question's id: it needs no reply any more
+	kindBeat       kind = 'b' // empty: the request is still being worked on
+	kindResult     kind = 'r' // one byte, 1 where the tool reports an error, then the result byte for byte
+	kindListing    kind = 't' // JSON, see listing
+	kindReport     kind = 's' // JSON, see Status
+	kindFailure    kind = 'f' // JSON of a fault.Fault
+	kindDecline    kind = 'd' // empty: this server has no place in a daemon, nothing was done
+	kindRefusal    kind = 'n' // empty: the daemon is ending, nothing was done
 )
 
 // maxFrame bounds a payload. A message of a server is bounded far below it.
@@ -48,6 +58,8 @@ const smallFrame = 64 << 10
 type stream struct {
 	conn net.Conn
 	in   *bufio.Reader
+	// patience is how long one write may take; 0 is no limit.
+	patience time.Duration
 
 	mu sync.Mutex // held for writing
 }
@@ -84,28 +96,38 @@ func whole(err error) error {
 	return err
 }
 
-// write sends one frame whose payload is these parts.
-func (s *stream) write(k kind, parts ...[]byte) error {
-	size := 0
-	for _, part := range parts {
-		size += len(part)
-	}
-	if size > maxFrame {
-		return fmt.Errorf("a frame of %d bytes", size)
-	}
-	head := make([]byte, 5, 5+min(size, smallFrame))
-	head[0] = byte(k)
-	binary.BigEndian.PutUint32(head[1:], uint32(size))
-	if size <= smallFrame {
-		for _, part := range parts {
-			head = append(head, part...)
+// frame is one to be sent; its payload is these parts.
+type frame struct {
+	kind    kind
+	payload [][]byte
+}
+
+// write sends one frame.
+func (s *stream) write(k kind, payload ...[]byte) error { return s.send(frame{k, payload}) }
+
+// send sends frames, small ones in one piece.
+func (s *stream) send(frames ...frame) error {
+	var parts [][]byte
+	total := 0
+	for _, f := range frames {
+		size := 0
+		for _, part := range f.payload {
+			size += len(part)
 		}
-		parts = nil
+		if size > maxFrame {
+			return fmt.Errorf("a frame of %d bytes", size)
+		}
+		head := binary.BigEndian.AppendUint32(append(make([]byte, 0, 5), byte(f.kind)), uint32(size))
+		parts = append(append(parts, head), f.payload...)
+		total += len(head) + size
+	}
+	if total <= smallFrame {
+		parts = [][]byte{slices.Concat(parts...)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if _, err := s.conn.Write(head); err != nil {
-		return err
+	if s.patience > 0 {
+		_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience)) // fails only as the write below then does
 	}
 	for _, part := range parts {
 		if _, err := s.conn.Write(part); err != nil {
@@ -124,14 +146,20 @@ func (s *stream) writeJSON(k kind, v any) error {
 	return s.write(k, data)
 }
 
+// expect reads one frame, which has to be of that kind.
+func (s *stream) expect(want kind) ([]byte, error) {
+	got, payload, err := s.read()
+	if err == nil && got != want {
+		err = fmt.Errorf("a frame of kind %q where %q belongs", got, want)
+	}
+	return payload, err
+}
+
 // readJSON reads one frame, which has to be of that kind, into v.
 func (s *stream) readJSON(want kind, v any) error {
-	got, payload, err := s.read()
+	payload, err := s.expect(want)
 	if err != nil {
 		return err
-	}
-	if got != want {
-		return fmt.Errorf("a frame of kind %q where %q belongs", got, want)
 	}
 	return json.Unmarshal(payload, v)
 }

@@ -38,7 +38,7 @@ func TestFrame(t *testing.T) {
 // did not come.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("r\x00\x00\x00\x03\x01{}f\x00\x00\x00\x02{}"))
-	f.Add([]byte("t\x00\x00\x00\x11{\"Defs\":[\"e30=\"]}"))
+	f.Add([]byte("t\x00\x00\x00\x12{\"Tools\":[\"e30=\"]}"))
 	f.Add([]byte("f\x00\x00\x00\x1b{\"type\":\"x\",\"result\":[1.0]}"))
 	f.Add([]byte("q\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -53,7 +53,7 @@ type run struct {
 	started  time.Time
 	used     time.Time // when the last user left
 	answered time.Time // when it last gave a sign of life
-	watchers map[chan<- event]bool
+	watchers map[chan<- note]bool
 }
 
 // spec is a server that is wanted.
@@ -73,19 +73,26 @@ func newHub(log func(who, text string)) *hub { return &hub{log: log, warm: make(
 
 // do runs f with the caller of the server that s describes, started by f's request where it does
 // not run. watch, when not nil, is sent what happens to the server meanwhile, as far as it has
-// room.
-func (h *hub) do(s spec, watch chan<- event, f func(engine.Caller) error) error {
+// room. f tells of each sign of life of the server by calling alive.
+func (h *hub) do(s spec, watch chan<- note, f func(c engine.Caller, alive func()) error) error {
 	w, r, err := h.acquire(s, watch)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
-	err = f(r.caller)
+	err = f(r.caller, func() { h.alive(r) })
 	h.release(w, r, watch, began, err)
 	return err
 }
 
-func (h *hub) acquire(s spec, watch chan<- event) (*warm, *run, error) {
+// alive notes that a server has said something.
+func (h *hub) alive(r *run) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.answered = time.Now()
+}
+
+func (h *hub) acquire(s spec, watch chan<- note) (*warm, *run, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
@@ -148,14 +155,14 @@ func (h *hub) start(w *warm, s spec) error {
 		w.crash = nil
 	}
 	h.makeRoom(w)
-	r := &run{started: now, answered: now, watchers: make(map[chan<- event]bool)}
+	r := &run{started: now, answered: now, watchers: make(map[chan<- note]bool)}
 	r.caller = s.open(func(server, text string) {
 		h.log(server, text)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for watch := range r.watchers {
 			select {
-			case watch <- event{server, text}:
+			case watch <- note{kindEvent, event{server, text}}:
 			default: // a client that does not read must not hold up the server
 			}
 		}
@@ -192,7 +199,7 @@ func blocked(w *warm, left time.Duration) *fault.Fault {
 	return &f
 }
 
-func (h *hub) release(w *warm, r *run, watch chan<- event, began time.Time, err error) {
+func (h *hub) release(w *warm, r *run, watch chan<- note, began time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()

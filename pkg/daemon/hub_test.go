@@ -75,7 +75,7 @@ func (b *bench) spec(name, key string) spec {
 }
 
 func (b *bench) call(s spec) error {
-	return b.do(s, nil, func(c engine.Caller) error {
+	return b.do(s, nil, func(c engine.Caller, _ func()) error {
 		_, err := c.Call(b.t.Context(), tool.Ref{}, nil, tool.CallOptions{})
 		return err
 	})
@@ -140,7 +140,7 @@ func TestLateTimer(t *testing.T) {
 		s := b.spec("s", "1")
 		_ = b.call(s)
 		w, r, late := b.warm["1"], b.warm["1"].run, b.warm["1"].run.timer
-		_ = b.do(s, nil, func(engine.Caller) error { b.expire(w, r, &late); return nil })
+		_ = b.do(s, nil, func(engine.Caller, func()) error { b.expire(w, r, &late); return nil })
 		b.expire(w, r, &late)
 		b.want(t, 1, 1)
 		b.expire(w, r, &r.timer)
@@ -158,7 +158,7 @@ func TestBusyIsNotIdle(t *testing.T) {
 		_ = b.call(s)
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_ = b.do(s, nil, func(c engine.Caller) error {
+			_ = b.do(s, nil, func(c engine.Caller, _ func()) error {
 				time.Sleep(time.Hour)
 				return nil
 			})
@@ -181,7 +181,7 @@ func TestChangedConfiguration(t *testing.T) {
 		_ = b.call(other)
 		held := make(chan struct{})
 		var wg sync.WaitGroup
-		wg.Go(func() { _ = b.do(old, nil, func(engine.Caller) error { <-held; return nil }) })
+		wg.Go(func() { _ = b.do(old, nil, func(engine.Caller, func()) error { <-held; return nil }) })
 		synctest.Wait()
 		// The new server does not wait for the old one, which ends after its running call.
 		_ = b.call(b.spec("s", "new"))
@@ -272,7 +272,7 @@ func TestCrashOfMany(t *testing.T) {
 		held := make(chan struct{})
 		var wg sync.WaitGroup
 		for range 20 {
-			wg.Go(func() { _ = b.do(s, nil, func(engine.Caller) error { <-held; return crash }) })
+			wg.Go(func() { _ = b.do(s, nil, func(engine.Caller, func()) error { <-held; return crash }) })
 		}
 		synctest.Wait()
 		close(held)
@@ -293,7 +293,7 @@ func TestSilentServer(t *testing.T) {
 		s := b.spec("s", "1")
 		late := fault.New(fault.Timeout, "too late", "")
 		slow := func() error {
-			return b.do(s, nil, func(engine.Caller) error { time.Sleep(30 * time.Second); return late })
+			return b.do(s, nil, func(engine.Caller, func()) error { time.Sleep(30 * time.Second); return late })
 		}
 		_ = b.call(s)
 		time.Sleep(time.Millisecond)
@@ -347,7 +347,7 @@ func TestHubStorm(t *testing.T) {
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 300 {
-				_ = b.do(specs[(g+i)%len(specs)], make(chan event, 1), func(c engine.Caller) error {
+				_ = b.do(specs[(g+i)%len(specs)], make(chan note, 1), func(c engine.Caller, _ func()) error {
 					fake := c.(*fakeCaller)
 					fake.using.Add(1)
 					defer fake.using.Add(-1)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -28,38 +27,48 @@ const (
 	opStop   = "stop"
 )
 
-// query is one request. Everything the configuration depends on comes with it.
+// query is one request. Everything the configuration depends on comes with it, the environment in
+// a frame of its own.
 type query struct {
-	Op     string `json:"op"`
-	Server string `json:"server,omitempty"`
-	Tool   string `json:"tool,omitempty"`
+	Op     string    `json:"op"`
+	Server string    `json:"server,omitempty"`
+	Kind   tool.Kind `json:"kind,omitempty"`
+	Name   string    `json:"name,omitempty"` // of what is called, see tool.Ref
 
 	Dir      string   `json:"dir,omitempty"`
 	Home     string   `json:"home,omitempty"`
 	Configs  []string `json:"configs,omitempty"`
 	EnvFiles []string `json:"envFiles,omitempty"`
-	// Environ is the client's environment, its assignments separated by NUL: values need not be
-	// UTF-8, which a JSON string would not survive.
-	Environ []byte `json:"environ,omitempty"`
 
-	Timeout             time.Duration `json:"timeout,omitempty"`
 	ConnectTimeout      time.Duration `json:"connectTimeout,omitempty"`
 	CallTimeout         time.Duration `json:"callTimeout,omitempty"`
 	ForceConnectTimeout time.Duration `json:"forceConnectTimeout,omitempty"`
 	Idle                time.Duration `json:"idle,omitempty"`
-	// Repeatable is that of tool.CallOptions.
-	Repeatable bool `json:"repeatable,omitempty"`
+
+	// Those of tool.CallOptions. Audience says that somebody listens.
+	Timeout    time.Duration `json:"timeout,omitempty"`
+	MaxTime    time.Duration `json:"maxTime,omitempty"`
+	Repeatable bool          `json:"repeatable,omitempty"`
+	Task       bool          `json:"task,omitempty"`
+	Known      tool.Known    `json:"known,omitzero"`
+	Audience   bool          `json:"audience,omitempty"`
 	// Events asks for what happens to the server meanwhile.
 	Events bool `json:"events,omitempty"`
 }
 
-// environ returns the assignments of the environment.
-func (q *query) environ() []string {
-	if len(q.Environ) == 0 {
-		return nil
-	}
-	return strings.Split(string(q.Environ), "\x00")
+// withOptions returns the query with what a request's options say.
+func (q query) withOptions(opt tool.CallOptions) query {
+	q.Timeout, q.MaxTime, q.Repeatable, q.Task, q.Known = opt.Timeout, opt.MaxTime, opt.Repeatable, opt.Task, opt.Known
+	q.Audience = opt.Audience != nil
+	return q
 }
+
+// onServers reports whether the request needs the configuration, and so the environment.
+func (q *query) onServers() bool { return q.Op == opCall || q.Op == opTools }
+
+// separator stands between the assignments of an environment, which hold no NUL and need not be
+// UTF-8.
+const separator = "\x00"
 
 // event is one thing that happened to a server.
 type event struct {
@@ -67,35 +76,84 @@ type event struct {
 	Text   string `json:"text"`
 }
 
-// listing is a tool.Listing whose definitions are bytes, which JSON in JSON would not stay.
+// message is a tool.Message whose data is bytes, which JSON in JSON would not stay.
+type message struct {
+	tool.Message        // without its Data
+	Data         []byte `json:"data"`
+}
+
+func (m message) whole() tool.Message {
+	m.Message.Data = m.Data
+	return m.Message
+}
+
+// question is a tool.Question to be answered by a reply of the same id.
+type question struct {
+	ID            int    `json:"id"`
+	tool.Question        // without its Schema
+	Schema        []byte `json:"schema,omitempty"`
+}
+
+func (q question) whole() tool.Question {
+	q.Question.Schema = q.Schema
+	return q.Question
+}
+
+// reply is a tool.Reply to a question.
+type reply struct {
+	ID         int    `json:"id"`
+	tool.Reply        // without its Content
+	Content    []byte `json:"content,omitempty"`
+	// Failed is why there is no reply: the question was given up.
+	Failed string `json:"failed,omitempty"`
+}
+
+func (r reply) whole() tool.Reply {
+	r.Reply.Content = r.Content
+	return r.Reply
+}
+
+// listing is a tool.Listing whose definitions are bytes.
 type listing struct {
-	tool.Listing // without its Tools
-	Defs         [][]byte
+	tool.Listing              // without these:
+	Tools, Resources, Prompts [][]byte
 }
 
 func packListing(l tool.Listing) listing {
-	var defs [][]byte
-	for _, def := range l.Tools {
-		defs = append(defs, def.Raw())
+	return listing{l, raws(l.Tools), raws(l.Resources), raws(l.Prompts)}
+}
+
+func raws(defs []tool.Def) [][]byte {
+	var raws [][]byte
+	for _, def := range defs {
+		raws = append(raws, def.Raw())
 	}
-	l.Tools = nil
-	return listing{l, defs}
+	return raws
 }
 
 func unpackListing(payload []byte) (tool.Listing, error) {
 	var p listing
-	if err := json.Unmarshal(payload, &p); err != nil {
+	err := json.Unmarshal(payload, &p)
+	p.Listing.Tools = parse(tool.Tool, p.Tools, &err)
+	p.Listing.Resources = parse(tool.Resource, p.Resources, &err)
+	p.Listing.Prompts = parse(tool.Prompt, p.Prompts, &err)
+	if err != nil {
 		return tool.Listing{}, err
 	}
-	p.Tools = nil
-	for _, raw := range p.Defs {
-		def, err := tool.ParseDef(raw)
-		if err != nil {
-			return tool.Listing{}, err
-		}
-		p.Tools = append(p.Tools, def)
-	}
 	return p.Listing, nil
+}
+
+// parse reads definitions until one of them fails.
+func parse(kind tool.Kind, raws [][]byte, failed *error) []tool.Def {
+	var defs []tool.Def
+	for _, raw := range raws {
+		def, err := tool.Parse(kind, raw)
+		if err != nil && *failed == nil {
+			*failed = err
+		}
+		defs = append(defs, def)
+	}
+	return defs
 }
 
 func unpackResult(payload []byte) (*tool.Result, error) {

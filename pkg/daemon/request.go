@@ -24,19 +24,9 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 		return false
 	}
 	s.limit(queryPatience)
-	var q query
-	if s.readJSON(kindQuery, &q) != nil {
+	q, environ, args, err := readQuery(s)
+	if err != nil {
 		return false
-	}
-	var args json.RawMessage
-	if q.Op == opCall {
-		k, payload, err := s.read()
-		if err != nil || k != kindArguments {
-			return false
-		}
-		if len(payload) > 0 {
-			args = payload
-		}
 	}
 	s.limit(0)
 	switch {
@@ -47,10 +37,25 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 		_ = s.writeJSON(kindReport, d.status())
 	case d.endingFor() > 0:
 		_ = s.write(kindRefusal)
-	case q.Op == opCall || q.Op == opTools:
-		d.work(ctx, s, &q, args)
+	case q.onServers():
+		d.work(ctx, s, &q, surroundingsOf(&q, environ), args)
 	}
 	return false
+}
+
+// readQuery reads a query and what belongs to it.
+func readQuery(s *stream) (q query, environ string, args json.RawMessage, err error) {
+	if err := s.readJSON(kindQuery, &q); err != nil || !q.onServers() {
+		return q, "", nil, err
+	}
+	data, err := s.expect(kindEnviron)
+	if err != nil || q.Op != opCall {
+		return q, string(data), nil, err
+	}
+	if args, err = s.expect(kindArguments); len(args) == 0 {
+		args = nil
+	}
+	return q, string(data), args, err
 }
 
 // endingFor returns for how long no requests have been taken; 0: they are.
@@ -76,44 +81,45 @@ func (d *server) askedToStop(s *stream, hurry bool) {
 
 // work does a call or a listing and writes its answer. It ends early when the client cancels it
 // or is gone.
-func (d *server) work(ctx context.Context, s *stream, q *query, args json.RawMessage) {
+func (d *server) work(ctx context.Context, s *stream, q *query, from surroundings, args json.RawMessage) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	done := make(chan struct{})
+	notes, done := make(chan note, maxNotes), make(chan struct{})
+	client := newAudience(notes, ctx.Done())
 	var wg sync.WaitGroup
-	wg.Go(func() { listenForEnd(s, cancel) }) // ends when reading is made to fail below
+	wg.Go(func() { hearClient(s, client, cancel) }) // ends when reading is made to fail below
 	wg.Go(func() { beat(s, done) })
-	events := make(chan event, 256)
-	var watch chan<- event
-	if q.Events {
-		watch = events
-	}
 	told := make(chan struct{})
-	go func() { // ends when events is closed below
+	go func() { // ends when done is closed
 		defer close(told)
-		for e := range events {
-			_ = s.writeJSON(kindEvent, e) // of a client that is gone the reader learns
-		}
+		tell(s, notes, done)
 	}()
-	answer := d.do(ctx, q, args, watch)
-	// Nobody sends any more: the hub let go of watch when the request ended.
-	close(events)
-	<-told
+	answer := d.do(ctx, &request{q, from, args, notes, client})
 	close(done)
+	<-told
 	answer(s)
 	_ = s.conn.SetReadDeadline(time.Now())
 	wg.Wait()
 	cancel(nil)
 }
 
-// listenForEnd cancels the request when its client says so or is gone.
-func listenForEnd(s *stream, cancel context.CancelCauseFunc) {
-	k, _, err := s.read()
-	switch {
-	case errors.Is(err, os.ErrDeadlineExceeded):
-	case err == nil && k == kindCancel:
-		cancel(context.Canceled)
-	default:
-		cancel(errGone)
+// hearClient takes the replies of a request's client, and cancels the request when the client says so,
+// is gone, or says what does not belong.
+func hearClient(s *stream, client *audience, cancel context.CancelCauseFunc) {
+	for {
+		k, payload, err := s.read()
+		var r reply
+		switch {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return
+		case err == nil && k == kindCancel:
+			cancel(context.Canceled)
+			return
+		case err == nil && k == kindReply && json.Unmarshal(payload, &r) == nil:
+			client.answer(r)
+		default:
+			cancel(errGone)
+			return
+		}
 	}
 }
 
@@ -131,25 +137,51 @@ func beat(s *stream, done <-chan struct{}) {
 	}
 }
 
+// request is a call or a listing that is to be done.
+type request struct {
+	*query
+	from   surroundings
+	args   json.RawMessage
+	notes  chan<- note
+	client *audience
+}
+
+// options are those of the call, with the limits that hold here: they are no part of what a server
+// is known by, so that they come with each request.
+func (r *request) options(entry *config.Server, alive func()) tool.CallOptions {
+	opt := tool.CallOptions{Timeout: r.Timeout, MaxTime: r.MaxTime, Repeatable: r.Repeatable, Task: r.Task, Known: r.Known}
+	if r.Op == opCall {
+		opt.Timeout = firstSet(r.Timeout, entry.CallTimeout, r.CallTimeout)
+	}
+	if r.Audience {
+		r.client.alive = alive
+		opt.Audience = r.client
+	}
+	return opt
+}
+
 // do does a call or a listing and returns what writes its answer.
-func (d *server) do(ctx context.Context, q *query, args json.RawMessage, watch chan<- event) func(*stream) {
-	wanted, entry, err := d.spec(q)
+func (d *server) do(ctx context.Context, r *request) func(*stream) {
+	wanted, entry, err := d.spec(r.query, r.from)
 	switch {
 	case err != nil:
 		return failed(err)
 	case entry.Lifecycle == config.Ephemeral:
 		return func(s *stream) { _ = s.write(kindDecline) }
 	}
+	var watch chan<- note
+	if r.Events {
+		watch = r.notes
+	}
 	var answer func(*stream)
-	err = d.hub.do(wanted, watch, func(c engine.Caller) error {
-		if q.Op == opTools {
-			l, err := c.List(ctx, q.Server, tool.CallOptions{})
+	err = d.hub.do(wanted, watch, func(c engine.Caller, alive func()) error {
+		opt := r.options(entry, alive)
+		if r.Op == opTools {
+			l, err := c.List(ctx, r.Server, opt)
 			answer = func(s *stream) { _ = s.writeJSON(kindListing, packListing(l)) }
 			return err
 		}
-		// Limits are no part of what a server is known by, so that they come with each request.
-		limit := firstSet(q.Timeout, entry.CallTimeout, q.CallTimeout)
-		res, err := c.Call(ctx, tool.Ref{Server: q.Server, Name: q.Tool}, args, tool.CallOptions{Timeout: limit, Repeatable: q.Repeatable})
+		res, err := c.Call(ctx, tool.Ref{Server: r.Server, Name: r.Name, Kind: r.Kind}, r.args, opt)
 		if err == nil {
 			head := []byte{0}
 			if res.IsError {

@@ -35,8 +35,11 @@ type surroundings struct {
 	sel     config.Selection
 }
 
-func surroundingsOf(q *query) surroundings {
-	s := surroundings{dir: q.Dir, environ: q.environ(), sel: config.Selection{Configs: q.Configs, EnvFiles: q.EnvFiles}}
+func surroundingsOf(q *query, environ string) surroundings {
+	s := surroundings{dir: q.Dir, sel: config.Selection{Configs: q.Configs, EnvFiles: q.EnvFiles}}
+	if environ != "" {
+		s.environ = strings.Split(environ, separator)
+	}
 	s.env = config.Env{Dir: q.Dir, Home: q.Home, GOOS: runtime.GOOS, Lookup: s.lookup}
 	return s
 }
@@ -98,8 +101,7 @@ func (s surroundings) key(server *config.Server, inherited []string) string {
 }
 
 // spec describes the wanted server to the hub.
-func (d *server) spec(q *query) (spec, *config.Server, error) {
-	s := surroundingsOf(q)
+func (d *server) spec(q *query, s surroundings) (spec, *config.Server, error) {
 	cfg, err := s.load()
 	if err != nil {
 		return spec{}, nil, err

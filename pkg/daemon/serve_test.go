@@ -32,7 +32,9 @@ type home struct {
 	vars  map[string]string
 	place Place
 	call  func(ctx context.Context, args json.RawMessage) (*tool.Result, error)
-	list  tool.Listing
+	// talk, when not nil, is called instead of call.
+	talk func(ctx context.Context, ref tool.Ref, opt tool.CallOptions) error
+	list tool.Listing
 
 	mu     sync.Mutex
 	opened []CallerOptions
@@ -82,14 +84,20 @@ func (h *home) config() *config.Config {
 // homeCaller is a server of the daemon.
 type homeCaller struct{ h *home }
 
-func (c homeCaller) List(context.Context, string, tool.CallOptions) (tool.Listing, error) {
+func (c homeCaller) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
+	if c.h.talk != nil {
+		return tool.Listing{}, c.h.talk(ctx, tool.Ref{Server: server}, opt)
+	}
 	return c.h.list, nil
 }
 func (c homeCaller) Close() error { return nil }
-func (c homeCaller) Call(ctx context.Context, _ tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+func (c homeCaller) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
 	c.h.mu.Lock()
 	c.h.asked = append(c.h.asked, opt)
 	c.h.mu.Unlock()
+	if c.h.talk != nil {
+		return &tool.Result{Raw: []byte("{}")}, c.h.talk(ctx, ref, opt)
+	}
 	return c.h.call(ctx, args)
 }
 
@@ -145,6 +153,16 @@ func (h *home) ask(c *Client, args string) string {
 		return ""
 	}
 	return string(res.Raw)
+}
+
+// handOver sends a call on a greeted stream.
+func (h *home) handOver(s *stream) {
+	h.t.Helper()
+	x := exchange{query: query{Op: opCall, Server: "s", Name: "t", Audience: true}}
+	h.client(nil).fill(&x)
+	if err := errors.Join(s.writeJSON(kindQuery, x.query), s.write(kindEnviron, []byte(x.environ)), s.write(kindArguments)); err != nil {
+		h.t.Fatal(err)
+	}
 }
 
 func TestCall(t *testing.T) {
@@ -270,11 +288,7 @@ func TestCancel(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := query{Op: opCall, Server: "s", Tool: "t"}
-	h.client(nil).fill(&q)
-	if err := errors.Join(s.writeJSON(kindQuery, q), s.write(kindArguments)); err != nil {
-		t.Fatal(err)
-	}
+	h.handOver(s)
 	<-running
 	s.close()
 	if cause := <-ended; !errors.Is(cause, errGone) {
@@ -468,11 +482,7 @@ func TestOtherVersion(t *testing.T) {
 		t.Errorf("the newer client: %q", got)
 	}
 	// Who was greeted before that is refused, with nothing done.
-	q := query{Op: opCall, Server: "s", Tool: "t"}
-	h.client(nil).fill(&q)
-	if err := errors.Join(greeted.writeJSON(kindQuery, q), greeted.write(kindArguments)); err != nil {
-		t.Fatal(err)
-	}
+	h.handOver(greeted)
 	if k, _, err := greeted.read(); k != kindRefusal || err != nil {
 		t.Errorf("greeted before: %q, %v", k, err)
 	}
@@ -606,8 +616,9 @@ func TestLostDaemon(t *testing.T) {
 	t.Parallel()
 	hello := func(s *stream) { _ = s.writeJSON(kindGreeting, greeting{Version: "v1", PID: 1}) }
 	hear := func(s *stream) {
-		_, _, _ = s.read()
-		_, _, _ = s.read()
+		for range 3 {
+			_, _, _ = s.read()
+		}
 	}
 	for name, serve := range map[string]func(*stream){
 		"at once":   func(*stream) {},

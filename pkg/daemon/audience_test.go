@@ -1,0 +1,475 @@
+//go:build linux || darwin
+
+package daemon
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// person is an audience that notes what it hears.
+type person struct {
+	elicit func(ctx context.Context, q tool.Question) (tool.Reply, error)
+
+	mu       sync.Mutex
+	progress []tool.Progress
+	messages []tool.Message
+	asking   int
+	left     bool // the request has returned
+	late     int  // what came after that
+}
+
+func (p *person) note(change func()) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left {
+		p.late++
+	}
+	change()
+}
+
+func (p *person) Progress(v tool.Progress) { p.note(func() { p.progress = append(p.progress, v) }) }
+func (p *person) Message(v tool.Message)   { p.note(func() { p.messages = append(p.messages, v) }) }
+func (p *person) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
+	p.note(func() { p.asking++ })
+	defer p.note(func() { p.asking-- })
+	return p.elicit(ctx, q)
+}
+
+// leave notes that the request has returned and fails where it is still being asked something.
+func (p *person) leave(t *testing.T) {
+	t.Helper()
+	p.note(func() {
+		if p.left = true; p.asking > 0 {
+			t.Errorf("%d questions are still being asked", p.asking)
+		}
+	})
+}
+
+// untilGone answers when the question is given up.
+func untilGone(ctx context.Context, _ tool.Question) (tool.Reply, error) {
+	<-ctx.Done()
+	return tool.Reply{}, ctx.Err()
+}
+
+func TestAudience(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.serve(t.Context(), nil)
+	schema := json.RawMessage(`{ "type" : "object", "properties": {"z": {"const": 1.0}, "a": {"title": "<&>"}} }`)
+	content := json.RawMessage(`{ "z": 1.0,"a":"<&>` + "\xff" + `" }`)
+	progress := []tool.Progress{{Done: 0.5}, {Done: 1, Total: 2, Message: "half"}}
+	message := tool.Message{Level: "warning", Logger: "l", Data: json.RawMessage(`{ "x": 1.0 }`)}
+	opt := tool.CallOptions{Timeout: time.Minute, MaxTime: time.Hour, Repeatable: true, Task: true, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse"}}
+	both := make(chan string, 2)
+	h.talk = func(ctx context.Context, ref tool.Ref, got tool.CallOptions) error {
+		to := got.Audience
+		if got.Audience = nil; !reflect.DeepEqual(got, opt) || ref.Server != "s" {
+			t.Errorf("%v is asked with %+v", ref, got)
+		}
+		for _, p := range progress {
+			to.Progress(p)
+		}
+		to.Message(message)
+		var wg sync.WaitGroup
+		for _, q := range []tool.Question{{Server: "s", Message: "a", Schema: schema}, {Server: "s", Message: "b", URL: "https://x.test/?a&b"}} {
+			wg.Go(func() {
+				r, err := to.Elicit(ctx, q)
+				want := tool.Reply{Action: tool.Accept, Content: content}
+				if q.Message == "b" {
+					want = tool.Reply{Action: tool.Decline}
+				}
+				if err != nil || !reflect.DeepEqual(r, want) {
+					t.Errorf("%s is answered %+v, %v", q.Message, r, err)
+				}
+			})
+		}
+		wg.Wait()
+		return nil
+	}
+	// Each is answered only when both are open.
+	elicit := func(_ context.Context, q tool.Question) (tool.Reply, error) {
+		both <- q.Message
+		for len(both) < 2 {
+			time.Sleep(time.Millisecond) // until the other one is there
+		}
+		if q.Message == "a" {
+			if string(q.Schema) != string(schema) || q.URL != "" || q.Server != "s" {
+				t.Errorf("asked %+v", q)
+			}
+			return tool.Reply{Action: tool.Accept, Content: content}, nil
+		}
+		if q.Schema != nil || q.URL != "https://x.test/?a&b" {
+			t.Errorf("asked %+v", q)
+		}
+		return tool.Reply{Action: tool.Decline}, nil
+	}
+	for _, what := range []string{"tool", "resource", "prompt", "list"} {
+		both = make(chan string, 2)
+		p := &person{elicit: elicit}
+		opt.Audience = p
+		var err error
+		switch c := h.client(nil); what {
+		case "list":
+			_, err = c.List(t.Context(), "s", opt)
+		default:
+			_, err = c.Call(t.Context(), tool.Ref{Server: "s", Name: "t", Kind: map[string]tool.Kind{"resource": tool.Resource, "prompt": tool.Prompt}[what]}, nil, opt)
+		}
+		opt.Audience = nil
+		p.leave(t)
+		if err != nil || !slices.Equal(p.progress, progress) || !reflect.DeepEqual(p.messages, []tool.Message{message}) {
+			t.Errorf("%s: %+v, %+v, %v", what, p.progress, p.messages, err)
+		}
+	}
+}
+
+// A client without an audience is asked nothing.
+func TestNoAudience(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.serve(t.Context(), nil)
+	h.talk = func(_ context.Context, ref tool.Ref, opt tool.CallOptions) error {
+		if opt.Audience != nil || ref != (tool.Ref{Server: "s", Name: "file:///x", Kind: tool.Resource}) {
+			t.Errorf("%+v with %+v", ref, opt)
+		}
+		return nil
+	}
+	if _, err := h.client(nil).Call(t.Context(), tool.Ref{Server: "s", Name: "file:///x", Kind: tool.Resource}, nil, tool.CallOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A client that cancels, or is gone, or cannot answer, gives its questions up; a server that does
+// not want to know any more ends the question at the client.
+func TestGivenUpQuestions(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.serve(t.Context(), nil)
+	gone := make(chan error, 3)
+	h.talk = func(ctx context.Context, _ tool.Ref, opt tool.CallOptions) error {
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				_, err := opt.Audience.Elicit(context.WithoutCancel(ctx), tool.Question{Message: "well?"})
+				gone <- err
+			})
+		}
+		wg.Wait()
+		return fault.New(fault.Interrupted, "given up", "")
+	}
+	check := func(how string, right func(error) bool) {
+		t.Helper()
+		for range 3 {
+			if err := <-gone; !right(err) {
+				t.Errorf("%s: %v", how, err)
+			}
+		}
+	}
+	isGone := func(err error) bool { return errors.Is(err, errGone) }
+	ctx, cancel := context.WithCancel(t.Context())
+	var asked atomic.Int64
+	p := &person{elicit: func(ctx context.Context, q tool.Question) (tool.Reply, error) {
+		if asked.Add(1) == 3 {
+			cancel()
+		}
+		return untilGone(ctx, q)
+	}}
+	_, err := h.client(nil).Call(ctx, ref, nil, tool.CallOptions{Audience: p})
+	p.leave(t)
+	if !fault.Is(err, fault.Interrupted) {
+		t.Error(err)
+	}
+	for range 3 { // the client's word, or the end of its request: whichever comes first
+		if err := <-gone; err == nil {
+			t.Error("cancelled: no error")
+		}
+	}
+
+	s, _, err := greet(h.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.handOver(s)
+	for range 3 {
+		if k, _, err := s.read(); k != kindQuestion || err != nil {
+			t.Errorf("%q, %v", k, err)
+		}
+	}
+	s.close()
+	check("vanished", isGone)
+
+	p = &person{elicit: func(context.Context, tool.Question) (tool.Reply, error) {
+		return tool.Reply{}, errors.New("the terminal is on fire")
+	}}
+	_, _ = h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{Audience: p})
+	p.leave(t)
+	check("cannot", func(err error) bool { return err != nil && err.Error() == "the terminal is on fire" })
+
+	// What the server withdraws.
+	h.talk = func(ctx context.Context, _ tool.Ref, opt tool.CallOptions) error {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		opt.Audience.Progress(tool.Progress{Done: 1})
+		go func() { <-gone; cancel() }()
+		_, err := opt.Audience.Elicit(ctx, tool.Question{})
+		if gone <- err; !errors.Is(err, context.Canceled) {
+			t.Errorf("withdrawn: %v", err)
+		}
+		<-gone
+		return nil
+	}
+	p = &person{elicit: func(ctx context.Context, q tool.Question) (tool.Reply, error) {
+		gone <- nil
+		defer func() { gone <- nil }()
+		return untilGone(ctx, q)
+	}}
+	if _, err := h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{Audience: p}); err != nil {
+		t.Error(err)
+	}
+	p.leave(t)
+}
+
+// A request that ends with questions open, because it ran out of time for example, waits for nobody.
+func TestUnansweredQuestion(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.serve(t.Context(), nil)
+	asked, given := make(chan struct{}), make(chan error, 1)
+	h.talk = func(ctx context.Context, _ tool.Ref, opt tool.CallOptions) error {
+		ctx, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, err := opt.Audience.Elicit(ctx, tool.Question{})
+			given <- err
+		}()
+		<-asked
+		cancel()
+		<-done
+		return fault.New(fault.Timeout, "too late", "")
+	}
+	p := &person{elicit: func(ctx context.Context, q tool.Question) (tool.Reply, error) {
+		close(asked)
+		return untilGone(ctx, q)
+	}}
+	_, err := h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{Audience: p})
+	p.leave(t)
+	if !fault.Is(err, fault.Timeout) || <-given == nil {
+		t.Error(err)
+	}
+}
+
+// A client that does not read holds up no server, and loses no answer.
+func TestClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.serve(t.Context(), nil)
+	done := make(chan struct{})
+	h.talk = func(_ context.Context, _ tool.Ref, opt tool.CallOptions) error {
+		defer close(done)
+		for i := range 20 * maxNotes {
+			opt.Audience.Message(tool.Message{Data: json.RawMessage(`"` + strings.Repeat("x", 4096) + `"`)})
+			opt.Audience.Progress(tool.Progress{Done: float64(i)})
+		}
+		return nil
+	}
+	s, _, err := greet(h.place)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	h.handOver(s)
+	<-done
+	for last := -1.0; ; {
+		k, payload, err := s.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p tool.Progress
+		if k == kindProgress && (json.Unmarshal(payload, &p) != nil || p.Done <= last) {
+			t.Fatalf("%s after %v", payload, last)
+		}
+		if k == kindProgress {
+			last = p.Done
+		}
+		if k == kindResult {
+			break
+		}
+	}
+}
+
+// What does not belong ends the request: at the client with a fault, in the daemon by cancelling.
+func TestStrangeFrames(t *testing.T) {
+	t.Parallel()
+	for name, strange := range map[string]struct {
+		kind    kind
+		payload string
+		nobody  bool // without an audience
+	}{
+		"unknown":             {kind: 'z'},
+		"the other way":       {kind: kindQuery, payload: "{}"},
+		"broken progress":     {kind: kindProgress, payload: "["},
+		"broken message":      {kind: kindMessage, payload: `{"data":1}`},
+		"broken question":     {kind: kindQuestion, payload: `{"id":"1"}`},
+		"broken withdrawal":   {kind: kindWithdrawal},
+		"nobody to hear":      {kind: kindProgress, payload: "{}", nobody: true},
+		"nobody to ask":       {kind: kindQuestion, payload: "{}", nobody: true},
+		"result of a listing": {kind: kindListing, payload: "{}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHome(t)
+			impostor(t, h, func(s *stream) {
+				_ = s.writeJSON(kindGreeting, greeting{Version: "v1", PID: 1})
+				for range 3 {
+					_, _, _ = s.read()
+				}
+				if !strange.nobody { // also with a question open
+					_ = s.write(kindQuestion, []byte(`{"id":1}`))
+				}
+				_ = s.write(strange.kind, []byte(strange.payload))
+				_, _, _ = s.read()
+			})
+			p := &person{elicit: untilGone}
+			opt := tool.CallOptions{Audience: p}
+			if strange.nobody {
+				opt.Audience = nil
+			}
+			_, err := h.client(nil).Call(t.Context(), ref, nil, opt)
+			p.leave(t)
+			if !fault.Is(err, fault.Internal) {
+				t.Error(err)
+			}
+		})
+	}
+	h := newHome(t)
+	h.serve(t.Context(), nil)
+	ended := make(chan error)
+	h.talk = func(ctx context.Context, _ tool.Ref, _ tool.CallOptions) error {
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return fault.New(fault.Interrupted, "", "")
+	}
+	for _, f := range []frame{{kind: 'z'}, {kind: kindQuery}, {kindReply, [][]byte{[]byte("[]")}}} {
+		s, _, err := greet(h.place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.handOver(s)
+		// A reply that nobody waits for any more does no harm.
+		if err := s.send(frame{kindReply, [][]byte{[]byte(`{"id":7}`)}}, f); err != nil {
+			t.Fatal(err)
+		}
+		if cause := <-ended; !errors.Is(cause, errGone) {
+			t.Errorf("%q: %v", f.kind, cause)
+		}
+		s.close()
+	}
+}
+
+// A daemon that is lost takes its questions with it.
+func TestLostWhileAsking(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	asked := make(chan struct{})
+	impostor(t, h, func(s *stream) {
+		_ = s.writeJSON(kindGreeting, greeting{Version: "v1", PID: 1})
+		for range 3 {
+			_, _, _ = s.read()
+		}
+		_ = s.writeJSON(kindQuestion, question{ID: 1})
+		<-asked
+	})
+	p := &person{elicit: func(ctx context.Context, q tool.Question) (tool.Reply, error) {
+		close(asked)
+		return untilGone(ctx, q)
+	}}
+	_, err := h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{Audience: p})
+	p.leave(t)
+	if !fault.Is(err, fault.ServerConnection) {
+		t.Error(err)
+	}
+}
+
+// A limit for one write is not one for the whole request: a person may think for longer.
+func TestPatience(t *testing.T) {
+	t.Parallel()
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	s := newStream(near)
+	s.patience = 20 * time.Millisecond
+	if err := s.write(kindBeat); err == nil {
+		t.Error("nobody reads, and it was written")
+	}
+	time.Sleep(2 * s.patience)
+	s.patience = time.Minute
+	go func() { _, _, _ = readFrame(far) }()
+	if err := s.write(kindBeat); err != nil {
+		t.Error(err)
+	}
+}
+
+// FuzzHear has both sides hear what a stranger wrote into the socket.
+func FuzzHear(f *testing.F) {
+	for _, k := range []kind{kindProgress, kindMessage, kindQuestion, kindWithdrawal, kindReply, kindEvent, kindBeat, 'z'} {
+		for _, payload := range []string{"", "1", "{}", `{"id":1,"server":"s","message":"m","schema":"e30="}`, `{"id":1,"action":"accept","content":"e30="}`, `{"level":"info","data":"MQ=="}`} {
+			var b bytes.Buffer
+			_ = (&stream{conn: writeOnly{w: &b}}).write(k, []byte(payload))
+			f.Add(append(b.Bytes(), b.Bytes()...))
+		}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p := &person{elicit: func(context.Context, tool.Question) (tool.Reply, error) {
+			return tool.Reply{Action: tool.Accept, Content: []byte("{}")}, nil
+		}}
+		var sent bytes.Buffer
+		s := &stream{conn: writeOnly{w: &sent}, in: bufio.NewReader(bytes.NewReader(data))}
+		_, _ = (&exchange{audience: p}).await(t.Context(), s)
+		p.leave(t)
+		for { // what it says to that is sound
+			k, payload, err := readFrame(&sent)
+			if err != nil {
+				break
+			}
+			var r reply
+			if k != kindReply || json.Unmarshal(payload, &r) != nil || string(r.whole().Content) != "{}" {
+				t.Fatalf("%q %s", k, payload)
+			}
+		}
+		notes := make(chan note, 1)
+		a := newAudience(notes, t.Context().Done())
+		a.alive = func() {}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = a.Elicit(ctx, tool.Question{}) })
+		<-notes
+		hearClient(&stream{in: bufio.NewReader(bytes.NewReader(data))}, a, cancel)
+		wg.Wait()
+	})
+}
+
+// writeOnly is a connection that can only be written to.
+type writeOnly struct {
+	net.Conn
+	w *bytes.Buffer
+}
+
+func (w writeOnly) Write(data []byte) (int, error)   { return w.w.Write(data) }
+func (w writeOnly) SetReadDeadline(time.Time) error  { return nil }
+func (w writeOnly) SetWriteDeadline(time.Time) error { return nil }
