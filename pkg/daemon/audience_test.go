@@ -75,10 +75,11 @@ func TestAudience(t *testing.T) {
 	progress := []tool.Progress{{Done: 0.5}, {Done: 1, Total: 2, Message: "half"}}
 	message := tool.Message{Level: "warning", Logger: "l", Data: json.RawMessage(`{ "x": 1.0 }`)}
 	opt := tool.CallOptions{Timeout: time.Minute, MaxTime: time.Hour, Repeatable: true, Task: true, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse"}}
+	want := opt
 	both := make(chan string, 2)
 	h.talk = func(ctx context.Context, ref tool.Ref, got tool.CallOptions) error {
 		to := got.Audience
-		if got.Audience = nil; !reflect.DeepEqual(got, opt) || ref.Server != "s" {
+		if got.Audience = nil; !reflect.DeepEqual(got, want) || ref.Server != "s" {
 			t.Errorf("%v is asked with %+v", ref, got)
 		}
 		for _, p := range progress {
@@ -89,11 +90,11 @@ func TestAudience(t *testing.T) {
 		for _, q := range []tool.Question{{Server: "s", Message: "a", Schema: schema}, {Server: "s", Message: "b", URL: "https://x.test/?a&b"}} {
 			wg.Go(func() {
 				r, err := to.Elicit(ctx, q)
-				want := tool.Reply{Action: tool.Accept, Content: content}
+				wanted := tool.Reply{Action: tool.Accept, Content: content}
 				if q.Message == "b" {
-					want = tool.Reply{Action: tool.Decline}
+					wanted = tool.Reply{Action: tool.Decline}
 				}
-				if err != nil || !reflect.DeepEqual(r, want) {
+				if err != nil || !reflect.DeepEqual(r, wanted) {
 					t.Errorf("%s is answered %+v, %v", q.Message, r, err)
 				}
 			})
@@ -129,7 +130,6 @@ func TestAudience(t *testing.T) {
 		default:
 			_, err = c.Call(t.Context(), tool.Ref{Server: "s", Name: "t", Kind: map[string]tool.Kind{"resource": tool.Resource, "prompt": tool.Prompt}[what]}, nil, opt)
 		}
-		opt.Audience = nil
 		p.leave(t)
 		if err != nil || !slices.Equal(p.progress, progress) || !reflect.DeepEqual(p.messages, []tool.Message{message}) {
 			t.Errorf("%s: %+v, %+v, %v", what, p.progress, p.messages, err)

@@ -303,6 +303,13 @@ func TestSilentServer(t *testing.T) {
 		_ = b.call(s) // it lives
 		wg.Wait()
 		b.want(t, 1, 1)
+		_ = b.do(s, nil, func(_ engine.Caller, alive func()) error { // it says something, to this very request
+			time.Sleep(15 * time.Second)
+			alive()
+			time.Sleep(15 * time.Second)
+			return late
+		})
+		b.want(t, 1, 1)
 		_ = slow()
 		b.want(t, 1, 0)
 		b.outcome = fault.New(fault.Interrupted, "", "")

@@ -205,11 +205,18 @@ func TestTools(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	h.serve(t.Context(), nil)
-	def, err := tool.ParseDef([]byte(`{"name":"t","inputSchema":{ "type" : "object", "x": 1.0 },"description":"<b>` + "\xfe" + `"}`))
-	if err != nil {
-		t.Fatal(err)
+	parse := func(kind tool.Kind, text string) tool.Def {
+		def, err := tool.Parse(kind, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return def
 	}
-	h.list = tool.Listing{Tools: []tool.Def{def}, Known: tool.Known{Protocol: "2025-11-25"}, ServerName: "n", ServerVersion: "v", Instructions: "i", TTL: time.Minute, Notes: []string{"odd"}}
+	h.list = tool.Listing{Tools: []tool.Def{parse(tool.Tool, `{"name":"t","inputSchema":{ "type" : "object", "x": 1.0 },"description":"<b>`+"\xfe"+`"}`)},
+		Resources: []tool.Def{parse(tool.Resource, `{"uri":"file:///<x>", "size": 1.0}`), parse(tool.Template, `{"uriTemplate":"file:///{p}","name":"n"}`)},
+		Prompts:   []tool.Def{parse(tool.Prompt, `{"name":"p","arguments":[ {"name":"a"} ]}`)},
+		Stderr:    "last words",
+		Known:     tool.Known{Protocol: "2025-11-25"}, ServerName: "n", ServerVersion: "v", Instructions: "i", TTL: time.Minute, Notes: []string{"odd"}}
 	got, err := h.client(nil).List(t.Context(), "s", tool.CallOptions{})
 	if err != nil || !reflect.DeepEqual(got, h.list) {
 		t.Errorf("%+v, %v", got, err)
