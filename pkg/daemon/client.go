@@ -118,6 +118,33 @@ func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, o
 	return res, nil
 }
 
+// Refresh has the daemon do what engine.RefreshLate does, and returns as soon as it has taken that
+// on. It fails where none of this version runs; none is started.
+func (c *Client) Refresh(ctx context.Context) error {
+	if !c.eligible("") {
+		return errors.New("the configuration is not in files that the daemon can read")
+	}
+	x := exchange{query: query{Op: opRefresh}}
+	c.fill(&x)
+	place, err := PlaceOf(c.opt.Env, c.sources.Key())
+	if err != nil {
+		return err
+	}
+	s, hello, err := greet(place)
+	if err != nil {
+		return err
+	}
+	if s, err = c.known(s, hello); err != nil {
+		return err
+	}
+	defer s.close()
+	a, err := x.do(ctx, s)
+	if err == nil && a.kind != kindTaken {
+		err = strange("", "", fmt.Errorf("a frame of kind %q", a.kind))
+	}
+	return err
+}
+
 // Close stops what was started in this process. What runs in the daemon stays there.
 func (c *Client) Close() error {
 	c.mu.Lock()

@@ -110,7 +110,7 @@ func (x *exchange) await(ctx context.Context, s *stream) (*answer, error) {
 			}
 		case kindRefusal:
 			return nil, errEnding
-		case kindResult, kindListing, kindFailure, kindDecline:
+		case kindResult, kindListing, kindTaken, kindFailure, kindDecline:
 			return &answer{k, payload}, nil
 		default:
 			if !heard.hear(asking, k, payload) {

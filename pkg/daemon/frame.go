@@ -22,7 +22,7 @@ import (
 //	daemon: any number of event, progress, message, question, withdrawal and beat
 //	client: a reply to each question that is not withdrawn
 //	client: cancel, or the end of the stream, at any time: the request is given up
-//	daemon: one of result, listing, report, failure, decline, refusal
+//	daemon: one of result, listing, report, taken, failure, decline, refusal
 //
 // Both sides take a frame that does not belong for the end of the stream.
 type kind byte
@@ -43,6 +43,7 @@ const (
 	kindResult     kind = 'r' // one byte, 1 where the tool reports an error, then the result byte for byte
 	kindListing    kind = 't' // JSON, see listing
 	kindReport     kind = 's' // JSON, see Status
+	kindTaken      kind = 'k' // empty: it is going to be done, and nobody need wait for it
 	kindFailure    kind = 'f' // JSON of a fault.Fault
 	kindDecline    kind = 'd' // empty: this server has no place in a daemon, nothing was done
 	kindRefusal    kind = 'n' // empty: the daemon is ending, nothing was done

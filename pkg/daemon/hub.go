@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,11 +18,21 @@ const (
 	// maxVariants is how many servers of one name may run at once: one entry gives several where
 	// clients differ in environment or folder. The one idle for longest goes first.
 	maxVariants = 8
+	// relistAfter is how long after a server has said that its lists changed it is listed again: many
+	// say so several times in a row. relistGap is the least time between two of these listings.
+	relistAfter = 500 * time.Millisecond
+	relistGap   = 10 * time.Second
 )
 
 // hub holds the warm servers. It knows nothing of sockets and configuration.
 type hub struct {
 	log func(who, text string)
+	// relist lists a server anew for clients of that origin.
+	relist func(name, origin string)
+	// started has something in it after a server was started.
+	started chan struct{}
+	// relistAfter is that constant; for tests.
+	relistAfter time.Duration
 
 	mu      sync.Mutex
 	warm    map[string]*warm // by key
@@ -34,7 +46,8 @@ type warm struct {
 	// origins are the clients' surroundings whose configuration says this key. When none does any
 	// more the server is stopped.
 	origins map[string]bool
-	run     *run // nil while it does not run
+	latest  string // the last of them that asked
+	run     *run   // nil while it does not run
 	calls   int
 
 	crash    *fault.Fault // how it ended, where it crashed and was not started since
@@ -54,6 +67,8 @@ type run struct {
 	used     time.Time // when the last user left
 	answered time.Time // when it last gave a sign of life
 	watchers map[chan<- note]bool
+	relist   *time.Timer // nil where nothing has changed
+	relisted time.Time
 }
 
 // spec is a server that is wanted.
@@ -66,10 +81,13 @@ type spec struct {
 	process bool
 	// key of any server by its name, as the configuration says now; "" where there is none
 	current func(name string) string
-	open    func(log func(server, text string)) engine.Caller
+	// open starts it. changed is to be told when it says that its lists have changed.
+	open func(log func(who, text string), changed func()) engine.Caller
 }
 
-func newHub(log func(who, text string)) *hub { return &hub{log: log, warm: make(map[string]*warm)} }
+func newHub(log func(who, text string), relist func(name, origin string)) *hub {
+	return &hub{log: log, relist: relist, started: make(chan struct{}, 1), relistAfter: relistAfter, warm: make(map[string]*warm)}
+}
 
 // do runs f with the caller of the server that s describes, started by f's request where it does
 // not run. watch, when not nil, is sent what happens to the server meanwhile, as far as it has
@@ -81,8 +99,26 @@ func (h *hub) do(s spec, watch chan<- note, f func(c engine.Caller, alive func()
 	}
 	began := time.Now()
 	err = f(r.caller, func() { h.alive(r) })
-	h.release(w, r, watch, began, err)
+	h.release(w, r, watch, began, err, true)
 	return err
+}
+
+// visit runs f with the caller of a server if that runs. It is no use of it that would keep it from
+// being idle.
+func (h *hub) visit(key string, f func(engine.Caller) error) (warm bool, err error) {
+	h.mu.Lock()
+	w := h.warm[key]
+	if h.closing || w == nil || w.run == nil {
+		h.mu.Unlock()
+		return false, nil
+	}
+	r := w.run
+	r.enter()
+	h.mu.Unlock()
+	began := time.Now()
+	err = f(r.caller)
+	h.release(w, r, nil, began, err, false)
+	return true, err
 }
 
 // alive notes that a server has said something.
@@ -98,13 +134,13 @@ func (h *hub) acquire(s spec, watch chan<- note) (*warm, *run, error) {
 	if h.closing {
 		return nil, nil, errEnding
 	}
-	h.reconcile(s)
+	h.reconcile(s.origin, s.current)
 	w := h.warm[s.key]
 	if w == nil {
 		w = &warm{key: s.key, name: s.name, origins: make(map[string]bool)}
 		h.warm[s.key] = w
 	}
-	w.origins[s.origin] = true
+	w.origins[s.origin], w.latest = true, s.origin
 	if w.run == nil {
 		if err := h.start(w, s); err != nil {
 			return nil, nil, err
@@ -112,11 +148,7 @@ func (h *hub) acquire(s spec, watch chan<- note) (*warm, *run, error) {
 	}
 	r := w.run
 	r.idle, r.keep = s.idle, s.keep
-	if r.timer != nil {
-		r.timer.Stop()
-		r.timer = nil
-	}
-	r.users++
+	r.enter()
 	w.calls++
 	if watch != nil {
 		r.watchers[watch] = true
@@ -124,12 +156,40 @@ func (h *hub) acquire(s spec, watch chan<- note) (*warm, *run, error) {
 	return w, r, nil
 }
 
-// reconcile stops what the configuration of s's origin says no more, and forgets crashes of long
-// ago.
-func (h *hub) reconcile(s spec) {
+// enter counts one more user.
+func (r *run) enter() {
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+	r.users++
+}
+
+// origins returns those that servers run for.
+func (h *hub) origins() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var ids []string
+	for _, w := range h.warm {
+		if w.run != nil {
+			ids = slices.AppendSeq(ids, maps.Keys(w.origins))
+		}
+	}
+	return ids
+}
+
+// follow stops what the configuration of an origin says no more; current is that of a spec.
+func (h *hub) follow(origin string, current func(name string) string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.reconcile(origin, current)
+}
+
+// reconcile does that, and forgets crashes of long ago.
+func (h *hub) reconcile(origin string, current func(name string) string) {
 	for key, w := range h.warm {
-		if w.origins[s.origin] && s.current(w.name) != key {
-			delete(w.origins, s.origin)
+		if w.origins[origin] && current(w.name) != key {
+			delete(w.origins, origin)
 			if len(w.origins) == 0 && w.run != nil {
 				h.log(w.name, "its entry has changed or is gone; this server ends after its running calls")
 				h.retire(w)
@@ -156,19 +216,44 @@ func (h *hub) start(w *warm, s spec) error {
 	}
 	h.makeRoom(w)
 	r := &run{started: now, answered: now, watchers: make(map[chan<- note]bool)}
-	r.caller = s.open(func(server, text string) {
-		h.log(server, text)
+	r.caller = s.open(func(server, text string) { h.tell(r, server, text) }, func() { h.changed(w, r) })
+	w.run = r
+	select {
+	case h.started <- struct{}{}:
+	default:
+	}
+	return nil
+}
+
+// tell logs what happens to a server and tells those who wait for it.
+func (h *hub) tell(r *run, server, text string) {
+	h.log(server, text)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for watch := range r.watchers {
+		select {
+		case watch <- note{kindEvent, event{server, text}}:
+		default: // a client that does not read must not hold up the server
+		}
+	}
+}
+
+// changed has a server listed again, soon and not too often.
+func (h *hub) changed(w *warm, r *run) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing || r.retired || r.relist != nil {
+		return
+	}
+	r.relist = time.AfterFunc(max(h.relistAfter, relistGap-time.Since(r.relisted)), func() {
 		h.mu.Lock()
-		defer h.mu.Unlock()
-		for watch := range r.watchers {
-			select {
-			case watch <- note{kindEvent, event{server, text}}:
-			default: // a client that does not read must not hold up the server
-			}
+		origin, over := w.latest, h.closing || r.retired
+		r.relist, r.relisted = nil, time.Now()
+		h.mu.Unlock()
+		if !over {
+			h.relist(w.name, origin)
 		}
 	})
-	w.run = r
-	return nil
 }
 
 // makeRoom stops the idle one, used longest ago, of too many servers of a name.
@@ -199,11 +284,14 @@ func blocked(w *warm, left time.Duration) *fault.Fault {
 	return &f
 }
 
-func (h *hub) release(w *warm, r *run, watch chan<- note, began time.Time, err error) {
+// release ends a use. counts says that it keeps the server from being idle.
+func (h *hub) release(w *warm, r *run, watch chan<- note, began time.Time, err error, counts bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
-	r.used = now
+	if counts {
+		r.used = now
+	}
 	delete(r.watchers, watch)
 	f := asFault(err)
 	if f != nil {
@@ -235,7 +323,7 @@ func (h *hub) release(w *warm, r *run, watch chan<- note, began time.Time, err e
 		h.end(r)
 	case !r.keep:
 		var timer *time.Timer
-		timer = time.AfterFunc(r.idle, func() { h.expire(w, r, &timer) })
+		timer = time.AfterFunc(r.idle-now.Sub(r.used), func() { h.expire(w, r, &timer) })
 		r.timer = timer
 	}
 }
@@ -267,6 +355,9 @@ func (h *hub) retire(w *warm) {
 	if r.timer != nil {
 		r.timer.Stop()
 		r.timer = nil
+	}
+	if r.relist != nil {
+		r.relist.Stop()
 	}
 	if r.users == 0 {
 		h.end(r)

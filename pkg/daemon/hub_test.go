@@ -58,14 +58,14 @@ type bench struct {
 }
 
 func newBench(t testing.TB) *bench {
-	return &bench{hub: newHub(func(string, string) {}), t: t, current: map[string]string{}}
+	return &bench{hub: newHub(func(string, string) {}, func(string, string) {}), t: t, current: map[string]string{}}
 }
 
 func (b *bench) spec(name, key string) spec {
 	b.current[name] = key
 	return spec{key: key, name: name, origin: "here", idle: time.Minute, process: true,
 		current: func(name string) string { return b.current[name] },
-		open: func(func(string, string)) engine.Caller {
+		open: func(func(string, string), func()) engine.Caller {
 			c := &fakeCaller{t: b.t, call: func(context.Context, json.RawMessage) (*tool.Result, error) { return nil, b.outcome }}
 			b.mu.Lock()
 			defer b.mu.Unlock()

@@ -21,10 +21,11 @@ type greeting struct {
 
 // What a client may ask for.
 const (
-	opCall   = "call"
-	opTools  = "tools"
-	opStatus = "status"
-	opStop   = "stop"
+	opCall    = "call"
+	opTools   = "tools"
+	opRefresh = "refresh"
+	opStatus  = "status"
+	opStop    = "stop"
 )
 
 // query is one request. Everything the configuration depends on comes with it, the environment in
@@ -64,7 +65,7 @@ func (q query) withOptions(opt tool.CallOptions) query {
 }
 
 // onServers reports whether the request needs the configuration, and so the environment.
-func (q *query) onServers() bool { return q.Op == opCall || q.Op == opTools }
+func (q *query) onServers() bool { return q.Op == opCall || q.Op == opTools || q.Op == opRefresh }
 
 // separator stands between the assignments of an environment, which hold no NUL and need not be
 // UTF-8.

@@ -90,8 +90,8 @@ func TestInheritable(t *testing.T) {
 func TestKey(t *testing.T) {
 	t.Parallel()
 	key := func(dir, cwd string, args ...string) string {
-		s := surroundings{dir: dir}
-		return s.key(&config.Server{Name: "s", Command: "x", Args: args, Cwd: cwd}, []string{"A=1"})
+		o := origin{surroundings: surroundings{dir: dir}}
+		return o.key(&config.Server{Name: "s", Command: "x", Args: args, Cwd: cwd})
 	}
 	for name, same := range map[string]bool{
 		"a digest":                      len(key("/a", "", "x")) == 32,

@@ -37,8 +37,12 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 		_ = s.writeJSON(kindReport, d.status())
 	case d.endingFor() > 0:
 		_ = s.write(kindRefusal)
+	case q.Op == opRefresh:
+		if s.write(kindTaken) == nil { // else the client does it in another way
+			d.refresh(ctx, d.originOf(&q, environ))
+		}
 	case q.onServers():
-		d.work(ctx, s, &q, surroundingsOf(&q, environ), args)
+		d.work(ctx, s, &q, d.originOf(&q, environ), args)
 	}
 	return false
 }
@@ -81,7 +85,7 @@ func (d *server) askedToStop(s *stream, hurry bool) {
 
 // work does a call or a listing and writes its answer. It ends early when the client cancels it
 // or is gone.
-func (d *server) work(ctx context.Context, s *stream, q *query, from surroundings, args json.RawMessage) {
+func (d *server) work(ctx context.Context, s *stream, q *query, from *origin, args json.RawMessage) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	notes, done := make(chan note, maxNotes), make(chan struct{})
 	client := newAudience(notes, ctx.Done())
@@ -140,7 +144,7 @@ func beat(s *stream, done <-chan struct{}) {
 // request is a call or a listing that is to be done.
 type request struct {
 	*query
-	from   surroundings
+	from   *origin
 	args   json.RawMessage
 	notes  chan<- note
 	client *audience

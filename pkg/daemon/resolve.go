@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 )
 
 // CallerOptions are what a caller for one server is opened with.
@@ -25,6 +24,9 @@ type CallerOptions struct {
 	ConnectTimeout, CallTimeout, ForceConnectTimeout time.Duration
 	// Log is told what happens, secrets masked; nil: nobody listens.
 	Log func(server, event string)
+	// Changed is told that a server says that what it offers has changed. nil: nobody listens, and
+	// nothing is done to hear of it.
+	Changed func(server string)
 }
 
 // surroundings are what a client's configuration is resolved with.
@@ -35,6 +37,7 @@ type surroundings struct {
 	sel     config.Selection
 }
 
+// surroundingsOf reads them from a request; environ is as kindEnviron has it.
 func surroundingsOf(q *query, environ string) surroundings {
 	s := surroundings{dir: q.Dir, sel: config.Selection{Configs: q.Configs, EnvFiles: q.EnvFiles}}
 	if environ != "" {
@@ -71,85 +74,6 @@ func (s surroundings) program(name string) string {
 		}
 	}
 	return name
-}
-
-// origin identifies the surroundings.
-func (s surroundings) origin() string {
-	return digest("origin", s.dir, strings.Join(s.sel.Configs, "\x00"), strings.Join(s.sel.EnvFiles, "\x00"), strings.Join(s.environ, "\x00"))
-}
-
-// load reads the configuration as the client would.
-func (s surroundings) load() (*config.Config, error) {
-	src, err := s.env.Locate(s.sel)
-	if err != nil {
-		return nil, err
-	}
-	if len(src.Configs) == 0 {
-		return nil, src.NoConfig()
-	}
-	return s.env.Load(src)
-}
-
-// key identifies the process that serves an entry for this client: what it is started with, where,
-// and what it inherits. Clients of the same key share a server.
-func (s surroundings) key(server *config.Server, inherited []string) string {
-	dir := server.Cwd
-	if dir == "" {
-		dir = s.dir
-	}
-	return digest("server", server.Name, server.Fingerprint(), dir, strings.Join(inherited, "\x00"))
-}
-
-// spec describes the wanted server to the hub.
-func (d *server) spec(q *query, s surroundings) (spec, *config.Server, error) {
-	cfg, err := s.load()
-	if err != nil {
-		return spec{}, nil, err
-	}
-	server, err := cfg.Server(q.Server)
-	if err != nil {
-		return spec{}, nil, err
-	}
-	if err := server.Usable(); err != nil {
-		return spec{}, nil, err
-	}
-	inherited := inheritable(s.environ)
-	key := s.key(server, inherited)
-	dir := server.Cwd
-	if dir == "" {
-		dir = s.dir
-	}
-	server.Command = s.program(server.Command)
-	o := CallerOptions{Dir: s.dir, Environ: append(slices.Clip(inherited), "PWD="+dir), EnvFile: s.env.WhereToPut(cfg.Sources),
-		ConnectTimeout: q.ConnectTimeout, CallTimeout: q.CallTimeout, ForceConnectTimeout: q.ForceConnectTimeout}
-	return spec{key: key, name: server.Name, origin: s.origin(),
-		idle: firstSet(server.Idle, q.Idle, defaultIdle), keep: server.Lifecycle == config.KeepAlive, process: server.Transport == config.Stdio,
-		current: func(name string) string {
-			if name == server.Name {
-				return key
-			}
-			other, err := cfg.Server(name)
-			if err != nil || other.Disabled || other.Usable() != nil {
-				return ""
-			}
-			return s.key(other, inherited)
-		},
-		open: func(log func(server, text string)) engine.Caller {
-			o.Log = log
-			return d.opt.NewCaller(cfg, o)
-		}}, server, nil
-}
-
-// defaultIdle is after how long without a request a server is stopped.
-const defaultIdle = 15 * time.Minute
-
-func firstSet(ds ...time.Duration) time.Duration {
-	for _, d := range ds {
-		if d > 0 {
-			return d
-		}
-	}
-	return 0
 }
 
 // inheritable returns what of a client's environment its servers inherit here, sorted. What

@@ -48,6 +48,8 @@ type Options struct {
 	Identity string
 	// NewCaller opens a caller over a configuration's servers, of which one will be asked for.
 	NewCaller func(*config.Config, CallerOptions) engine.Caller
+	// NewEngine makes an engine to refresh an index with.
+	NewEngine func(EngineOptions) (Engine, error)
 	// Listening, when not nil, is told once that the socket can be connected to, or why not.
 	Listening func(error)
 	// Event, when not nil, is told what is also written to the log. It may be called concurrently.
@@ -57,7 +59,7 @@ type Options struct {
 	// StopGrace is how long running requests may go on once it was told to stop; 0 means 10 s.
 	StopGrace time.Duration
 
-	lookEvery time.Duration // 0 means lookEvery; for tests
+	lookEvery, watchEvery time.Duration // 0 means those constants; for tests
 }
 
 // server is the daemon.
@@ -72,13 +74,15 @@ type server struct {
 	leave     once // asked to end once its requests have
 	hurry     once // told to end soon
 
-	mu       sync.Mutex
-	streams  map[*stream]bool
-	watchers []*stream // told of the end by the end of their stream
-	asked    time.Time // when something was last asked
-	active   int       // connections being served
-	idle     chan struct{}
-	ending   time.Time // since when it takes no requests; zero: it does
+	mu         sync.Mutex
+	streams    map[*stream]bool
+	watchers   []*stream // told of the end by the end of their stream
+	asked      time.Time // when something was last asked
+	active     int       // connections being served, and refreshes of its own
+	idle       chan struct{}
+	ending     time.Time // since when it takes no requests; zero: it does
+	origins    map[string]*origin
+	lastOrigin int
 }
 
 // once is a channel that may be closed more than once.
@@ -101,6 +105,9 @@ func Serve(ctx context.Context, opt Options) (err error) {
 	}
 	if opt.lookEvery == 0 {
 		opt.lookEvery = lookEvery
+	}
+	if opt.watchEvery == 0 {
+		opt.watchEvery = watchEvery
 	}
 	if opt.StopGrace == 0 {
 		opt.StopGrace = stopGrace
@@ -134,11 +141,10 @@ func Serve(ctx context.Context, opt Options) (err error) {
 	file := newLogger(opt.Place.Log)
 	defer file.close()
 	d := &server{opt: opt, log: file.log, started: time.Now(), socket: socket, asked: time.Now(), leave: newOnce(), hurry: newOnce(),
-		streams: make(map[*stream]bool), idle: make(chan struct{}, 1)}
+		streams: make(map[*stream]bool), origins: make(map[string]*origin), idle: make(chan struct{}, 1)}
 	if opt.Event != nil {
 		d.log = func(who, text string) { file.log(who, text); opt.Event(who, text) }
 	}
-	d.hub = newHub(d.log)
 	d.log(logName, fmt.Sprintf("started, mcpl %s, process %d", opt.Identity, os.Getpid()))
 	tell(nil)
 	d.run(ctx, listener)
@@ -172,7 +178,11 @@ func (d *server) run(ctx context.Context, listener *net.UnixListener) {
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	d.cancelAll = cancel
+	d.hub = newHub(d.log, func(name, origin string) { d.relist(base, name, origin) })
+	watching, unwatch := context.WithCancel(base)
+	defer unwatch()
 	var wg sync.WaitGroup
+	wg.Go(func() { d.watch(watching) })
 	wg.Go(func() { d.accept(base, listener, &wg) }) // ends when the listener is closed
 	d.log(logName, d.wait())
 	d.mu.Lock()
@@ -186,6 +196,7 @@ func (d *server) run(ctx context.Context, listener *net.UnixListener) {
 		os.Remove(d.opt.Place.Socket)
 	}
 	listener.Close()
+	unwatch()
 	wg.Wait()
 }
 
@@ -231,6 +242,18 @@ func (d *server) count(s *stream, n int) {
 		return
 	}
 	delete(d.streams, s)
+	d.tellIdle()
+}
+
+// done notes the end of something of the daemon's own.
+func (d *server) done() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.active--
+	d.tellIdle()
+}
+
+func (d *server) tellIdle() {
 	if d.active == 0 {
 		select {
 		case d.idle <- struct{}{}:
@@ -252,6 +275,7 @@ func (d *server) wait() string {
 			if !d.reachable() {
 				return "its socket was taken away, and nobody can reach it any more"
 			}
+			d.forget()
 		case <-d.hurry.ch:
 			return "told to stop"
 		case <-d.leave.ch:
