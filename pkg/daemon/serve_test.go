@@ -688,7 +688,7 @@ func TestNothingLeft(t *testing.T) {
 	cancel()
 	<-ended
 	c.Close()
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before || openFiles() > files; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before || openFiles() > files; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			stacks := make([]byte, 1<<20)
 			t.Fatalf("%d goroutines and %d files, before %d and %d\n%s", runtime.NumGoroutine(), openFiles(), before, files, stacks[:runtime.Stack(stacks, true)])
