@@ -26,4 +26,7 @@ type CallOptions struct {
 	// readOnlyHint and idempotentHint promise: it is made again, once, where the connection broke
 	// off before the answer.
 	Repeatable bool
+	// HeaderSchema is the tool's input schema where it marks arguments that are to be repeated in
+	// headers (x-mcp-header, MCP 2026-07-28); "" where it marks none.
+	HeaderSchema string
 }
