@@ -83,14 +83,14 @@ func TestPrint(t *testing.T) {
 	want := `revision  scenario  passed  failed  skipped  
 1         one       1       1       0        expected
 1         two       0       1       1        UNEXPECTED
-1         three     0       0       0        
+1         three     0       0       0        nothing to check
 
 What failed:
 expected 1 one:b: does b
 UNEXPECTED 1 two:c: c is not there
 STALE one:x passes: remove it from expected-failures.yaml
 
-1 of 3 runs without a failed check
+Of 3 runs 0 passed, 2 failed, and 1 had nothing to check.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

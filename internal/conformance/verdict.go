@@ -63,7 +63,7 @@ func (v verdict) good() bool {
 func (v verdict) print(w io.Writer, outcomes []outcome) {
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tab, "revision\tscenario\tpassed\tfailed\tskipped\t")
-	total, clean := 0, 0
+	passed, idle := 0, 0
 	for _, o := range outcomes {
 		n := make(map[string]int)
 		for _, c := range o.checks {
@@ -71,12 +71,15 @@ func (v verdict) print(w io.Writer, outcomes []outcome) {
 		}
 		failed := n["FAILURE"] + n["WARNING"]
 		note := ""
-		if failed > 0 {
+		switch {
+		case failed > 0:
 			note = v.note(o.trial)
-		} else {
-			clean++
+		case n["SUCCESS"] == 0:
+			note = "nothing to check"
+			idle++
+		default:
+			passed++
 		}
-		total++
 		fmt.Fprintf(tab, "%s\t%s\t%d\t%d\t%d\t%s\n", o.revision, o.scenario, n["SUCCESS"], failed, n["SKIPPED"], note)
 	}
 	tab.Flush()
@@ -97,7 +100,7 @@ func (v verdict) print(w io.Writer, outcomes []outcome) {
 	for _, entry := range v.stale {
 		fmt.Fprintf(w, "STALE %s passes: remove it from expected-failures.yaml\n", entry)
 	}
-	fmt.Fprintf(w, "\n%d of %d runs without a failed check\n", clean, total)
+	fmt.Fprintf(w, "\nOf %d runs %d passed, %d failed, and %d had nothing to check.\n", len(outcomes), passed, len(outcomes)-passed-idle, idle)
 }
 
 // note says of a trial with failures whether they were expected.
