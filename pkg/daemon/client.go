@@ -95,7 +95,8 @@ func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) 
 
 // Call calls a tool. A result that reports an error is a result.
 func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
-	a, err := c.ask(ctx, query{Op: opCall, Server: ref.Server, Tool: ref.Name, Timeout: opt.Timeout, Repeatable: opt.Repeatable}, args)
+	a, err := c.ask(ctx, query{Op: opCall, Server: ref.Server, Tool: ref.Name,
+		Timeout: opt.Timeout, Repeatable: opt.Repeatable, HeaderSchema: opt.HeaderSchema}, args)
 	var lost *lostError
 	if errors.As(err, &lost) {
 		if !opt.Repeatable {

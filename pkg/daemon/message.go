@@ -47,8 +47,9 @@ type query struct {
 	CallTimeout         time.Duration `json:"callTimeout,omitempty"`
 	ForceConnectTimeout time.Duration `json:"forceConnectTimeout,omitempty"`
 	Idle                time.Duration `json:"idle,omitempty"`
-	// Repeatable is that of tool.CallOptions.
-	Repeatable bool `json:"repeatable,omitempty"`
+	// Repeatable and HeaderSchema are those of tool.CallOptions.
+	Repeatable   bool   `json:"repeatable,omitempty"`
+	HeaderSchema string `json:"headerSchema,omitempty"`
 	// Events asks for what happens to the server meanwhile.
 	Events bool `json:"events,omitempty"`
 }

@@ -149,7 +149,8 @@ func (d *server) do(ctx context.Context, q *query, args json.RawMessage, watch c
 		}
 		// Limits are no part of what a server is known by, so that they come with each request.
 		limit := firstSet(q.Timeout, entry.CallTimeout, q.CallTimeout)
-		res, err := c.Call(ctx, tool.Ref{Server: q.Server, Name: q.Tool}, args, tool.CallOptions{Timeout: limit, Repeatable: q.Repeatable})
+		res, err := c.Call(ctx, tool.Ref{Server: q.Server, Name: q.Tool}, args,
+			tool.CallOptions{Timeout: limit, Repeatable: q.Repeatable, HeaderSchema: q.HeaderSchema})
 		if err == nil {
 			head := []byte{0}
 			if res.IsError {
