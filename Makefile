@@ -6,12 +6,13 @@ BIN      := bin/mcpl
 BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w"
 FUZZTIME ?= 20s
 NPM_DIR  := testdata/npm
+CONF_DIR := testdata/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test race cover lint vuln fuzz bench bench-cli eval docs node
+.PHONY: help build install demo test race cover lint vuln fuzz bench bench-cli eval docs node conformance conformance-suite
 
 help: ## say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 build: ## build bin/mcpl, static and stripped
 	@mkdir -p bin
@@ -34,6 +35,16 @@ race: node ## every test three times under the race detector
 cover: node ## how much of pkg/ the tests run
 	$(GO) test -coverpkg=./pkg/... -coverprofile=/tmp/mcpl-cover.out ./... >/dev/null
 	@$(GO) tool cover -func=/tmp/mcpl-cover.out | tail -n 1
+
+# MCPL_REQUIRE_REAL_SERVERS=1, as in CI, makes a machine that cannot run the suite a failure.
+conformance: build ## the protocol's conformance suite (SCENARIO=name for one of its scenarios)
+	@if command -v npm >/dev/null 2>&1 && [ "$$(uname -sm)" = "Linux x86_64" ]; then \
+		$(MAKE) --no-print-directory conformance-suite && \
+		$(GO) run ./internal/conformance -mcpl $(BIN) -suite $(CONF_DIR) -scenario "$(SCENARIO)"; \
+	else \
+		echo "the conformance suite is left out: it needs npm and Linux on x86_64, for its Node"; \
+		[ "$$MCPL_REQUIRE_REAL_SERVERS" != 1 ]; \
+	fi
 
 lint: ## gofmt, vet, staticcheck, the table of rooms, and the other systems
 	@unformatted="$$(gofmt -l cmd internal pkg)"; [ -z "$$unformatted" ] || { echo "not gofmt-ed: $$unformatted"; exit 1; }
@@ -73,3 +84,10 @@ node:
 			cd $(NPM_DIR) && npm ci --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json; \
 		fi; \
 	else echo "Node and npm are not here: the end-to-end tests against real servers are left out"; fi
+
+# The suite and the Node that runs it, pinned by a lock file.
+conformance-suite:
+	@if [ ! -e $(CONF_DIR)/node_modules/.package-lock.json ] || [ $(CONF_DIR)/package-lock.json -nt $(CONF_DIR)/node_modules/.package-lock.json ]; then \
+		echo "installing the conformance suite into $(CONF_DIR)/node_modules"; \
+		cd $(CONF_DIR) && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error && touch node_modules/.package-lock.json; \
+	fi

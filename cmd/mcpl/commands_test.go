@@ -128,7 +128,7 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		pid, err := strconv.Atoi(word)
 		ts.Check(err)
-		for end := time.Now().Add(10 * time.Second); mcptest.Alive(pid); time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); mcptest.Alive(pid); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				ts.Fatalf("process %d still runs", pid)
 			}
@@ -164,7 +164,7 @@ func waitlines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: waitlines FILE N")
 	}
-	for end := time.Now().Add(10 * time.Second); fmt.Sprint(strings.Count(ts.ReadFile(args[0]), "\n")) != args[1]; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); fmt.Sprint(strings.Count(ts.ReadFile(args[0]), "\n")) != args[1]; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			ts.Fatalf("%s has not come to %s lines:\n%s", args[0], args[1], ts.ReadFile(args[0]))
 		}

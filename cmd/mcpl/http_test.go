@@ -57,7 +57,7 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // wait waits until a request of which what is a part has come.
 func (s *webServer) wait(t *testing.T, what string) {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		s.mu.Lock()
 		all := strings.Join(s.came, "\n")
 		s.mu.Unlock()

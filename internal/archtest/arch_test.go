@@ -24,6 +24,7 @@ var rooms = map[string][]string{
 	"internal/archtest":     {},
 	"internal/benchcli":     {"internal/mcptest"},
 	"internal/cli":          {"internal/verb", "pkg/clients", "pkg/fault", "pkg/index", "pkg/output"},
+	"internal/conformance":  {},
 	"internal/early":        {"internal/verb"},
 	"internal/eval":         {"pkg/search", "pkg/tool"},
 	"internal/eval/related": {"pkg/search"},
@@ -60,7 +61,7 @@ var late = []string{"net/http", "text/template", "html/template", "crypto/tls", 
 	"github.com/mark3labs/mcp-go/mcp", "github.com/mark3labs/mcp-go/client", "github.com/santhosh-tekuri/jsonschema/v6"}
 
 // printers may write to the process's streams themselves.
-var printers = []string{"cmd/mcpl", "internal/benchcli", "internal/eval", "internal/eval/related", "internal/mcptest"}
+var printers = []string{"cmd/mcpl", "internal/benchcli", "internal/conformance", "internal/eval", "internal/eval/related", "internal/mcptest"}
 
 // maxLines is the length of the longest file.
 const maxLines = 500

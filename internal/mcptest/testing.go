@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long the helpers wait for what must happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // Command returns what starts a server with that script: this test binary itself, whose
 // TestMain has to call [Maybe].

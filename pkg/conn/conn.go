@@ -119,7 +119,8 @@ func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	return s.call(ctx, ref, args, p.callTimeout(s.server, opt.Timeout))
+	opt.Timeout = p.callTimeout(s.server, opt.Timeout)
+	return s.call(ctx, ref, args, opt)
 }
 
 // Close stops every server of the pool, all at once, and returns when none of them or of what

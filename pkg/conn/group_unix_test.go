@@ -135,7 +135,7 @@ func TestCancelledCallHarmsNoOther(t *testing.T) {
 		})
 	}
 	out := p.slots["s"].session.peer.(*process).out
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		out.mu.Lock()
 		waiting := out.size
 		out.mu.Unlock()

@@ -126,7 +126,7 @@ func (h *handmade) names() string {
 // wait waits until n requests of a kind have come and returns them.
 func (h *handmade) wait(t *testing.T, what string, n int) []seen {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		var found []seen
 		for _, s := range h.all() {
 			if s.what == what {

@@ -414,3 +414,84 @@ func TestModernServerOverHTTP(t *testing.T) {
 		})
 	}
 }
+
+// A call that brings the tool's schema repeats the marked arguments in headers at once, and without
+// those of an outdated schema when the server refuses them.
+func TestArgumentsInHeaders(t *testing.T) {
+	t.Parallel()
+	const current = `{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"},"b":{"type":"string"}}}`
+	for name, tt := range map[string]struct {
+		protocol, schema string
+		refuse           bool
+		requests, got    string
+	}{
+		"marked":          {"2026-07-28", current, false, "tools/call", `=?base64?RcO8?=`},
+		"older revision":  {"2025-11-25", current, false, "tools/call", ``},
+		"nothing marked":  {"2026-07-28", ``, false, "tools/call", ``},
+		"marked wrongly":  {"2026-07-28", strings.Replace(current, "Region", "Re gion", 1), false, "tools/call", ``},
+		"marked formerly": {"2026-07-28", strings.Replace(current, "Region", "Old", 1), true, "tools/call tools/list tools/call", `=?base64?RcO8?=`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+				"initialize": func(w http.ResponseWriter, _ *http.Request, m message) {
+					result(w, m, `{"protocolVersion":"`+tt.protocol+`","capabilities":{"tools":{}},"serverInfo":{"name":"hand","version":"1"}}`)
+				},
+				"tools/list": func(w http.ResponseWriter, _ *http.Request, m message) {
+					result(w, m, `{"tools":[{"name":"t","inputSchema":`+current+`}]}`)
+				},
+				"tools/call": func(w http.ResponseWriter, r *http.Request, m message) {
+					if tt.refuse && r.Header.Get("Mcp-Param-Region") == "" {
+						refuse(w, http.StatusBadRequest, m.ID, mcp.HEADER_MISMATCH, "no Mcp-Param-Region")
+						return
+					}
+					result(w, m, okResult)
+				},
+			}}
+			p := handmadePool(t, h, "")
+			if _, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, []byte(`{"a":"Eü","b":"x"}`), tool.CallOptions{HeaderSchema: tt.schema}); err != nil {
+				t.Fatal(err)
+			}
+			if got := h.names(); got != "initialize notifications/initialized "+tt.requests {
+				t.Errorf("requests %s", got)
+			}
+			all := h.all()
+			last := all[len(all)-1].header
+			if got := last.Get("Mcp-Param-Region"); got != tt.got || last.Get("Mcp-Param-Old") != "" || last.Get("Mcp-Param-B") != "" {
+				t.Errorf("headers %v", last)
+			}
+		})
+	}
+}
+
+// Tools whose marks no header can be made of are left out, alone and where headers are made: over
+// HTTP, from 2026-07-28 on.
+func TestWrongMarks(t *testing.T) {
+	t.Parallel()
+	for protocol, want := range map[string]string{"2026-07-28": "t,fine", "2025-11-25": "t,spaced,fine"} {
+		h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+			"initialize": func(w http.ResponseWriter, _ *http.Request, m message) {
+				result(w, m, `{"protocolVersion":"`+protocol+`","capabilities":{"tools":{}},"serverInfo":{"name":"hand","version":"1"}}`)
+			},
+			"tools/list": func(w http.ResponseWriter, _ *http.Request, m message) {
+				result(w, m, `{"tools":[{"name":"t","inputSchema":{"type":"object"}},
+					{"name":"spaced","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"My Region"}}}},
+					{"name":"fine","inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}}]}`)
+			},
+		}}
+		l, err := handmadePool(t, h, "").List(t.Context(), "s", tool.CallOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, def := range l.Tools {
+			names = append(names, def.Name)
+		}
+		if got := strings.Join(names, ","); got != want {
+			t.Errorf("%s: tools %s, want %s", protocol, got, want)
+		}
+		if noted := len(l.Notes) == 1 && strings.Contains(l.Notes[0], `"spaced"`); noted != (protocol == "2026-07-28") {
+			t.Errorf("%s: notes %q", protocol, l.Notes)
+		}
+	}
+}

@@ -190,7 +190,7 @@ func (s *session) list(ctx context.Context, limit time.Duration) (tool.Listing, 
 	defer cancel()
 	l := tool.Listing{Known: tool.Known{Protocol: s.client.ProtocolVersion()}, ServerName: s.info.Name,
 		ServerVersion: s.info.Version, Instructions: s.about, Connect: s.connected}
-	var col collector
+	col := collector{headers: s.repeatsInHeaders()}
 	var cursor mcp.Cursor
 	for page := 1; ; page++ {
 		next, ttl, err := s.page(ctx, cursor, &col)
@@ -249,22 +249,26 @@ func ttlOf(raw json.RawMessage) time.Duration {
 }
 
 // call sends tools/call and returns the raw result.
-func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration) (*tool.Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
+func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, opt.Timeout, errTimeout)
 	defer cancel()
 	var req mcp.CallToolRequest
 	req.Params.Name = ref.Name
 	if args != nil {
 		req.Params.Arguments = args
 	}
+	if s.repeatsInHeaders() {
+		req.Header = headersOf(opt.HeaderSchema, args)
+	}
 	started := time.Now()
 	res, err := s.callOnce(ctx, req)
 	var refused *refusal
 	if errors.As(err, &refused) && refused.details.Code == mcp.HEADER_MISMATCH && s.learnHeaders(ctx) {
+		req.Header = nil // made of a definition that has changed meanwhile
 		res, err = s.callOnce(ctx, req)
 	}
 	if err != nil {
-		ph := phase{name: "tools/call", limit: limit, flag: "--timeout", key: "callTimeout"}
+		ph := phase{name: "tools/call", limit: opt.Timeout, flag: "--timeout", key: "callTimeout"}
 		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
 	}
 	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
@@ -280,9 +284,8 @@ func (s *session) callOnce(ctx context.Context, req mcp.CallToolRequest) (*tool.
 	return nil, err
 }
 
-// learnHeaders lets the SDK read the definitions of the tools, since some say that arguments are to
-// be repeated in headers (x-mcp-header, MCP 2026-07-28, HTTP alone). It reports whether the call
-// that was refused for their lack may be made again.
+// learnHeaders lets the SDK read the definitions of the tools and make the headers itself. It reports
+// whether the call that was refused for their lack may be made again.
 func (s *session) learnHeaders(ctx context.Context) bool {
 	_, err := s.client.ListTools(ctx, mcp.ListToolsRequest{})
 	return err == nil
@@ -304,46 +307,4 @@ func resultIn(answer *transport.JSONRPCResponse) (*tool.Result, error) {
 		return nil, errInput
 	}
 	return &tool.Result{Raw: answer.Result, IsError: string(head.IsError) == "true"}, nil
-}
-
-// collector gathers definitions over pages and notes what is odd about them.
-type collector struct {
-	tools   []tool.Def
-	notes   []string
-	names   map[string]bool
-	cursors map[mcp.Cursor]bool
-}
-
-func (c *collector) add(raw json.RawMessage) {
-	def, err := tool.ParseDef(raw)
-	if err != nil {
-		c.notes = append(c.notes, fmt.Sprintf("a definition was left out: %v", err))
-		return
-	}
-	if c.names[def.Name] {
-		c.notes = append(c.notes, fmt.Sprintf("the tool %q is defined more than once; the first definition counts", def.Name))
-		return
-	}
-	if c.names == nil {
-		c.names = make(map[string]bool)
-	}
-	c.names[def.Name] = true
-	c.tools = append(c.tools, def)
-}
-
-// stop reports whether to ask for no more pages although the server offers next.
-func (c *collector) stop(next mcp.Cursor, pages int) bool {
-	switch {
-	case c.cursors[next]:
-		c.notes = append(c.notes, fmt.Sprintf("page %d of its tools points back to an earlier one; what came until then is kept", pages))
-	case pages >= maxPages || len(c.tools) >= maxTools:
-		c.notes = append(c.notes, fmt.Sprintf("its tools have no end; the first %d are kept", len(c.tools)))
-	default:
-		if c.cursors == nil {
-			c.cursors = make(map[mcp.Cursor]bool)
-		}
-		c.cursors[next] = true
-		return false
-	}
-	return true
 }

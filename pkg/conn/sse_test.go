@@ -77,7 +77,7 @@ func (s *sseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *sseServer) wait(t *testing.T, what string, ok func(m message) bool) message {
 	t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
 		for _, m := range s.seen {
 			if ok(m) {

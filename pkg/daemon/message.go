@@ -46,21 +46,20 @@ type query struct {
 	ForceConnectTimeout time.Duration `json:"forceConnectTimeout,omitempty"`
 	Idle                time.Duration `json:"idle,omitempty"`
 
-	// Those of tool.CallOptions. Audience says that somebody listens.
-	Timeout    time.Duration `json:"timeout,omitempty"`
-	MaxTime    time.Duration `json:"maxTime,omitempty"`
-	Repeatable bool          `json:"repeatable,omitempty"`
-	Task       bool          `json:"task,omitempty"`
-	Known      tool.Known    `json:"known,omitzero"`
-	Audience   bool          `json:"audience,omitempty"`
+	// Options have no audience here; Audience says whether there is one.
+	Options  tool.CallOptions `json:"options,omitzero"`
+	Audience bool             `json:"audience,omitempty"`
+	// Hurry is for a stop that does not wait for long until calls have ended.
+	Hurry bool `json:"hurry,omitempty"`
 	// Events asks for what happens to the server meanwhile.
 	Events bool `json:"events,omitempty"`
 }
 
 // withOptions returns the query with what a request's options say.
 func (q query) withOptions(opt tool.CallOptions) query {
-	q.Timeout, q.MaxTime, q.Repeatable, q.Task, q.Known = opt.Timeout, opt.MaxTime, opt.Repeatable, opt.Task, opt.Known
 	q.Audience = opt.Audience != nil
+	opt.Audience = nil
+	q.Options = opt
 	return q
 }
 

@@ -31,7 +31,7 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 	s.limit(0)
 	switch {
 	case q.Op == opStop:
-		d.askedToStop(s, q.Timeout > 0)
+		d.askedToStop(s, q.Hurry)
 		return true
 	case q.Op == opStatus:
 		_ = s.writeJSON(kindReport, d.status())
@@ -153,9 +153,9 @@ type request struct {
 // options are those of the call, with the limits that hold here: they are no part of what a server
 // is known by, so that they come with each request.
 func (r *request) options(entry *config.Server, alive func()) tool.CallOptions {
-	opt := tool.CallOptions{Timeout: r.Timeout, MaxTime: r.MaxTime, Repeatable: r.Repeatable, Task: r.Task, Known: r.Known}
+	opt := r.Options
 	if r.Op == opCall {
-		opt.Timeout = firstSet(r.Timeout, entry.CallTimeout, r.CallTimeout)
+		opt.Timeout = firstSet(opt.Timeout, entry.CallTimeout, r.CallTimeout)
 	}
 	if r.Audience {
 		r.client.alive = alive

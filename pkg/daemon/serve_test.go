@@ -189,14 +189,14 @@ func TestCall(t *testing.T) {
 	h.asked = nil
 	slow := h.client(func(o *ClientOptions) { o.CallTimeout = 3 * time.Second })
 	for _, timeout := range []time.Duration{time.Second, 0, 0} {
-		if _, err := slow.Call(t.Context(), ref, nil, tool.CallOptions{Timeout: timeout, Repeatable: timeout > 0}); err != nil {
+		if _, err := slow.Call(t.Context(), ref, nil, tool.CallOptions{Timeout: timeout, Repeatable: timeout > 0, HeaderSchema: strings.Repeat("<s>", int(timeout/time.Second))}); err != nil {
 			t.Error(err)
 		}
 		if len(h.asked) == 2 {
 			h.configure(`{"mcpServers": {"s": {"command": "fake", "callTimeout": "2s"}}}`)
 		}
 	}
-	if want := []tool.CallOptions{{Timeout: time.Second, Repeatable: true}, {Timeout: 3 * time.Second}, {Timeout: 2 * time.Second}}; !slices.Equal(h.asked, want) {
+	if want := []tool.CallOptions{{Timeout: time.Second, Repeatable: true, HeaderSchema: "<s>"}, {Timeout: 3 * time.Second}, {Timeout: 2 * time.Second}}; !slices.Equal(h.asked, want) {
 		t.Errorf("asked with %+v", h.asked)
 	}
 }
@@ -706,7 +706,7 @@ func TestNothingLeft(t *testing.T) {
 	cancel()
 	<-ended
 	c.Close()
-	for end := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before || openFiles() > files; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before || openFiles() > files; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			stacks := make([]byte, 1<<20)
 			t.Fatalf("%d goroutines and %d files, before %d and %d\n%s", runtime.NumGoroutine(), openFiles(), before, files, stacks[:runtime.Stack(stacks, true)])

@@ -104,7 +104,7 @@ func Stop(ctx context.Context, place Place) (stopped bool, err error) {
 		return false, err
 	}
 	defer s.close()
-	if err := s.writeJSON(kindQuery, query{Op: opStop, Timeout: stopGrace}); err != nil {
+	if err := s.writeJSON(kindQuery, query{Op: opStop, Hurry: true}); err != nil {
 		return false, err
 	}
 	defer context.AfterFunc(ctx, func() { s.limit(time.Nanosecond) })()

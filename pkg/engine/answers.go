@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -194,6 +195,8 @@ type Plan struct {
 	Unchecked error
 	// Repeatable says that the tool's annotations promise that a second call does no harm.
 	Repeatable bool
+	// HeaderSchema is that of tool.CallOptions.
+	HeaderSchema string
 }
 
 // Plan finds the tool's definition, has its arguments built for its schema, and checks them
@@ -210,6 +213,9 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build func(inputSchema 
 	}
 	hints := def.Hints()
 	p := &Plan{Ref: ref, Args: args, Repeatable: is(hints.ReadOnly) || is(hints.Idempotent)}
+	if bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
+		p.HeaderSchema = string(def.InputSchema)
+	}
 	if !check {
 		return p, nil
 	}
@@ -230,7 +236,7 @@ func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool
 	if err != nil {
 		return nil, err
 	}
-	opt.Repeatable = p.Repeatable
+	opt.Repeatable, opt.HeaderSchema = p.Repeatable, p.HeaderSchema
 	return caller.Call(ctx, p.Ref, p.Args, opt)
 }
 

@@ -34,3 +34,30 @@ func TestRepeatable(t *testing.T) {
 		}
 	}
 }
+
+// TestHeaderSchema: a call brings the schema along where arguments are to be repeated in headers.
+func TestHeaderSchema(t *testing.T) {
+	t.Parallel()
+	for inputSchema, brought := range map[string]bool{
+		`{"type":"object","properties":{"a":{"type":"string"}}}`:                         false,
+		`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}`: true,
+	} {
+		w := newWorld(t, "s")
+		def, err := tool.ParseDef([]byte(`{"name":"s_tool","inputSchema":` + inputSchema + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
+		w.with(func(e *Engine) error {
+			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, func([]byte) (json.RawMessage, error) { return []byte("{}"), nil }, false)
+			if err != nil {
+				return err
+			}
+			_, err = e.Call(t.Context(), plan, tool.CallOptions{})
+			return err
+		})
+		if want := map[bool]string{true: inputSchema}[brought]; w.options.HeaderSchema != want {
+			t.Errorf("%s: %+v", inputSchema, w.options)
+		}
+	}
+}

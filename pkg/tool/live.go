@@ -54,6 +54,9 @@ type CallOptions struct {
 	Known Known
 	// Audience hears what the server says meanwhile, and answers it; nil: nobody does.
 	Audience Audience
+	// HeaderSchema is the tool's input schema where it marks arguments that are to be repeated in
+	// headers (x-mcp-header, MCP 2026-07-28); "" where it marks none.
+	HeaderSchema string
 }
 
 // Audience is whom a request is made for. Its methods may be called concurrently, and are not
