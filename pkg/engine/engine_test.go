@@ -42,6 +42,7 @@ type world struct {
 	notices   []string
 	options   tool.CallOptions // of the last call
 	refreshes int              // in the background
+	changed   func(string)     // tells the last engine that a server offers something else
 }
 
 func newWorld(t *testing.T, servers ...string) *world {
@@ -132,7 +133,10 @@ func (w *world) engine() *Engine {
 		Background: func() error { w.refreshes++; return nil },
 	}
 	if !w.early {
-		opt.NewCaller = func(*config.Config) Caller { return w }
+		opt.NewCaller = func(_ *config.Config, changed func(string)) Caller {
+			w.changed = changed
+			return w
+		}
 	}
 	return New(opt)
 }
