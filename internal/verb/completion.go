@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // Completion prints the script that makes a shell complete mcpl: mcpl completion SHELL.
@@ -88,7 +89,7 @@ func (n *Names) Servers(on bool) []string {
 
 // Tools returns a server's tools, all or only those that are on.
 func (n *Names) Tools(server string, on bool) []index.Record {
-	recs, err := n.index.Records(server)
+	recs, err := n.index.Records(server, tool.Tool)
 	if err != nil { // a damaged index completes nothing
 		return nil
 	}

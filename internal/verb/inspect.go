@@ -64,7 +64,7 @@ func (a *inspectAnswer) RawJSON() []byte {
 		}
 	}
 	if a.example != nil {
-		o.Add("example", map[string]any{"arguments": a.example, "command": schema.Command(a.ref.Server, a.ref.Name, a.example)})
+		o.Add("example", map[string]any{"arguments": a.example, "command": schema.Command(a.ref, a.example)})
 	}
 	return o.Bytes()
 }
@@ -99,7 +99,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	}
 	t.Line()
 	t.Line(output.Bold(title))
-	t.Line("  ", output.Cyan(schema.Command(a.ref.Server, a.ref.Name, example)))
+	t.Line("  ", output.Cyan(schema.Command(a.ref, example)))
 }
 
 func (a *inspectAnswer) writeParameters(t *output.Text) {

@@ -98,7 +98,7 @@ func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, o
 	a, err := c.ask(ctx, &exchange{query: q, args: args, audience: opt.Audience})
 	var lost *lostError
 	if errors.As(err, &lost) {
-		if !opt.Repeatable && ref.Kind == tool.Tool { // to read, and to get a prompt, changes nothing
+		if !opt.Repeatable {
 			return nil, lost.fault(ref)
 		}
 		c.note("the daemon ended during the call; it is made again without one, since that does no harm")
