@@ -221,7 +221,7 @@ func (s *Session) newEngine() *engine.Engine {
 		Now:       s.App.Now,
 	}
 	if s.App.Detach != nil {
-		opt.Background = func() error { return s.App.Detach(s.refreshCommand()) }
+		opt.Background = s.refreshBehind
 	}
 	if s.App.Warm && s.usesDaemon() {
 		opt.Warm = func(sources *config.Sources) engine.Caller {

@@ -12,8 +12,10 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
 // Daemon looks after the daemon: mcpl daemon [status|stop|restart|logs [SERVER]|run].
@@ -121,7 +123,7 @@ func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 
 // serve is the daemon.
 func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) error {
-	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), NewCaller: s.App.InProcess}
+	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), NewCaller: s.App.InProcess, NewEngine: s.App.daemonEngine}
 	if v.Detached {
 		opt.Listening = daemon.Announce
 		// A folder that a daemon sits in cannot be unmounted.
@@ -141,6 +143,39 @@ func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) erro
 	}
 	return nil
 }
+
+// daemonEngine makes the engine that renews the index in the daemon, with the settings of the
+// client that asks for it.
+func (a *App) daemonEngine(o daemon.EngineOptions) (daemon.Engine, error) {
+	settings, _, err := o.Env.LoadSettings()
+	if err != nil {
+		return nil, err
+	}
+	tools, notice, err := state.FileIn(o.Env.StateDir()).Read()
+	if err != nil {
+		return nil, err
+	}
+	events := daemonEvents{o.Log}
+	if notice != "" {
+		events.Notice("%s", notice)
+	}
+	return engine.New(engine.Options{Env: o.Env, Selection: o.Selection, Settings: settings, Switches: tools, Events: events, Now: a.Now,
+		NewCaller: func(cfg *config.Config, _ func(string)) engine.Caller { return o.NewCaller(cfg) }}), nil
+}
+
+// daemonEvents writes what an engine tells into the daemon's log.
+type daemonEvents struct{ log func(who, event string) }
+
+// Notice implements [engine.Events].
+func (e daemonEvents) Notice(format string, args ...any) {
+	e.log("index", fmt.Sprintf(format, args...))
+}
+
+// Status implements [engine.Events]: nobody waits.
+func (e daemonEvents) Status(string) {}
+
+// Verbose implements [engine.Events].
+func (e daemonEvents) Verbose(who, event string) { e.log(who, event) }
 
 func (v *Daemon) stop(ctx context.Context, s *Session, place daemon.Place) error {
 	stopped, err := daemon.Stop(ctx, place)

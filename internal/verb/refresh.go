@@ -2,8 +2,11 @@ package verb
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 )
 
 // RefreshName is the name of the hidden verb [Refresh].
@@ -19,6 +22,21 @@ func (v *Refresh) Flags(*pflag.FlagSet) {}
 // Run implements [Verb].
 func (v *Refresh) Run(ctx context.Context, s *Session, _ []string) error {
 	return s.Engine.RefreshLate(ctx)
+}
+
+// refreshBehind has the daemon renew the index, where one runs, or else a process of its own.
+func (s *Session) refreshBehind() error {
+	if s.usesDaemon() {
+		sources, err := s.App.Env.Locate(s.selection())
+		if err == nil {
+			err = daemon.NewClient(sources, s.daemonClient(s.callerOptions())).Refresh(context.Background())
+		}
+		if err == nil {
+			return nil
+		}
+		s.Printer.Verbose("mcpl", fmt.Sprintf("the index is not refreshed by the daemon: %v", err))
+	}
+	return s.App.Detach(s.refreshCommand())
 }
 
 // refreshCommand returns the arguments that refresh the index of this configuration set.

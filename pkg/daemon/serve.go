@@ -59,7 +59,7 @@ type Options struct {
 	// StopGrace is how long running requests may go on once it was told to stop; 0 means 10 s.
 	StopGrace time.Duration
 
-	lookEvery, watchEvery time.Duration // 0 means those constants; for tests
+	lookEvery, watchEvery, relistAfter time.Duration // 0 means those constants; for tests
 }
 
 // server is the daemon.
@@ -179,6 +179,9 @@ func (d *server) run(ctx context.Context, listener *net.UnixListener) {
 	defer cancel(nil)
 	d.cancelAll = cancel
 	d.hub = newHub(d.log, func(name, origin string) { d.relist(base, name, origin) })
+	if d.opt.relistAfter > 0 {
+		d.hub.relistAfter = d.opt.relistAfter
+	}
 	watching, unwatch := context.WithCancel(base)
 	defer unwatch()
 	var wg sync.WaitGroup

@@ -38,6 +38,8 @@ type home struct {
 
 	mu     sync.Mutex
 	opened []CallerOptions
+	served []*config.Config // one for each of opened
+	closed int
 	asked  []tool.CallOptions
 	log    func(server, event string)
 }
@@ -90,7 +92,12 @@ func (c homeCaller) List(ctx context.Context, server string, opt tool.CallOption
 	}
 	return c.h.list, nil
 }
-func (c homeCaller) Close() error { return nil }
+func (c homeCaller) Close() error {
+	c.h.mu.Lock()
+	defer c.h.mu.Unlock()
+	c.h.closed++
+	return nil
+}
 func (c homeCaller) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
 	c.h.mu.Lock()
 	c.h.asked = append(c.h.asked, opt)
@@ -107,9 +114,10 @@ func (h *home) serve(ctx context.Context, change func(*Options)) (ended <-chan s
 	ctx, cancel := context.WithCancel(ctx)
 	listening, done := make(chan error, 1), make(chan struct{})
 	opt := Options{Place: h.place, Identity: "v1", Listening: func(err error) { listening <- err }, StopGrace: 100 * time.Millisecond,
-		NewCaller: func(_ *config.Config, o CallerOptions) engine.Caller {
+		NewCaller: func(cfg *config.Config, o CallerOptions) engine.Caller {
 			h.mu.Lock()
 			defer h.mu.Unlock()
+			h.served = append(h.served, cfg)
 			h.opened, h.log = append(h.opened, o), o.Log
 			return homeCaller{h}
 		}}
