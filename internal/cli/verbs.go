@@ -46,10 +46,10 @@ The tool may also be written SERVER/TOOL or SERVER.TOOL.`,
 func (t *tree) call() *cobra.Command {
 	cmd := t.command(new(verb.Call), "agent", &cobra.Command{
 		Use:   "call SERVER TOOL [ARGS]",
-		Short: "Call one tool (starts its server only)",
-		Long: `Call checks the arguments against the tool's schema, starts its server, calls the
-tool and stops the server; with the daemon on, the server stays warm for the
-next call. The tool may also be written SERVER/TOOL or SERVER.TOOL.
+		Short: "Call one tool (starts its server only, if it does not run)",
+		Long: `Call checks the arguments against the tool's schema, starts its server and calls the
+tool. The server stays warm in the daemon for the next call, until it was idle for
+15 minutes; with --no-daemon it is stopped after this one. The tool may also be written SERVER/TOOL or SERVER.TOOL.
 
 ARGS is one JSON object, or pairs, or an object and pairs that override it:
   key=value   typed by the schema: n=5 is a number only where the schema says so
@@ -142,8 +142,8 @@ func (t *tree) daemon() *cobra.Command {
 		Use:   "daemon [status|stop|restart|logs [SERVER]|run]",
 		Short: "Look at or stop the daemon that keeps servers warm",
 		Long: `The daemon keeps servers running between calls, each until it was idle for 15
-minutes. Where it is on, the first call starts it, and it ends when nothing was
-asked for an hour. There is one for each set of configuration files.
+minutes. The first call starts it, and it ends when nothing was asked for an hour.
+There is one for each set of configuration files.
 
   status   whether it runs, and its servers (default)
   stop     end it and its servers; calls that run may go on for 10 seconds
@@ -151,7 +151,7 @@ asked for an hour. There is one for each set of configuration files.
   logs     what happened, to all servers or to one; -f goes on as it happens
   run      run it here, in the foreground, until Ctrl-C
 
-It is off unless MCPL_DAEMON=on or daemon = true in config.toml switch it on.`,
+MCPL_DAEMON=off or daemon = false in config.toml switch it off.`,
 		Example: `  mcpl daemon status
   mcpl daemon logs github -f
   mcpl daemon stop`,

@@ -51,7 +51,7 @@ type Setting struct {
 // are a fault.Config that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, TTL: 24 * time.Hour,
-		Grace: 7 * 24 * time.Hour, Limit: 5, Idle: 15 * time.Minute}
+		Grace: 7 * 24 * time.Hour, Limit: 5, Daemon: true, Idle: 15 * time.Minute}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err
