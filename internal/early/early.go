@@ -21,6 +21,7 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -65,12 +66,31 @@ func answer(args []string) (code int, ok bool) {
 		// Of all verbs only a call, to a server in the daemon, can take long enough to be interrupted:
 		// a fresh index needs no lock.
 		app.Warm = true
-		var stop context.CancelFunc
-		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		var stop func()
+		ctx, stop = interruptible()
 		defer stop()
 	}
 	code, err = app.Run(ctx, v, g, whole.Args())
 	return code, err == nil
+}
+
+// quick is for how long a call may run before somebody can want to interrupt it. To hear of signals
+// costs a tenth of a quick call. A process that a signal kills before that has its call cancelled
+// by the daemon, which sees it go.
+const quick = 20 * time.Millisecond
+
+// interruptible returns a context that ends with SIGINT or SIGTERM, once the process is no longer
+// quick.
+func interruptible() (ctx context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	timer := time.AfterFunc(quick, func() {
+		heard, _ := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		context.AfterFunc(heard, func() { cancel(context.Cause(heard)) })
+	})
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
+	}
 }
 
 // named returns the verbs that the index can answer.

@@ -411,7 +411,7 @@ func TestPatience(t *testing.T) {
 	near, far := net.Pipe()
 	defer near.Close()
 	defer far.Close()
-	s := newStream(near)
+	s := newStream(polled{near})
 	s.patience = 20 * time.Millisecond
 	if err := s.write(kindBeat); err == nil {
 		t.Error("nobody reads, and it was written")
@@ -429,7 +429,7 @@ func FuzzHear(f *testing.F) {
 	for _, k := range []kind{kindProgress, kindMessage, kindQuestion, kindWithdrawal, kindReply, kindEvent, kindBeat, 'z'} {
 		for _, payload := range []string{"", "1", "{}", `{"id":1,"server":"s","message":"m","schema":"e30="}`, `{"id":1,"action":"accept","content":"e30="}`, `{"level":"info","data":"MQ=="}`} {
 			var b bytes.Buffer
-			_ = (&stream{conn: writeOnly{w: &b}}).write(k, []byte(payload))
+			_ = (&stream{pipe: writeOnly{w: &b}}).write(k, []byte(payload))
 			f.Add(append(b.Bytes(), b.Bytes()...))
 		}
 	}
@@ -438,7 +438,7 @@ func FuzzHear(f *testing.F) {
 			return tool.Reply{Action: tool.Accept, Content: []byte("{}")}, nil
 		}}
 		var sent bytes.Buffer
-		s := &stream{conn: writeOnly{w: &sent}, in: bufio.NewReader(bytes.NewReader(data))}
+		s := &stream{pipe: writeOnly{w: &sent}, in: bufio.NewReader(bytes.NewReader(data))}
 		_, _ = (&exchange{audience: p}).await(t.Context(), s)
 		p.leave(t)
 		for { // what it says to that is sound
@@ -466,10 +466,10 @@ func FuzzHear(f *testing.F) {
 
 // writeOnly is a connection that can only be written to.
 type writeOnly struct {
-	net.Conn
+	pipe
 	w *bytes.Buffer
 }
 
-func (w writeOnly) Write(data []byte) (int, error)   { return w.w.Write(data) }
-func (w writeOnly) SetReadDeadline(time.Time) error  { return nil }
-func (w writeOnly) SetWriteDeadline(time.Time) error { return nil }
+func (w writeOnly) Write(data []byte) (int, error) { return w.w.Write(data) }
+func (w writeOnly) readWithin(time.Duration)       {}
+func (w writeOnly) writeWithin(time.Duration)      {}

@@ -307,7 +307,7 @@ func greet(place Place) (*stream, greeting, error) {
 	if err != nil {
 		return nil, greeting{}, err
 	}
-	s.limit(greetPatience)
+	s.readWithin(greetPatience)
 	var hello greeting
 	if err := s.readJSON(kindGreeting, &hello); err != nil {
 		s.close()
@@ -316,7 +316,7 @@ func greet(place Place) (*stream, greeting, error) {
 		}
 		return nil, greeting{}, err
 	}
-	s.limit(0)
+	s.readWithin(0)
 	return s, hello, nil
 }
 
@@ -329,8 +329,8 @@ func replace(ctx context.Context, s *stream, patience time.Duration) error {
 	if err := s.writeJSON(kindQuery, query{Op: opStop}); err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { s.limit(time.Nanosecond) })()
-	s.limit(patience)
+	defer context.AfterFunc(ctx, func() { s.interrupt() })()
+	s.readWithin(patience)
 	_, _, err := s.read()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errBusyEnding

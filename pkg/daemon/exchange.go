@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -60,15 +61,14 @@ func (x *exchange) do(ctx context.Context, s *stream) (*answer, error) {
 	if err := s.send(frames...); err != nil {
 		return nil, errEnding // it cannot have read the whole of it, and so does nothing
 	}
-	cancelled := make(chan struct{})
+	cancelled := make(chan *time.Timer, 1)
 	stop := context.AfterFunc(ctx, func() {
-		defer close(cancelled)
 		_ = s.write(kindCancel) // where the daemon is gone, the reader below learns of it
-		s.limit(cancelPatience)
+		cancelled <- time.AfterFunc(cancelPatience, s.interrupt)
 	})
 	a, err := x.await(ctx, s)
 	if !stop() {
-		<-cancelled
+		(<-cancelled).Stop()
 	}
 	if err == nil && a.kind == kindFailure {
 		f, err := unpackFault(a.payload)
@@ -93,9 +93,7 @@ func (x *exchange) await(ctx context.Context, s *stream) (*answer, error) {
 	defer cancel()
 	for {
 		if ctx.Err() == nil {
-			if s.limit(silence); ctx.Err() != nil { // only now: what was set for that counts
-				s.limit(cancelPatience)
-			}
+			s.readWithin(silence)
 		}
 		k, payload, err := s.read()
 		if err != nil {

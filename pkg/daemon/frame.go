@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"sync"
 	"time"
@@ -55,17 +54,27 @@ const maxFrame = 1 << 30
 // smallFrame is up to which size a payload is read and written in one piece.
 const smallFrame = 64 << 10
 
+// pipe is what a stream goes through.
+type pipe interface {
+	io.ReadWriteCloser
+	// readWithin and writeWithin bound what is read and written from now on; 0 lifts the limit.
+	readWithin(d time.Duration)
+	writeWithin(d time.Duration)
+	// interrupt ends reading, also a read that waits, with os.ErrDeadlineExceeded.
+	interrupt()
+}
+
 // stream is one connection. Frames may be written concurrently, and read by one at a time.
 type stream struct {
-	conn net.Conn
-	in   *bufio.Reader
+	pipe
+	in *bufio.Reader
 	// patience is how long one write may take; 0 is no limit.
 	patience time.Duration
 
 	mu sync.Mutex // held for writing
 }
 
-func newStream(conn net.Conn) *stream { return &stream{conn: conn, in: bufio.NewReader(conn)} }
+func newStream(p pipe) *stream { return &stream{pipe: p, in: bufio.NewReader(p)} }
 
 func (s *stream) read() (kind, []byte, error) { return readFrame(s.in) }
 
@@ -127,11 +136,9 @@ func (s *stream) send(frames ...frame) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.patience > 0 {
-		_ = s.conn.SetWriteDeadline(time.Now().Add(s.patience)) // fails only as the write below then does
-	}
+	s.writeWithin(s.patience)
 	for _, part := range parts {
-		if _, err := s.conn.Write(part); err != nil {
+		if _, err := s.Write(part); err != nil {
 			return err
 		}
 	}
@@ -165,14 +172,4 @@ func (s *stream) readJSON(want kind, v any) error {
 	return json.Unmarshal(payload, v)
 }
 
-// limit makes reads fail after d; 0 lifts the limit.
-func (s *stream) limit(d time.Duration) {
-	var at time.Time
-	if d > 0 {
-		at = time.Now().Add(d)
-	}
-	// It fails only on a closed file, and then so does the next read.
-	_ = s.conn.SetReadDeadline(at)
-}
-
-func (s *stream) close() { s.conn.Close() }
+func (s *stream) close() { _ = s.Close() } // there is nothing more to be done with it

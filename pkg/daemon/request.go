@@ -23,12 +23,12 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 	if s.writeJSON(kindGreeting, greeting{d.opt.Identity, os.Getpid(), d.endingFor()}) != nil {
 		return false
 	}
-	s.limit(queryPatience)
+	s.readWithin(queryPatience)
 	q, environ, args, err := readQuery(s)
 	if err != nil {
 		return false
 	}
-	s.limit(0)
+	s.readWithin(0)
 	switch {
 	case q.Op == opStop:
 		d.askedToStop(s, q.Hurry)
@@ -101,7 +101,7 @@ func (d *server) work(ctx context.Context, s *stream, q *query, from *origin, ar
 	close(done)
 	<-told
 	answer(s)
-	_ = s.conn.SetReadDeadline(time.Now())
+	s.interrupt()
 	wg.Wait()
 	cancel(nil)
 }

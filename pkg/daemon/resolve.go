@@ -91,15 +91,20 @@ func inheritable(environ []string) []string {
 	return kept
 }
 
-// momentary reports whether a variable speaks of a terminal, a shell or a single command.
+// momentary reports whether a variable speaks of a terminal, a window, a shell or a single command.
 func momentary(name string) bool {
 	switch name {
-	case "_", "PWD", "OLDPWD", "SHLVL", "TERM", "COLORTERM", "COLUMNS", "LINES", "WINDOWID", "WINDOW", "STY", "TMUX", "TMUX_PANE",
-		"GPG_TTY", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "XDG_SESSION_ID", "STARSHIP_SESSION_KEY", "ATUIN_SESSION",
-		"TERM_SESSION_ID", "ITERM_SESSION_ID", "WEZTERM_PANE", "KITTY_WINDOW_ID", "ALACRITTY_WINDOW_ID", "WT_SESSION", "NO_COLOR":
+	case "_", "PWD", "OLDPWD", "SHLVL", "TERM", "COLORTERM", "COLUMNS", "LINES", "WINDOWID", "WINDOW", "NO_COLOR",
+		"STY", "TMUX", "TMUX_PANE", "ZELLIJ", "ZELLIJ_PANE_ID", "ZELLIJ_SESSION_NAME", "NVIM", "INSIDE_EMACS",
+		"GPG_TTY", "SSH_CLIENT", "SSH_CONNECTION", "SSH_TTY", "SUDO_COMMAND", "XDG_SESSION_ID",
+		"STARSHIP_SESSION_KEY", "ATUIN_SESSION", "ATUIN_HISTORY_ID", "P9K_TTY", "_P9K_TTY",
+		"TERM_SESSION_ID", "ITERM_SESSION_ID", "WEZTERM_PANE", "KITTY_WINDOW_ID", "KITTY_PID", "ALACRITTY_WINDOW_ID",
+		"WT_SESSION", "VTE_VERSION", "GNOME_TERMINAL_SCREEN", "KONSOLE_DBUS_SESSION", "KONSOLE_DBUS_WINDOW", "TILIX_ID",
+		"TRACEPARENT", "TRACESTATE", "INVOCATION_ID", "JOURNAL_STREAM", "SYSTEMD_EXEC_PID",
+		"MAKELEVEL", "MAKEFLAGS", "MFLAGS", "HYPERFINE_RANDOMIZED_ENVIRONMENT_OFFSET":
 		return true
 	}
-	return strings.HasPrefix(name, "MCPL_") || strings.HasPrefix(name, "TERM_PROGRAM")
+	return strings.HasPrefix(name, "MCPL_") || strings.HasPrefix(name, "TERM_PROGRAM") || strings.HasPrefix(name, "DIRENV_")
 }
 
 func digest(texts ...string) string {

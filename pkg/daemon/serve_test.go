@@ -618,7 +618,7 @@ func impostor(t *testing.T, h *home, serve func(*stream)) {
 			if err != nil {
 				return
 			}
-			serve(newStream(conn))
+			serve(newStream(polled{conn}))
 			conn.Close()
 		}
 	})
@@ -637,10 +637,10 @@ func TestLostDaemon(t *testing.T) {
 	}
 	for name, serve := range map[string]func(*stream){
 		"at once":   func(*stream) {},
-		"garbage":   func(s *stream) { _, _ = s.conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
+		"garbage":   func(s *stream) { _, _ = s.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
 		"silent":    func(s *stream) { _, _, _ = s.read() },
 		"refuses":   func(s *stream) { hello(s); hear(s); _ = s.write(kindRefusal) },
-		"mid-frame": func(s *stream) { _, _ = s.conn.Write([]byte("g\x00\x00\x00\xff{")) },
+		"mid-frame": func(s *stream) { _, _ = s.Write([]byte("g\x00\x00\x00\xff{")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -654,7 +654,7 @@ func TestLostDaemon(t *testing.T) {
 	for name, serve := range map[string]func(*stream){
 		"after the call":    func(s *stream) { hello(s); hear(s) },
 		"after a beat":      func(s *stream) { hello(s); hear(s); _ = s.write(kindBeat) },
-		"within the result": func(s *stream) { hello(s); hear(s); _, _ = s.conn.Write([]byte("r\x00\x00\x00\x05\x00{")) },
+		"within the result": func(s *stream) { hello(s); hear(s); _, _ = s.Write([]byte("r\x00\x00\x00\x05\x00{")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

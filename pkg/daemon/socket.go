@@ -1,22 +1,25 @@
 package daemon
 
 import (
-	"fmt"
 	"net"
 	"os"
+	"time"
 )
 
-// dial connects to the socket of a daemon of this user's.
-func dial(path string) (*stream, error) {
-	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, err
+// polled is a connection in the daemon, which has many.
+type polled struct{ net.Conn }
+
+func (c polled) readWithin(d time.Duration)  { _ = c.SetReadDeadline(deadline(d)) }
+func (c polled) writeWithin(d time.Duration) { _ = c.SetWriteDeadline(deadline(d)) }
+func (c polled) interrupt()                  { _ = c.SetReadDeadline(time.Unix(1, 0)) }
+
+// deadline returns when a limit that begins now ends. To set it fails only on a closed file, and then
+// so does the next read or write.
+func deadline(d time.Duration) time.Time {
+	if d == 0 {
+		return time.Time{}
 	}
-	if err := samePeer(conn); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return newStream(conn), nil
+	return time.Now().Add(d)
 }
 
 // listen makes a socket that only this user can connect to. Its folder is private, so that nobody
@@ -42,7 +45,7 @@ func accept(l *net.UnixListener) (*stream, error) {
 			return nil, err
 		}
 		if samePeer(conn) == nil {
-			return newStream(conn), nil
+			return newStream(polled{conn}), nil
 		}
 		conn.Close()
 	}
@@ -54,12 +57,9 @@ func samePeer(conn *net.UnixConn) error {
 	if err != nil {
 		return err
 	}
-	uid, failed := -1, error(nil)
-	if err := raw.Control(func(fd uintptr) { uid, failed = peerUID(int(fd)) }); err != nil {
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = checkPeer(int(fd)) }); err != nil {
 		return err
-	}
-	if failed == nil && uid != os.Geteuid() {
-		failed = fmt.Errorf("the other end belongs to user %d", uid)
 	}
 	return failed
 }

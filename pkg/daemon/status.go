@@ -88,7 +88,7 @@ func Ask(place Place) (st Status, running bool, err error) {
 	if err := s.writeJSON(kindQuery, query{Op: opStatus}); err != nil {
 		return Status{}, false, err
 	}
-	s.limit(greetPatience)
+	s.readWithin(greetPatience)
 	err = s.readJSON(kindReport, &st)
 	return st, err == nil, err
 }
@@ -107,7 +107,7 @@ func Stop(ctx context.Context, place Place) (stopped bool, err error) {
 	if err := s.writeJSON(kindQuery, query{Op: opStop, Hurry: true}); err != nil {
 		return false, err
 	}
-	defer context.AfterFunc(ctx, func() { s.limit(time.Nanosecond) })()
+	defer context.AfterFunc(ctx, func() { s.interrupt() })()
 	if _, _, err = s.read(); errors.Is(err, io.EOF) || errors.Is(err, errReset) {
 		return true, nil
 	}

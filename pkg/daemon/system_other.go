@@ -17,7 +17,9 @@ const (
 	errReset   = syscall.ECONNRESET
 )
 
-func peerUID(int) (int, error) { return -1, errors.ErrUnsupported }
+func dial(string) (*stream, error) { return nil, errors.ErrUnsupported }
+
+func checkPeer(int) error { return errors.ErrUnsupported }
 
 func private(string) error { return errors.ErrUnsupported }
 
