@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -24,7 +23,7 @@ type Call struct {
 	ArgsFile   string
 	NoValidate bool
 	DryRun     bool
-	Timeout    time.Duration
+	Asking     Asking
 	Raw        bool
 	JQ         string
 	OutputDir  string
@@ -37,7 +36,7 @@ func (v *Call) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.ArgsFile, "args-file", "", "read the arguments as JSON from `FILE`")
 	fs.BoolVar(&v.NoValidate, "no-validate", false, "send the arguments even if they do not fit")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be sent, and start nothing")
-	fs.Var((*durationValue)(&v.Timeout), "timeout", "limit for the call once connected (default 30s)")
+	v.Asking.Flags(fs)
 	fs.BoolVar(&v.Raw, "raw", false, "print the untouched tools/call result")
 	fs.StringVar(&v.JQ, "jq", "", "apply this jq `EXPR` to the result")
 	fs.StringVar(&v.OutputDir, "output-dir", "", "save images, audio and blobs in `DIR`")
@@ -76,8 +75,8 @@ func (v *Call) Run(ctx context.Context, s *Session, args []string) error {
 		s.Printer.Notice("the arguments are sent unchecked: the schema of %s cannot be used: %v", ref, plan.Unchecked)
 	}
 	s.Printer.Status("calling " + ref.String())
-	res, err := s.Engine.Call(ctx, plan, tool.CallOptions{Timeout: v.Timeout})
-	s.Printer.Status("")
+	a := s.audience(&v.Asking, ref, callCommand(ref, plan.Args))
+	res, err := a.end(s.Engine.Call(ctx, plan, a.options()))
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (v *Call) checkFlags() error {
 	if v.MaxBytes < 0 {
 		return fault.New(fault.Usage, fmt.Sprintf("--max-bytes %d is not a size", v.MaxBytes), "Give a number of bytes, like --max-bytes 20000.")
 	}
-	return nil
+	return v.Asking.check()
 }
 
 // readsFiles reports whether the arguments come from stdin or files.

@@ -1,0 +1,218 @@
+package verb
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Asking are the flags of verbs that make one request of a server, which may take long and ask
+// something back.
+type Asking struct {
+	Timeout, MaxTime time.Duration
+	Elicit           []string
+}
+
+// Flags defines the flags.
+func (f *Asking) Flags(fs *pflag.FlagSet) {
+	fs.Var((*durationValue)(&f.Timeout), "timeout", "limit for the call once connected (default 30s)")
+	fs.Var((*durationValue)(&f.MaxTime), "max-time", "limit for it however much progress it makes (default 10m)")
+	fs.StringArrayVar(&f.Elicit, "elicit", nil, "answer what the server asks with this `JSON`, or accept, decline or cancel; repeatable")
+}
+
+// check refuses answers of no form, before anything is started.
+func (f *Asking) check() error {
+	for _, text := range f.Elicit {
+		if _, err := tool.SplitObject([]byte(text)); err == nil {
+			continue
+		}
+		switch tool.Action(text) {
+		case tool.Accept, tool.Decline, tool.Cancel:
+		default:
+			return fault.New(fault.Usage, fmt.Sprintf("--elicit %s is no answer to a question", fault.Quote(text)),
+				`Give a JSON object, as in --elicit '{"name": "Ada"}', or one of the words accept, decline, cancel.`)
+		}
+	}
+	return nil
+}
+
+// options are what these flags and the settings ask of a request.
+func (f *Asking) options(settings config.Settings) tool.CallOptions {
+	o := tool.CallOptions{Timeout: f.Timeout, MaxTime: f.MaxTime}
+	if o.MaxTime == 0 && settings.MaxTime != config.DefaultMaxTime {
+		o.MaxTime = max(settings.MaxTime, f.Timeout)
+	}
+	return o
+}
+
+// audience is the user's side of a running request: it shows how far it has come, and answers what the
+// server asks: by --elicit, or by asking the person at the terminal. Where nobody answers it
+// declines, and [audience.end] tells how to answer.
+type audience struct {
+	s     *Session
+	flags *Asking
+	ref   tool.Ref
+	// command is the command line that makes the request, without --elicit.
+	command string
+	bar     *output.Bar
+	dialog  *output.Dialog // nil: nobody is there
+	turn    chan struct{}  // holds a value while a question is being answered: one at a time
+
+	mu       sync.Mutex
+	asked    int             // questions that were answered from the flags, or by nobody
+	declined []tool.Question // for want of somebody to answer
+	unfit    []unfit         // answers of --elicit that did not fit
+}
+
+// unfit is an answer that does not fit its question.
+type unfit struct {
+	q      tool.Question
+	at     int // which question it was, from 0
+	faults []fault.Argument
+	mended string // the nearest answer that fits
+}
+
+// audience returns the user's side of a request that these flags belong to. command is the command
+// line that makes it again.
+func (s *Session) audience(flags *Asking, ref tool.Ref, command string) *audience {
+	a := &audience{s: s, flags: flags, ref: ref, command: command, turn: make(chan struct{}, 1),
+		bar: s.Printer.Bar("calling " + ref.String())}
+	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON && len(flags.Elicit) == 0 {
+		a.dialog = s.Printer.NewDialog(s.App.Stdin)
+	}
+	return a
+}
+
+// options are the options of the request.
+func (a *audience) options() tool.CallOptions {
+	o := a.flags.options(a.s.Settings)
+	o.Audience = a
+	return o
+}
+
+// Progress implements [tool.Audience].
+func (a *audience) Progress(p tool.Progress) {
+	a.bar.Set(p.Done, p.Total, p.Message)
+	text := "progress " + output.Count(p.Done, p.Total)
+	if p.Message != "" {
+		text += ": " + p.Message
+	}
+	a.s.Printer.Verbose(a.ref.Server, indentRest(cutText(text, maxLogText)))
+}
+
+// maxLogText is how much of a log message is shown, in bytes.
+const maxLogText = 4 << 10
+
+// Message implements [tool.Audience].
+func (a *audience) Message(m tool.Message) {
+	if !a.s.Globals.Verbose {
+		return
+	}
+	text := m.Level
+	if m.Logger != "" {
+		text += " " + m.Logger
+	}
+	a.s.Printer.Verbose(a.ref.Server, indentRest(text+": "+cutText(plainText(m.Data), maxLogText)))
+}
+
+// plainText returns a JSON string's text, and anything else as compact JSON.
+func plainText(raw json.RawMessage) string {
+	var s string
+	if json.Unmarshal(raw, &s) == nil && bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) {
+		return s
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// cutText cuts a text to n bytes, with an ellipsis.
+func cutText(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}
+
+// indentRest indents all but the first line, so that none passes for a line of its own.
+func indentRest(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n          ")
+}
+
+// Elicit implements [tool.Audience].
+func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
+	select {
+	case a.turn <- struct{}{}:
+		defer func() { <-a.turn }()
+	case <-ctx.Done():
+		return tool.Reply{}, ctx.Err()
+	}
+	switch {
+	case len(a.flags.Elicit) > 0:
+		return a.fromFlags(q), nil
+	case a.dialog != nil:
+		return a.ask(ctx, q)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked++
+	if len(a.declined) < maxTold {
+		a.declined = append(a.declined, q)
+	}
+	return tool.Reply{Action: tool.Decline}, nil
+}
+
+// maxTold is how many questions an error tells of.
+const maxTold = 10
+
+// end ends the request with what came of it. Questions that nobody has answered as they have to be
+// are a fault, whatever the tool made of that.
+func (a *audience) end(res *tool.Result, err error) (*tool.Result, error) {
+	a.bar.End()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if errors.Is(err, engine.ErrNotFresh) || fault.Is(err, fault.Interrupted) {
+		return res, err
+	}
+	var f *fault.Fault
+	switch {
+	case len(a.unfit) > 0:
+		f = a.unfitFault()
+	case len(a.declined) > 0:
+		f = a.unansweredFault()
+	default:
+		return res, err
+	}
+	f.On(a.ref.Server, a.ref.Name)
+	switch {
+	case err != nil:
+		f.Because(err).Trace(fault.From(err).Traceback)
+	case res != nil:
+		f.Result = resultJSON(res.Raw)
+	}
+	return nil, f
+}
+
+// resultJSON is a result as a fault shows it: that of a tool as an answer has it, others as they came.
+func resultJSON(raw json.RawMessage) json.RawMessage {
+	r, err := resultOf(raw)
+	if err != nil || r.value == nil && r.plain == nil && r.blocks == nil {
+		return raw
+	}
+	return r.json()
+}
