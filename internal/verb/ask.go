@@ -160,9 +160,10 @@ func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, err
 	case a.turn <- struct{}{}:
 		defer func() { <-a.turn }()
 	case <-ctx.Done():
-		return tool.Reply{}, ctx.Err()
 	}
 	switch {
+	case ctx.Err() != nil: // perhaps both were ready
+		return tool.Reply{}, ctx.Err()
 	case len(a.flags.Elicit) > 0:
 		return a.fromFlags(q), nil
 	case a.dialog != nil:

@@ -105,7 +105,7 @@ func (d *form) line(ctx context.Context, prompt ...any) (string, error) {
 
 // problem shows why an answer is asked for again.
 func (d *form) problem(text string) {
-	d.Show(func(t *output.Text) { t.Line(output.Yellow("no: "), text) })
+	d.Show(func(t *output.Text) { t.Line(output.Yellow("again: "), text) })
 }
 
 // askMember asks for one member until it fits; nil leaves it out.
@@ -179,7 +179,7 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 	for i, c := range m.Choices[:min(len(m.Choices), maxChoices)] {
 		text := oneLine(c.Text, maxMemberText)
 		if c.Title != "" && c.Title != c.Text {
-			text += "  " + oneLine(c.Title, maxMemberText)
+			text += ": " + oneLine(c.Title, maxMemberText)
 		}
 		t.Wrap(theirs, fmt.Sprintf("%d. %s", i+1, text))
 	}
