@@ -172,7 +172,7 @@ func (p *Printer) Status(status string) {
 	if !p.errTTY.Is || p.verbose {
 		return
 	}
-	status = clip(line(status), p.statusWidth())
+	status = clip(strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(status)), p.statusWidth())
 	t := newText(p.errTTY)
 	t.Print(Dim(status))
 	p.mu.Lock()

@@ -93,13 +93,14 @@ func barLine(what string, done, total float64, message string, width int) string
 	if rest < 8 {
 		return clip(count, width)
 	}
-	head := clip(line(what), max(8, rest/2))
-	if columns(head) > rest {
-		head = clip(head, rest)
+	message = line(message)
+	room := rest
+	if message != "" {
+		room = max(8, rest/2)
 	}
-	text := head + " " + count
-	if message = line(message); message != "" && rest-columns(head)-2 >= 8 {
-		text += "  " + clip(message, rest-columns(head)-2)
+	text := clip(line(what), room) + " " + count
+	if left := width - columns(text) - 2; message != "" && left >= 8 {
+		text += "  " + clip(message, left)
 	}
 	return text
 }
