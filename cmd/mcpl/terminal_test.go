@@ -162,11 +162,13 @@ func (p person) interrupts() {
 
 func (p person) watches() {
 	cmd, term, out := onTerminal(p.t, p.dir, p.env, "call", "demo", "works")
-	term.until(p.t, "\rcalling demo/works")
-	term.until(p.t, "calling demo/works [#####---------------]  25%  step 1")
+	term.until(p.t, "calling demo/works [####---------------]  25%  step 1")
+	term.until(p.t, "] 100%  step 4")
 	p.ends(cmd, out, 0, "worked\n")
-	term.until(p.t, "\r\x1b[K")
-	if left := strings.TrimSpace(term.shown.String()); left != "" {
-		p.t.Logf("still shown: %q", left)
+	for b := range term.seen {
+		term.shown.Write(b)
+	}
+	if left := term.shown.String(); !strings.HasSuffix(left, "\r\x1b[K") {
+		p.t.Errorf("the line still stands there: %q", left)
 	}
 }
