@@ -110,23 +110,12 @@ func (a *audience) Progress(p tool.Progress) {
 	if p.Message != "" {
 		text += ": " + p.Message
 	}
-	a.s.Printer.Verbose(a.ref.Server, indentRest(cutText(text, maxLogText)))
+	a.s.Printer.Verbose(a.ref.Server, cutText(strings.Join(strings.Fields(text), " "), maxMemberText))
 }
 
-// maxLogText is how much of a log message is shown, in bytes.
-const maxLogText = 4 << 10
-
-// Message implements [tool.Audience].
-func (a *audience) Message(m tool.Message) {
-	if !a.s.Globals.Verbose {
-		return
-	}
-	text := m.Level
-	if m.Logger != "" {
-		text += " " + m.Logger
-	}
-	a.s.Printer.Verbose(a.ref.Server, indentRest(text+": "+cutText(plainText(m.Data), maxLogText)))
-}
+// Message implements [tool.Audience]. With --verbose the log of the connection has told it already,
+// secrets masked; without, nobody wants to know.
+func (a *audience) Message(tool.Message) {}
 
 // plainText returns a JSON string's text, and anything else as compact JSON.
 func plainText(raw json.RawMessage) string {
@@ -147,11 +136,6 @@ func cutText(text string, n int) string {
 		return text
 	}
 	return strings.ToValidUTF8(text[:n], "") + "…"
-}
-
-// indentRest indents all but the first line, so that none passes for a line of its own.
-func indentRest(text string) string {
-	return strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n          ")
 }
 
 // Elicit implements [tool.Audience].
