@@ -54,6 +54,8 @@ type CallerOptions struct {
 	ForceConnectTimeout         time.Duration // beats the entries; 0: does not
 	EnvFile, Dir                string
 	Log                         func(server, event string) // nil: nobody listens
+	// Changed is told of servers that say that they offer something else now.
+	Changed func(server string)
 	// Daemon is how to reach the daemon, without InProcess; nil: it is not used.
 	Daemon *daemon.ClientOptions
 }
@@ -196,7 +198,11 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 			err = closeErr
 		}
 	}()
-	if err := v.Run(ctx, s, args); err != nil {
+	err = v.Run(ctx, s, args)
+	if late := s.Engine.CatchUp(ctx); late != nil {
+		s.Printer.Verbose("mcpl", fmt.Sprintf("what a server offers now could not be found out: %v", late))
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.Engine.RefreshBehind(); err != nil {
@@ -223,8 +229,9 @@ func (s *Session) newEngine() *engine.Engine {
 		}
 	}
 	if s.App.NewCaller != nil {
-		opt.NewCaller = func(cfg *config.Config) engine.Caller {
+		opt.NewCaller = func(cfg *config.Config, changed func(string)) engine.Caller {
 			o := s.callerOptions()
+			o.Changed = changed
 			o.EnvFile = s.App.Env.WhereToPut(cfg.Sources)
 			if s.usesDaemon() {
 				client := s.daemonClient(o)

@@ -26,9 +26,8 @@ type Asking struct {
 	Elicit           []string
 }
 
-// Flags defines the flags.
-func (f *Asking) Flags(fs *pflag.FlagSet) {
-	fs.Var((*durationValue)(&f.Timeout), "timeout", "limit for the call once connected (default 30s)")
+func (f *Asking) flags(fs *pflag.FlagSet) {
+	fs.Var((*durationValue)(&f.Timeout), "timeout", "limit for the request once connected (default 30s)")
 	fs.Var((*durationValue)(&f.MaxTime), "max-time", "limit for it however much progress it makes (default 10m)")
 	fs.StringArrayVar(&f.Elicit, "elicit", nil, "answer what the server asks with this `JSON`, or accept, decline or cancel; repeatable")
 }
@@ -58,18 +57,35 @@ func (f *Asking) options(settings config.Settings) tool.CallOptions {
 	return o
 }
 
+// request makes a planned request whose user's side these flags are. parse reduces a result to what a
+// caller wants.
+func (f *Asking) request(ctx context.Context, s *Session, plan *engine.Plan, parse func(json.RawMessage) (result, error)) (*tool.Result, error) {
+	doing := "calling "
+	if plan.Ref.Kind != tool.Tool {
+		doing = "asking for "
+	}
+	doing += plan.Ref.String()
+	s.Printer.Status(doing)
+	a := &audience{s: s, flags: f, plan: plan, parse: parse, bar: s.Printer.Bar(doing), turn: make(chan struct{}, 1)}
+	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON && len(f.Elicit) == 0 {
+		a.dialog = s.Printer.NewDialog(s.App.Stdin)
+	}
+	o := f.options(s.Settings)
+	o.Audience = a
+	return a.end(s.Engine.Call(ctx, plan, o))
+}
+
 // audience is the user's side of a running request: it shows how far it has come, and answers what the
 // server asks: by --elicit, or by asking the person at the terminal. Where nobody answers it
 // declines, and [audience.end] tells how to answer.
 type audience struct {
-	s     *Session
-	flags *Asking
-	ref   tool.Ref
-	// command is the command line that makes the request, without --elicit.
-	command string
-	bar     *output.Bar
-	dialog  *output.Dialog // nil: nobody is there
-	turn    chan struct{}  // holds a value while a question is being answered: one at a time
+	s      *Session
+	flags  *Asking
+	plan   *engine.Plan
+	parse  func(json.RawMessage) (result, error)
+	bar    *output.Bar
+	dialog *output.Dialog // nil: nobody is there
+	turn   chan struct{}  // holds a value while a question is being answered: one at a time
 
 	mu       sync.Mutex
 	asked    int             // questions that were answered from the flags, or by nobody
@@ -85,24 +101,6 @@ type unfit struct {
 	mended string // the nearest answer that fits
 }
 
-// audience returns the user's side of a request that these flags belong to. command is the command
-// line that makes it again.
-func (s *Session) audience(flags *Asking, ref tool.Ref, command string) *audience {
-	a := &audience{s: s, flags: flags, ref: ref, command: command, turn: make(chan struct{}, 1),
-		bar: s.Printer.Bar("calling " + ref.String())}
-	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON && len(flags.Elicit) == 0 {
-		a.dialog = s.Printer.NewDialog(s.App.Stdin)
-	}
-	return a
-}
-
-// options are the options of the request.
-func (a *audience) options() tool.CallOptions {
-	o := a.flags.options(a.s.Settings)
-	o.Audience = a
-	return o
-}
-
 // Progress implements [tool.Audience].
 func (a *audience) Progress(p tool.Progress) {
 	a.bar.Set(p.Done, p.Total, p.Message)
@@ -110,7 +108,7 @@ func (a *audience) Progress(p tool.Progress) {
 	if p.Message != "" {
 		text += ": " + p.Message
 	}
-	a.s.Printer.Verbose(a.ref.Server, cutText(strings.Join(strings.Fields(text), " "), maxMemberText))
+	a.s.Printer.Verbose(a.plan.Ref.Server, cutText(strings.Join(strings.Fields(text), " "), maxMemberText))
 }
 
 // Message implements [tool.Audience]. With --verbose the log of the connection has told it already,
@@ -183,21 +181,15 @@ func (a *audience) end(res *tool.Result, err error) (*tool.Result, error) {
 	default:
 		return res, err
 	}
-	f.On(a.ref.Server, a.ref.Name)
+	f.On(a.plan.Ref.Server, a.plan.Ref.Tool())
 	switch {
 	case err != nil:
 		f.Because(err).Trace(fault.From(err).Traceback)
 	case res != nil:
-		f.Result = resultJSON(res.Raw)
+		f.Result = res.Raw
+		if value, err := a.parse(res.Raw); err == nil {
+			f.Result = value.json()
+		}
 	}
 	return nil, f
-}
-
-// resultJSON is a result as a fault shows it: that of a tool as an answer has it, others as they came.
-func resultJSON(raw json.RawMessage) json.RawMessage {
-	r, err := resultOf(raw)
-	if err != nil || r.value == nil && r.plain == nil && r.blocks == nil {
-		return raw
-	}
-	return r.json()
 }

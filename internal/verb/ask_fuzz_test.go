@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -31,8 +32,8 @@ func FuzzQuestion(f *testing.F) {
 		var shown strings.Builder
 		p := output.New(output.Options{Out: io.Discard, Err: &shown, ErrTTY: output.Terminal{Is: true, Width: 30}})
 		s := &Session{App: new(App), Printer: p}
-		ref := tool.Ref{Server: "demo", Name: "ask"}
-		person := &audience{s: s, flags: new(Asking), ref: ref, turn: make(chan struct{}, 1), bar: p.Bar(""),
+		plan := &engine.Plan{Ref: tool.Ref{Server: "demo", Name: "ask"}}
+		person := &audience{s: s, flags: new(Asking), plan: plan, turn: make(chan struct{}, 1), bar: p.Bar(""),
 			dialog: p.NewDialog(strings.NewReader(typed))}
 		checkReply(t, q, person)
 		if i := strings.IndexFunc(shown.String(), func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x202e }); i >= 0 {
@@ -43,7 +44,7 @@ func FuzzQuestion(f *testing.F) {
 			if flags.check() != nil {
 				continue
 			}
-			a := &audience{s: s, flags: flags, ref: ref, command: "mcpl call demo ask", turn: make(chan struct{}, 1), bar: p.Bar("")}
+			a := &audience{s: s, flags: flags, plan: plan, turn: make(chan struct{}, 1), bar: p.Bar("")}
 			reply := checkReply(t, q, a)
 			if _, err := a.end(nil, nil); (err != nil) != (reply.Action == tool.Decline) {
 				t.Fatalf("%s, and %v", reply.Action, err)
@@ -84,7 +85,7 @@ func TestHugeQuestions(t *testing.T) {
 		}
 		var shown strings.Builder
 		p := output.New(output.Options{Out: io.Discard, Err: &shown, ErrTTY: output.Terminal{Is: true}})
-		a := &audience{s: &Session{App: new(App), Printer: p}, flags: new(Asking), turn: make(chan struct{}, 1), dialog: p.NewDialog(strings.NewReader("{\"a\":1}\ny\n"))}
+		a := &audience{s: &Session{App: new(App), Printer: p}, flags: new(Asking), plan: new(engine.Plan), turn: make(chan struct{}, 1), dialog: p.NewDialog(strings.NewReader("{\"a\":1}\ny\n"))}
 		r, err := a.Elicit(t.Context(), tool.Question{Schema: raw})
 		if err != nil || r.Action != tool.Accept || len(shown.String()) > 3*maxQuestionText {
 			t.Errorf("%s: %+v, %v, %d bytes shown", name, r, err, shown.Len())

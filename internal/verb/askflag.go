@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -99,16 +100,16 @@ func (a *audience) unansweredFault() *fault.Fault {
 		answers = append(answers, string(schema.Example(q.Schema, false)))
 		help = append(help, "The answer: "+orNothing(schema.Signature(q.Schema)))
 	}
-	message := fmt.Sprintf("%s asks %s, and nobody is there to answer", a.ref.Server, texts[0])
+	message := fmt.Sprintf("%s asks %s, and nobody is there to answer", a.plan.Ref.Server, texts[0])
 	if a.asked > 1 {
-		message = fmt.Sprintf("%s asks %d questions, and nobody is there to answer: %s", a.ref.Server, a.asked, strings.Join(texts, "; "))
+		message = fmt.Sprintf("%s asks %d questions, and nobody is there to answer: %s", a.plan.Ref.Server, a.asked, strings.Join(texts, "; "))
 	}
 	if more := a.asked - len(texts); more > 0 {
 		message += fmt.Sprintf("; and %d more", more)
 	}
 	f := fault.New(fault.ApprovalRequired, message, strings.Join(slices.Compact(help), "\n")+
 		"\nAnswer it in the command: "+a.withAnswers(answers)+"\nTo decline it knowingly: --elicit decline")
-	return f.Trace(a.ref.Server + " was told that it is declined")
+	return f.Trace(a.plan.Ref.Server + " was told that it is declined")
 }
 
 // unfitFault tells what is wrong with the answers of --elicit.
@@ -129,10 +130,10 @@ func (a *audience) unfitFault() *fault.Fault {
 	if last.URL != "" {
 		help = "To open, if you trust it: " + last.URL + "\nTry: "
 	}
-	f := fault.New(fault.InvalidArguments, fmt.Sprintf("--elicit does not fit what %s asks: %s", a.ref.Server, strings.Join(texts, "; ")),
+	f := fault.New(fault.InvalidArguments, fmt.Sprintf("--elicit does not fit what %s asks: %s", a.plan.Ref.Server, strings.Join(texts, "; ")),
 		help+a.withAnswers(answers))
 	f.Arguments = all
-	return f.Trace(a.ref.Server + " was told that it is declined")
+	return f.Trace(a.plan.Ref.Server + " was told that it is declined")
 }
 
 // withAnswers is the command line with these answers. Equal ones at the end are one: the last answer
@@ -141,7 +142,7 @@ func (a *audience) withAnswers(answers []string) string {
 	for len(answers) > 1 && answers[len(answers)-1] == answers[len(answers)-2] {
 		answers = answers[:len(answers)-1]
 	}
-	line := a.command
+	line := commandOf(a.plan)
 	for _, answer := range answers {
 		line += " --elicit " + fault.Quote(answer)
 	}
@@ -151,16 +152,17 @@ func (a *audience) withAnswers(answers []string) string {
 // maxCommandArgs is up to which size arguments are repeated in a command to type.
 const maxCommandArgs = 1500
 
-// callCommand is the command line that calls a tool with args.
-func callCommand(ref tool.Ref, args json.RawMessage) string {
-	line := "mcpl call " + fault.Quote(ref.Server) + " " + fault.Quote(ref.Name)
+// commandOf is the command line that makes a request, without its flags.
+func commandOf(plan *engine.Plan) string {
 	switch {
-	case string(args) == "{}":
-		return line
-	case len(args) > maxCommandArgs:
-		return line + " ..."
+	case len(plan.Args) > maxCommandArgs:
+		return schema.Command(plan.Ref, []byte("..."))
+	case plan.Ref.Kind == tool.Resource:
+		return useOf(plan.Ref)
+	case string(plan.Args) == "{}":
+		return strings.TrimSuffix(schema.Command(plan.Ref, plan.Args), " '{}'")
 	}
-	return schema.Command(ref.Server, ref.Name, args)
+	return schema.Command(plan.Ref, plan.Args)
 }
 
 // orNothing is the signature of a form, also of an empty one.

@@ -30,7 +30,7 @@ var errDeclined = errors.New("declined")
 
 // ask asks the person at the terminal. The end of the input and the word decline decline.
 func (a *audience) ask(ctx context.Context, q tool.Question) (tool.Reply, error) {
-	d := &form{Dialog: a.dialog, server: a.ref.Server}
+	d := &form{Dialog: a.dialog, server: a.plan.Ref.Server}
 	d.Open()
 	defer d.Close()
 	content, err := d.answer(ctx, q)

@@ -44,7 +44,7 @@ func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, build func(
 	case err != nil:
 		a.unchecked = err.Error()
 	case len(faults) > 0:
-		a.faults = schema.Fault(ref.Server, ref.Name, def.InputSchema, args, faults)
+		a.faults = schema.Fault(ref, def.InputSchema, args, faults)
 		s.code = a.faults.Type.ExitCode()
 	}
 	return s.Printer.Answer(a)

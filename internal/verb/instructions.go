@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // Instructions prints the snippet that teaches an agent to use mcpl: mcpl instructions.
@@ -109,7 +110,7 @@ const leastAbout = 12
 // about says how many tools of a server are on and what it is for: its own words, or else their
 // names. A server's words must not end the comment that marks the snippet in a file.
 func (s *Session) about(sn *index.Snapshot, info index.ServerInfo) (tools int, about string, err error) {
-	recs, err := sn.Records(info.Name)
+	recs, err := sn.Records(info.Name, tool.Tool)
 	var names []string
 	for _, rec := range recs {
 		if s.Tools.Allows(rec.Server, rec.Name) {

@@ -1,14 +1,12 @@
 package engine
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
-	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -21,8 +19,12 @@ type Found struct {
 	Stale bool
 }
 
-// Search ranks the tools of the servers named (nil: all) that are on.
-func (e *Engine) Search(ctx context.Context, q search.Query, servers []string, refresh bool) ([]Found, error) {
+// Search ranks what the servers named (nil: all) that are on offer of these kinds; none: tools.
+// Templates are found with resources. Each kind is ranked for itself and the hits are merged by score.
+func (e *Engine) Search(ctx context.Context, q search.Query, servers []string, refresh bool, kinds ...tool.Kind) ([]Found, error) {
+	if len(kinds) == 0 {
+		kinds = []tool.Kind{tool.Tool}
+	}
 	for _, name := range servers {
 		if err := e.CheckServer(name); err != nil {
 			return nil, err
@@ -33,13 +35,27 @@ func (e *Engine) Search(ctx context.Context, q search.Query, servers []string, r
 		if err != nil {
 			return nil, err
 		}
-		q.Keep = e.keep(sn, servers)
-		return found(sn, q)
+		var list []Found
+		for _, kind := range kinds {
+			q.Keep = e.keep(sn, servers, kind)
+			some, err := found(sn, q, kind)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, some...)
+		}
+		if len(kinds) > 1 {
+			slices.SortStableFunc(list, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
+			if q.Limit > 0 && len(list) > q.Limit {
+				list = list[:q.Limit]
+			}
+		}
+		return list, nil
 	})
 }
 
-func found(sn *index.Snapshot, q search.Query) ([]Found, error) {
-	hits, err := sn.Search(q)
+func found(sn *index.Snapshot, q search.Query, kind tool.Kind) ([]Found, error) {
+	hits, err := sn.Search(q, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -55,14 +71,14 @@ func found(sn *index.Snapshot, q search.Query) ([]Found, error) {
 	return list, nil
 }
 
-// keep returns the filter for documents of these servers that are on. It looks at a document's
-// name only where single tools are switched.
-func (e *Engine) keep(sn *index.Snapshot, servers []string) func(int) bool {
+// keep returns the filter for documents of a kind of these servers that are on. It looks at a
+// document's name only where single tools are switched.
+func (e *Engine) keep(sn *index.Snapshot, servers []string, kind tool.Kind) func(int) bool {
 	on, whole := make(map[string]bool), make(map[string]bool)
 	all := true
 	for _, s := range sn.Servers() {
 		on[s.Name] = !s.Off && e.opt.Switches.AllowsServer(s.Name) && (len(servers) == 0 || slices.Contains(servers, s.Name))
-		whole[s.Name] = on[s.Name] && e.opt.Switches.Whole(s.Name)
+		whole[s.Name] = on[s.Name] && (kind != tool.Tool || e.opt.Switches.Whole(s.Name))
 		all = all && whole[s.Name]
 	}
 	if all {
@@ -78,7 +94,7 @@ func (e *Engine) keep(sn *index.Snapshot, servers []string) func(int) bool {
 	}
 }
 
-// Inspect returns the definition of a tool.
+// Inspect returns the definition that ref names. Where ref is a resource it may be a template.
 func (e *Engine) Inspect(ctx context.Context, ref tool.Ref) (tool.Def, error) {
 	return healing(e, func() (tool.Def, error) {
 		sn, rec, err := e.find(ctx, ref)
@@ -149,7 +165,7 @@ func (e *Engine) on(sn *index.Snapshot, l Listed) (int, error) {
 	case e.opt.Switches.Whole(l.Name):
 		return l.Tools, nil
 	}
-	recs, err := sn.Records(l.Name)
+	recs, err := sn.Records(l.Name, tool.Tool)
 	n := 0
 	for _, rec := range recs {
 		if e.opt.Switches.Allows(rec.Server, rec.Name) {
@@ -159,8 +175,8 @@ func (e *Engine) on(sn *index.Snapshot, l Listed) (int, error) {
 	return n, err
 }
 
-// ListServer returns one server and its tools that are on. A server that failed and of which no
-// tools are known gives its fault.
+// ListServer returns one server and its tools that are on. A server that failed and of which
+// nothing is known gives its fault.
 func (e *Engine) ListServer(ctx context.Context, server string, refresh bool) (ServerTools, error) {
 	if err := e.CheckServer(server); err != nil {
 		return ServerTools{}, err
@@ -171,12 +187,48 @@ func (e *Engine) ListServer(ctx context.Context, server string, refresh bool) (S
 			return ServerTools{}, err
 		}
 		info, _ := sn.Server(server)
-		if info.State == index.Failed && info.Tools == 0 {
+		if unknown(info) {
 			return ServerTools{}, info.Error
 		}
-		recs, err := sn.Records(server)
+		recs, err := sn.Records(server, tool.Tool)
 		recs = slices.DeleteFunc(recs, func(r index.Record) bool { return !e.opt.Switches.Allows(server, r.Name) })
 		return ServerTools{info, recs}, err
+	})
+}
+
+// unknown reports whether a server failed and nothing is known of what it offers.
+func unknown(s index.ServerInfo) bool { return s.State == index.Failed && s.Offers() == 0 }
+
+// Offers returns what the servers named (nil: all) that are on offer of these kinds, in the order
+// of the configuration. A server that was named, failed, and of which nothing is known gives its fault.
+func (e *Engine) Offers(ctx context.Context, servers []string, refresh bool, kinds ...tool.Kind) ([]index.Record, error) {
+	for _, name := range servers {
+		if err := e.CheckServer(name); err != nil {
+			return nil, err
+		}
+	}
+	return healing(e, func() ([]index.Record, error) {
+		sn, err := e.Snapshot(ctx, Need{Servers: servers, Refresh: refresh})
+		if err != nil {
+			return nil, err
+		}
+		var list []index.Record
+		for _, info := range sn.Servers() {
+			if info.Off || !e.opt.Switches.AllowsServer(info.Name) || servers != nil && !slices.Contains(servers, info.Name) {
+				continue
+			}
+			if servers != nil && unknown(info) {
+				return nil, info.Error
+			}
+			for _, kind := range kinds {
+				recs, err := sn.Records(info.Name, kind)
+				if err != nil {
+					return nil, err
+				}
+				list = append(list, recs...)
+			}
+		}
+		return list, nil
 	})
 }
 
@@ -184,68 +236,6 @@ func (e *Engine) ListServer(ctx context.Context, server string, refresh bool) (S
 type ServerTools struct {
 	Server index.ServerInfo
 	Tools  []index.Record
-}
-
-// Plan is a call that is ready to be made.
-type Plan struct {
-	Ref  tool.Ref
-	Args json.RawMessage
-	// Unchecked is why the arguments could not be checked: the schema itself is at fault.
-	Unchecked error
-	// Repeatable says that the tool's annotations promise that a second call does no harm.
-	Repeatable bool
-}
-
-// Plan finds the tool's definition, has its arguments built for its schema, and checks them
-// where check is set. Arguments that do not fit are one fault that names all that is wrong. No
-// server is started, unless the index does not know the tool's server yet.
-func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build func(inputSchema []byte) (json.RawMessage, error), check bool) (*Plan, error) {
-	def, err := e.Inspect(ctx, ref)
-	if err != nil {
-		return nil, err
-	}
-	args, err := build(def.InputSchema)
-	if err != nil {
-		return nil, fault.From(err).On(ref.Server, ref.Name)
-	}
-	hints := def.Hints()
-	p := &Plan{Ref: ref, Args: args, Repeatable: is(hints.ReadOnly) || is(hints.Idempotent)}
-	if !check {
-		return p, nil
-	}
-	faults, err := schema.Validate(def.InputSchema, args)
-	if err != nil {
-		p.Unchecked = err
-		return p, nil
-	}
-	if len(faults) > 0 {
-		return nil, schema.Fault(ref.Server, ref.Name, def.InputSchema, args, faults)
-	}
-	return p, nil
-}
-
-// Call makes a planned call. A result that reports an error is a result.
-func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool.Result, error) {
-	caller, err := e.callable()
-	if err != nil {
-		return nil, err
-	}
-	opt.Repeatable = p.Repeatable
-	return caller.Call(ctx, p.Ref, p.Args, opt)
-}
-
-// is reports whether a hint was given, and true.
-func is(hint *bool) bool { return hint != nil && *hint }
-
-// callable returns the caller for a call, whose arguments have been planned from a fresh index.
-func (e *Engine) callable() (Caller, error) {
-	if e.opt.NewCaller != nil || e.opt.Warm == nil {
-		return e.live()
-	}
-	if e.caller == nil {
-		e.caller = e.opt.Warm(e.sources)
-	}
-	return e.caller, nil
 }
 
 // healing runs read and, where it met a damaged index, rebuilds that and runs read once more.
@@ -265,18 +255,18 @@ func healing[T any](e *Engine, read func() (T, error)) (T, error) {
 	return read()
 }
 
-// Definition reads the definition of a tool that was found.
+// Definition reads the definition of what was found.
 func (e *Engine) Definition(rec index.Record) (tool.Def, error) { return e.sn.Definition(rec) }
 
-// FailedServers returns the servers that are on but whose tools are not known, because they
-// could not be asked.
+// FailedServers returns the servers that are on but of which nothing is known, because they could
+// not be asked.
 func (e *Engine) FailedServers() []string {
 	var names []string
 	if e.sn == nil {
 		return nil
 	}
 	for _, s := range e.sn.Servers() {
-		if s.State == index.Failed && s.Tools == 0 && !s.Off && e.opt.Switches.AllowsServer(s.Name) {
+		if unknown(s) && !s.Off && e.opt.Switches.AllowsServer(s.Name) {
 			names = append(names, s.Name)
 		}
 	}

@@ -1,6 +1,6 @@
 // Package engine is what mcpl does, free of terminals, sockets and MCP roles: it finds the
 // configuration, keeps the index fresh, and answers Search, Inspect, List, Refresh and Call
-// from it.
+// from it, for tools, resources and prompts.
 //
 // Live servers are reached through a [Caller] that the composition root chooses; an engine
 // without one answers from a fresh index or says [ErrNotFresh]. How answers look is decided in
@@ -68,8 +68,9 @@ type Options struct {
 	// Warm, when not nil, opens the caller for calls of an engine without NewCaller: one that answers
 	// ErrNotFresh for what it cannot do.
 	Warm func(*config.Sources) Caller
-	// NewCaller is asked for a caller once the first live server is needed.
-	NewCaller func(*config.Config) Caller
+	// NewCaller is asked for a caller once the first live server is needed. That calls changed, from
+	// any goroutine, when a server says that it offers something else now.
+	NewCaller func(cfg *config.Config, changed func(server string)) Caller
 }
 
 // Engine answers for one configuration set. It is for one request at a time.
@@ -82,10 +83,12 @@ type Engine struct {
 	caller  Caller          // nil until needed
 	// distrust is set once the index on disk was found damaged, until it is built anew.
 	distrust bool
-	// asked are the servers that were asked for their tools by this engine.
+	// asked are the servers that were asked for what they offer by this engine.
 	asked []string
 	// late is set once an answer relies on a list that a background refresh has to renew.
 	late bool
+	// changed are the servers to be listed once more.
+	changed names
 }
 
 // New returns an engine. Nothing is read yet.
@@ -172,7 +175,7 @@ func (e *Engine) live() (Caller, error) {
 		return nil, err
 	}
 	if e.caller == nil {
-		e.caller = e.opt.NewCaller(cfg)
+		e.caller = e.opt.NewCaller(cfg, e.changed.add)
 	}
 	return e.caller, nil
 }

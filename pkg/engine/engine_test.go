@@ -41,7 +41,9 @@ type world struct {
 	asked     []string
 	notices   []string
 	options   tool.CallOptions // of the last call
+	known     tool.Known       // that the last list was asked with
 	refreshes int              // in the background
+	changed   func(string)     // tells the last engine that a server offers something else
 }
 
 func newWorld(t *testing.T, servers ...string) *world {
@@ -94,16 +96,23 @@ func (w *world) write(name, content string) {
 }
 
 // Tools implements [Caller].
-func (w *world) List(_ context.Context, server string, _ tool.CallOptions) (tool.Listing, error) {
+func (w *world) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if err := ctx.Err(); err != nil && w.down[server] == nil {
+		return tool.Listing{}, err
+	}
 	w.asked = append(w.asked, server)
+	w.known = opt.Known
 	return w.servers[server], w.down[server]
 }
 
 // Call implements [Caller].
 func (w *world) Call(_ context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
 	w.options = opt
+	if ref.Kind != tool.Tool {
+		return &tool.Result{Raw: json.RawMessage(fmt.Sprintf(`{"kind":%q,"name":%q,"args":%q}`, ref.Kind, ref.Name, args))}, nil
+	}
 	return &tool.Result{Raw: json.RawMessage(fmt.Sprintf(`{"ref":%q,"args":%s}`, ref, args))}, nil
 }
 
@@ -132,7 +141,12 @@ func (w *world) engine() *Engine {
 		Background: func() error { w.refreshes++; return nil },
 	}
 	if !w.early {
-		opt.NewCaller = func(*config.Config) Caller { return w }
+		opt.NewCaller = func(_ *config.Config, changed func(string)) Caller {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.changed = changed
+			return w
+		}
 	}
 	return New(opt)
 }

@@ -16,7 +16,7 @@ type Probe struct {
 	Off     bool
 	Listing tool.Listing
 	Took    time.Duration
-	Failure *fault.Fault // nil: its tools were listed
+	Failure *fault.Fault // nil: what it offers was listed
 }
 
 // Probe tries servers (nil: all), all at once: each is started or reached and asked for its

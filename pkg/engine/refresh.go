@@ -108,7 +108,7 @@ func (e *Engine) fresh(need Need) bool {
 	return true
 }
 
-// standing is what is known of the last attempts to list a server's tools.
+// standing is what is known of the last attempts to list what a server offers.
 type standing struct {
 	state         index.State
 	listed, tried time.Time
@@ -216,6 +216,11 @@ func (e *Engine) rebuild(ctx context.Context, cfg *config.Config, need Need) (*i
 	if err := e.ask(ctx, cat, ask); err != nil {
 		return nil, err
 	}
+	return e.keepIndex(cfg, cat)
+}
+
+// keepIndex writes the index and opens it.
+func (e *Engine) keepIndex(cfg *config.Config, cat *index.Catalog) (*index.Snapshot, error) {
 	names := cfg.EnvNames()
 	stamp := index.Stamp{Sources: e.files(), EnvNames: names, EnvDigest: e.opt.Env.EnvDigest(names)}
 	sn, err := e.store.Save(cat, stamp)
@@ -291,7 +296,7 @@ type answer struct {
 	took    time.Duration
 }
 
-// ask lists the tools of all these servers at once and records the outcome of each in cat. Only
+// ask lists what all these servers offer at once and records the outcome of each in cat. Only
 // an interruption is an error.
 func (e *Engine) ask(ctx context.Context, cat *index.Catalog, servers []*config.Server) error {
 	if len(servers) == 0 {
@@ -309,9 +314,7 @@ func (e *Engine) ask(ctx context.Context, cat *index.Catalog, servers []*config.
 	}
 	for _, s := range servers {
 		go func() {
-			started := time.Now()
-			listing, err := caller.List(ctx, s.Name, tool.CallOptions{Known: known[s.Name]})
-			answers <- answer{s, listing, err, time.Since(started)}
+			answers <- e.listOne(ctx, caller, s, known[s.Name])
 		}()
 	}
 	waiting := make([]string, len(servers))
@@ -331,7 +334,15 @@ func (e *Engine) ask(ctx context.Context, cat *index.Catalog, servers []*config.
 	return nil
 }
 
-// record enters an answer. A failure keeps the tools of the last good listing.
+// listOne asks one server. What it says of changes before that is covered by its answer.
+func (e *Engine) listOne(ctx context.Context, caller Caller, s *config.Server, known tool.Known) answer {
+	e.changed.drop(s.Name)
+	started := time.Now()
+	listing, err := caller.List(ctx, s.Name, tool.CallOptions{Known: known})
+	return answer{s, listing, err, time.Since(started)}
+}
+
+// record enters an answer. A failure keeps the last good listing.
 func (e *Engine) record(entry *index.Server, a answer) {
 	entry.TriedAt, entry.Took, entry.Error = e.opt.Now(), a.took, nil
 	e.asked = append(e.asked, a.server.Name)
@@ -344,7 +355,8 @@ func (e *Engine) record(entry *index.Server, a answer) {
 		return
 	}
 	l := a.listing
-	entry.State, entry.ListedAt, entry.Tools, entry.Notes = index.Listed, entry.TriedAt, l.Tools, l.Notes
+	entry.State, entry.ListedAt, entry.Notes = index.Listed, entry.TriedAt, l.Notes
+	entry.Tools, entry.Resources, entry.Prompts = l.Tools, l.Resources, l.Prompts
 	entry.Known, entry.ServerName, entry.ServerVersion, entry.Instructions = l.Known, l.ServerName, l.ServerVersion, l.Instructions
 	entry.SaidTTL, entry.TTL = l.TTL, cmp.Or(l.TTL, a.server.TTL)
 	for _, note := range l.Notes {

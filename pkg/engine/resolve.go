@@ -147,28 +147,28 @@ func (e *Engine) toolsNamed(name string) []tool.Ref {
 	return refs
 }
 
-// find returns the record of a tool that may be used. A tool that a failed server may have is
-// asked for again. For what is switched off nothing is started.
+// find returns the record of what may be used. What a failed server may have is asked for again.
+// For what is switched off nothing is started.
 func (e *Engine) find(ctx context.Context, ref tool.Ref) (*index.Snapshot, index.Record, error) {
 	need := Need{Servers: []string{ref.Server}}
-	if !e.opt.Switches.Allows(ref.Server, ref.Name) {
+	if !e.allows(ref) {
 		need.Servers = []string{}
 	}
 	sn, err := e.Snapshot(ctx, need)
 	if err != nil {
 		return nil, index.Record{}, err
 	}
-	rec, ok, err := sn.Find(ref)
+	rec, ok, err := lookup(sn, ref)
 	info, _ := sn.Server(ref.Server)
 	if err == nil && !ok && info.State == index.Failed && !slices.Contains(e.asked, ref.Server) {
 		need.RetryFailed = true
 		if sn, err = e.Snapshot(ctx, need); err != nil {
 			return nil, index.Record{}, err
 		}
-		rec, ok, err = sn.Find(ref)
+		rec, ok, err = lookup(sn, ref)
 		info, _ = sn.Server(ref.Server)
 	}
-	if err == nil && !ok && info.State == index.Failed && info.Tools == 0 && e.opt.Switches.Allows(ref.Server, ref.Name) {
+	if err == nil && !ok && unknown(info) && e.allows(ref) {
 		return nil, index.Record{}, info.Error
 	}
 	if err == nil {
@@ -177,11 +177,31 @@ func (e *Engine) find(ctx context.Context, ref tool.Ref) (*index.Snapshot, index
 	return sn, rec, err
 }
 
+// lookup finds what ref names. A resource may also be a template, which people do not tell apart.
+func lookup(sn *index.Snapshot, ref tool.Ref) (index.Record, bool, error) {
+	rec, ok, err := sn.Find(ref)
+	if ref.Kind == tool.Resource && !ok && err == nil {
+		ref.Kind = tool.Template
+		return sn.Find(ref)
+	}
+	return rec, ok, err
+}
+
+// allows reports whether what ref names is on. Only tools are switched one by one.
+func (e *Engine) allows(ref tool.Ref) bool {
+	if ref.Kind != tool.Tool {
+		return e.opt.Switches.AllowsServer(ref.Server)
+	}
+	return e.opt.Switches.Allows(ref.Server, ref.Name)
+}
+
 // allowed fails for a tool that is switched off, or was not found though its server is known.
 func (e *Engine) allowed(sn *index.Snapshot, ref tool.Ref, found bool) error {
 	info, _ := sn.Server(ref.Server)
 	switch {
-	case !e.opt.Switches.Allows(ref.Server, ref.Name) && (found || info.State != index.Listed):
+	case ref.Kind != tool.Tool && !e.allows(ref):
+		return e.checkServer(ref.Server)
+	case !e.allows(ref) && (found || info.State != index.Listed):
 		return fault.New(fault.ToolNotFound, ref.String()+" is disabled",
 			"Switch it on with: mcpl enable "+fault.Quote(ref.String())).On(ref.Server, ref.Name)
 	case !found:
@@ -207,22 +227,21 @@ func (e *Engine) Name(text string) (name string, ok bool, err error) {
 	return ref.String(), found || info.State != index.Listed, err
 }
 
-// noTool is the fault of a name that is no tool of its server.
+// noTool is the fault of a name that is no tool of its server, or none of what the kind of ref
+// says.
 func (e *Engine) noTool(sn *index.Snapshot, ref tool.Ref) error {
-	f := fault.New(fault.ToolNotFound, fmt.Sprintf("%s has no tool %q", ref.Server, ref.Name), "").On(ref.Server, ref.Name)
-	recs, err := sn.Records(ref.Server)
+	f := fault.New(fault.ToolNotFound, fmt.Sprintf("%s has no %s %q", ref.Server, ref.Kind, ref.Name), "").On(ref.Server, ref.Tool())
+	list := ref.Kind.String() + "s"
+	if ref.Kind == tool.Tool {
+		list = "list"
+	}
+	names, err := e.namesLike(sn, ref)
 	if err != nil {
 		return err
 	}
-	var names []string
-	for _, rec := range recs {
-		if e.opt.Switches.Allows(rec.Server, rec.Name) {
-			names = append(names, rec.Name)
-		}
-	}
 	f.Suggestions = nearest(ref.Name, names)
 	if len(f.Suggestions) == 0 {
-		hits, err := sn.Search(search.Query{Text: ref.Name, Limit: 3, Keep: func(doc int) bool { return sn.ServerOf(doc) == ref.Server }})
+		hits, err := sn.Search(search.Query{Text: ref.Name, Limit: 3, Keep: func(doc int) bool { return sn.ServerOf(doc) == ref.Server }}, ref.Kind)
 		if err != nil {
 			return err
 		}
@@ -235,8 +254,26 @@ func (e *Engine) noTool(sn *index.Snapshot, ref tool.Ref) error {
 	if len(f.Suggestions) > 0 {
 		f.Help = fmt.Sprintf("Did you mean %s? ", strings.Join(f.Suggestions, " or "))
 	}
-	f.Help += fmt.Sprintf("See its tools with: mcpl list %s. Ask it again, if the tool is new, with: mcpl list %[1]s --refresh", fault.Quote(ref.Server))
+	f.Help += fmt.Sprintf("See its %ss with: mcpl %s %s. Ask it again, if the %[1]s is new, with: mcpl %[2]s %[3]s --refresh",
+		ref.Kind, list, fault.Quote(ref.Server))
 	return f
+}
+
+// namesLike returns the names of what the server of ref has of its kind, as far as that is on.
+func (e *Engine) namesLike(sn *index.Snapshot, ref tool.Ref) ([]string, error) {
+	recs, err := sn.Records(ref.Server, ref.Kind)
+	if ref.Kind == tool.Resource && err == nil {
+		var more []index.Record
+		more, err = sn.Records(ref.Server, tool.Template)
+		recs = append(recs, more...)
+	}
+	var names []string
+	for _, rec := range recs {
+		if e.allows(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind}) {
+			names = append(names, rec.Name)
+		}
+	}
+	return names, err
 }
 
 // nearest returns up to three names that differ from text by few letters, best first. Case and

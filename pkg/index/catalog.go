@@ -1,6 +1,6 @@
-// Package index is the disk cache of one configuration set: every tool definition of every
-// server, what is known of each listing, and a packed form from which searches are answered
-// without parsing JSON.
+// Package index is the disk cache of one configuration set: every definition of a tool, resource
+// or prompt of every server, what is known of each listing, and a packed form from which searches
+// are answered without parsing JSON.
 //
 //	tool_index.json      every definition, readable: the truth
 //	index_metadata.json  per server: fingerprint, times, state, last error
@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// State says how the last attempt to list a server's tools went.
+// State says how the last attempt to list what a server offers went.
 type State string
 
 // The states of a server in the index.
@@ -42,9 +42,43 @@ type Catalog struct {
 type Server struct {
 	Meta
 	Tools []tool.Def
+	// Resources, among them the templates, and Prompts.
+	Resources, Prompts []tool.Def
 }
 
-// Meta is what is known of a server beside its tools.
+// kinds returns the kinds in the order in which the index keeps what a server offers.
+func kinds() []tool.Kind {
+	return []tool.Kind{tool.Tool, tool.Resource, tool.Template, tool.Prompt}
+}
+
+// documents calls use for each definition in the order in which the index keeps them.
+func (s *Server) documents(use func(tool.Def)) {
+	for _, def := range s.Tools {
+		use(def)
+	}
+	for _, kind := range []tool.Kind{tool.Resource, tool.Template} {
+		for _, def := range s.Resources {
+			if def.Kind == kind {
+				use(def)
+			}
+		}
+	}
+	for _, def := range s.Prompts {
+		use(def)
+	}
+}
+
+// count returns how many of the definitions are of a kind.
+func (s *Server) count(kind tool.Kind) (n int) {
+	s.documents(func(def tool.Def) {
+		if def.Kind == kind {
+			n++
+		}
+	})
+	return n
+}
+
+// Meta is what is known of a server beside what it offers.
 type Meta struct {
 	Name string `json:"name"`
 	// Transport is "stdio", "http" or "sse".
@@ -52,7 +86,7 @@ type Meta struct {
 	// Fingerprint of the resolved entry at the last attempt.
 	Fingerprint string `json:"fingerprint"`
 	State       State  `json:"state"`
-	// ListedAt is when the tools were last listed, TriedAt when that was last tried.
+	// ListedAt is when it was last listed what the server offers, TriedAt when that was last tried.
 	ListedAt time.Time `json:"listedAt,omitzero"`
 	TriedAt  time.Time `json:"triedAt,omitzero"`
 	// TTL is how long the listing holds: SaidTTL, the server's own word, or else what its entry

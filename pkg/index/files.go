@@ -19,10 +19,17 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// formatVersion is that of the two JSON files. A file of another version is rebuilt.
+// The versions of the two JSON files. A file of another version is rebuilt.
 //
-//	1: the first
-const formatVersion = 1
+//	tool_index.json      1: the first; members "resources" and "prompts" were added
+//	index_metadata.json  1: of times when only tools were listed
+//	                     2: the same members, but resources and prompts have been listed too
+//
+// Of metadata of version 1 no server counts as listed: each is asked once more for all it offers.
+const (
+	formatVersion = 1
+	metaVersion   = 2
+)
 
 // Store is the folder of one configuration set. It need not exist.
 type Store struct{ Dir string }
@@ -65,8 +72,10 @@ func (s Store) lock() (*flock.Flock, error) {
 type definitions struct {
 	Version int `json:"version"`
 	Servers []struct {
-		Name  string            `json:"name"`
-		Tools []json.RawMessage `json:"tools"`
+		Name      string            `json:"name"`
+		Tools     []json.RawMessage `json:"tools"`
+		Resources []json.RawMessage `json:"resources"`
+		Prompts   []json.RawMessage `json:"prompts"`
 	} `json:"servers"`
 }
 
@@ -118,16 +127,28 @@ func parseDefinitions(data []byte) ([]Server, error) {
 	servers := make([]Server, 0, len(file.Servers))
 	for _, s := range file.Servers {
 		server := Server{Meta: Meta{Name: s.Name, State: Unknown}}
-		for _, raw := range s.Tools {
-			def, err := tool.ParseDef(raw)
-			if err != nil {
-				return nil, fmt.Errorf("a tool of %s: %w", s.Name, err)
-			}
-			server.Tools = append(server.Tools, def)
+		var errs [3]error
+		server.Tools, errs[0] = parseAll(s.Name, tool.Tool, s.Tools)
+		server.Resources, errs[1] = parseAll(s.Name, tool.Resource, s.Resources)
+		server.Prompts, errs[2] = parseAll(s.Name, tool.Prompt, s.Prompts)
+		if err := errors.Join(errs[:]...); err != nil {
+			return nil, err
 		}
 		servers = append(servers, server)
 	}
 	return servers, nil
+}
+
+func parseAll(server string, kind tool.Kind, list []json.RawMessage) ([]tool.Def, error) {
+	var defs []tool.Def
+	for _, raw := range list {
+		def, err := tool.Parse(kind, raw)
+		if err != nil {
+			return nil, fmt.Errorf("a %s of %s: %w", kind, server, err)
+		}
+		defs = append(defs, def)
+	}
+	return defs, nil
 }
 
 // loadMeta reads the metadata that belongs to the definitions in data.
@@ -140,14 +161,17 @@ func (s Store) loadMeta(data []byte) (map[string]Meta, []string, error) {
 	if err := json.Unmarshal(raw, &file); err != nil {
 		return nil, nil, err
 	}
-	if file.Version != formatVersion {
-		return nil, nil, fmt.Errorf("it has version %d, this mcpl writes version %d", file.Version, formatVersion)
+	if file.Version < 1 || file.Version > metaVersion {
+		return nil, nil, fmt.Errorf("it has version %d, this mcpl writes version %d", file.Version, metaVersion)
 	}
 	if file.Definitions != digest(data) {
 		return nil, nil, errors.New("it belongs to another tool index")
 	}
 	metas := make(map[string]Meta, len(file.Servers))
 	for _, m := range file.Servers {
+		if file.Version == 1 && m.State == Listed {
+			m.State = Unknown
+		}
 		metas[m.Name] = m
 	}
 	return metas, file.Warnings, nil
@@ -160,7 +184,7 @@ func (s Store) loadMeta(data []byte) (map[string]Meta, []string, error) {
 func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	s.sweep()
 	defs, spans := renderDefinitions(cat)
-	meta := metadata{Version: formatVersion, Definitions: digest(defs), Stamp: stamp, Warnings: cat.Warnings}
+	meta := metadata{Version: metaVersion, Definitions: digest(defs), Stamp: stamp, Warnings: cat.Warnings}
 	for _, server := range cat.Servers {
 		meta.Servers = append(meta.Servers, server.Meta)
 	}
@@ -214,7 +238,8 @@ func digest(data []byte) string {
 // span is where a definition lies in tool_index.json.
 type span struct{ off, len int64 }
 
-// renderDefinitions writes tool_index.json, one definition a line, and says where each lies.
+// renderDefinitions writes tool_index.json, one definition a line, and says where each lies, in the
+// order of the documents.
 func renderDefinitions(cat *Catalog) ([]byte, []span) {
 	var b bytes.Buffer
 	var spans []span
@@ -224,17 +249,31 @@ func renderDefinitions(cat *Catalog) ([]byte, []span) {
 			b.WriteByte(',')
 		}
 		fmt.Fprintf(&b, "\n{\"name\":%s,\"tools\":[", tool.Quote(server.Name))
-		for j, def := range server.Tools {
-			if j > 0 {
-				b.WriteByte(',')
+		in, separator := "tools", ""
+		server.documents(func(def tool.Def) {
+			if list := listOf(def.Kind); list != in {
+				fmt.Fprintf(&b, "\n],\"%s\":[", list)
+				in, separator = list, ""
 			}
-			b.WriteByte('\n')
+			b.WriteString(separator + "\n")
+			separator = ","
 			raw := def.Raw()
 			spans = append(spans, span{int64(b.Len()), int64(len(raw))})
 			b.Write(raw)
-		}
+		})
 		b.WriteString("\n]}")
 	}
 	b.WriteString("\n]}\n")
 	return b.Bytes(), spans
+}
+
+// listOf returns the list of tool_index.json that holds definitions of a kind.
+func listOf(kind tool.Kind) string {
+	switch kind {
+	case tool.Resource, tool.Template:
+		return "resources"
+	case tool.Prompt:
+		return "prompts"
+	}
+	return "tools"
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"os"
+	"slices"
 	"testing"
 )
 
@@ -62,10 +63,12 @@ func FuzzSnapshot(f *testing.F) {
 			}
 			err = readAll(sn)
 			for _, s := range sn.Servers() {
-				recs, _ := sn.Records(s.Name)
-				for _, rec := range recs {
-					if d, err := sn.Definition(rec); err == nil && d.Name != rec.Name {
-						t.Fatalf("the definition of %q is %q", rec.Name, d.Name)
+				for _, kind := range kinds() {
+					recs, _ := sn.Records(s.Name, kind)
+					for _, rec := range recs {
+						if d, err := sn.Definition(rec); err == nil && (d.Name != rec.Name || d.Kind != rec.Kind) {
+							t.Fatalf("the definition of the %s %q is the %s %q", rec.Kind, rec.Name, d.Kind, d.Name)
+						}
 					}
 				}
 			}
@@ -90,7 +93,7 @@ func FuzzLoad(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(defs, meta, true)
-	f.Add([]byte(`{"version":1,"servers":[{"name":"a","tools":[{"name":"x"}]},{"name":"a"}]}`), []byte(`{"version":1,"servers":[{"name":"a","state":"listed"}]}`), true)
+	f.Add([]byte(`{"version":1,"servers":[{"name":"a","tools":[{"name":"x"}],"resources":[{"uriTemplate":"x:{y}"},{"uri":"x:y"}],"prompts":[{"name":"x"}]},{"name":"a"}]}`), []byte(`{"version":1,"servers":[{"name":"a","state":"listed"}]}`), true)
 	f.Add([]byte(`{"version":1,"servers":null}`), []byte(`{`), false)
 	f.Fuzz(func(t *testing.T, defs, meta []byte, fix bool) {
 		if fix { // the metadata's checksum of the definitions
@@ -106,9 +109,9 @@ func FuzzLoad(f *testing.F) {
 		}
 		cat, _ := s.Load()
 		for _, server := range cat.Servers {
-			for _, d := range server.Tools {
+			for _, d := range slices.Concat(server.Tools, server.Resources, server.Prompts) {
 				if d.Name == "" {
-					t.Fatal("a tool without a name")
+					t.Fatalf("a %s without a name", d.Kind)
 				}
 			}
 		}

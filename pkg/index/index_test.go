@@ -24,9 +24,11 @@ import (
 
 var update = flag.Bool("update", false, "write the fixture of the packed version in force")
 
-func def(t testing.TB, raw string) tool.Def {
+func def(t testing.TB, raw string) tool.Def { return defOf(t, tool.Tool, raw) }
+
+func defOf(t testing.TB, kind tool.Kind, raw string) tool.Def {
 	t.Helper()
-	d, err := tool.ParseDef([]byte(raw))
+	d, err := tool.Parse(kind, []byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,17 +42,29 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 		Warnings: []string{"/x/.mcp.json:3: something is odd"},
 		Servers: []Server{
 			{Meta: Meta{Name: "git", Transport: "stdio", Fingerprint: "f1", State: Listed, ListedAt: at, TriedAt: at, TTL: time.Hour,
-				SaidTTL: time.Hour, Took: time.Second, Known: tool.Known{Protocol: "2025-11-25"}, ServerName: "git-server", ServerVersion: "1.2",
+				SaidTTL: time.Hour, Took: time.Second, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse"}, ServerName: "git-server", ServerVersion: "1.2",
 				Instructions: "Keeps repositories. Use it well.", Notes: []string{"a note"}},
 				Tools: []tool.Def{
 					def(t, `{"name":"create_issue","title":"Create issue","description":"Create an issue.\n\nMore of it.","inputSchema":{ "type":"object",`+
 						`"properties":{"title":{"type":"string"},"n":{"type":"integer"}},"required":["title"]},"x-vendor":1.0}`),
 					def(t, `{"name":"list_issues","description":"List issues"}`),
-				}},
+				},
+				Resources: []tool.Def{
+					defOf(t, tool.Resource, `{ "uri":"git://readme","name":"README","description":"How to create.","mimeType":"text/markdown","size": 12.0 }`),
+					defOf(t, tool.Resource, `{"uri":"git://log","name":"log","title":"The log","mimeType":7}`),
+					defOf(t, tool.Resource, `{"uriTemplate":"git://blob/{path}","name":"blob","mimeType":"text/plain"}`),
+				},
+				Prompts: []tool.Def{defOf(t, tool.Prompt, `{"name":"create_issue","description":"Ask for an issue to create",`+
+					`"arguments":[{"name":"topic","required":true},{"name":"tone"}]}`)},
+			},
 			{Meta: Meta{Name: "off", Transport: "http", State: Unknown, Off: true}},
 			{Meta: Meta{Name: "down", Transport: "stdio", State: Failed, TriedAt: at,
 				Error: fault.New(fault.Timeout, "down is down", "wait").Trace("a\nb").On("down", "")},
-				Tools: []tool.Def{def(t, `{"name":"größe","description":"Größe <b>&amp;</b> \u001b[31m"}`)}},
+				Tools:   []tool.Def{def(t, `{"name":"größe","description":"Größe <b>&amp;</b> \u001b[31m"}`)},
+				Prompts: []tool.Def{defOf(t, tool.Prompt, `{"name":"größe"}`), defOf(t, tool.Prompt, `{"name":"kleine"}`)}},
+			{Meta: Meta{Name: "empty", Transport: "stdio", State: Listed, ListedAt: at, TriedAt: at}},
+			{Meta: Meta{Name: "books", Transport: "stdio", State: Listed, ListedAt: at, TriedAt: at},
+				Resources: []tool.Def{defOf(t, tool.Resource, `{"uriTemplate":"book://{isbn}","name":"book"}`)}},
 		},
 	}
 	stamp := Stamp{Sources: []config.Source{{Path: "/x/.mcp.json", Why: "found", MTime: 12345, Size: 99}},
@@ -78,38 +92,73 @@ func save(t testing.TB, cat *Catalog, stamp Stamp) Store {
 func check(t testing.TB, sn *Snapshot) {
 	t.Helper()
 	cat, _ := sample(t)
-	if sn.Len() != 3 || !slices.Equal(sn.Warnings(), cat.Warnings) || len(sn.Servers()) != 3 {
-		t.Fatalf("%d tools of %d servers, warnings %q", sn.Len(), len(sn.Servers()), sn.Warnings())
+	if sn.Len() != 10 || !slices.Equal(sn.Warnings(), cat.Warnings) || len(sn.Servers()) != 5 {
+		t.Fatalf("%d documents of %d servers, warnings %q", sn.Len(), len(sn.Servers()), sn.Warnings())
 	}
 	for i, got := range sn.Servers() {
 		in := cat.Servers[i]
 		want := ServerInfo{Name: in.Name, State: in.State, ServerName: in.ServerName, Instructions: in.Instructions, ListedAt: in.ListedAt,
-			TriedAt: in.TriedAt, TTL: in.TTL, Tools: len(in.Tools), Off: in.Off, Notes: in.Notes, Error: in.Error}
+			TriedAt: in.TriedAt, TTL: in.TTL, Tools: len(in.Tools), Prompts: len(in.Prompts), Known: in.Known, Off: in.Off, Notes: in.Notes, Error: in.Error}
 		for _, d := range in.Tools {
 			want.Tokens += d.Tokens()
+		}
+		for _, d := range in.Resources {
+			if d.Kind == tool.Resource {
+				want.Resources++
+			} else {
+				want.Templates++
+			}
 		}
 		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(ServerInfo{}, fault.Fault{}), cmpopts.EquateApproxTime(0)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", in.Name, diff)
 		}
-		recs, err := sn.Records(in.Name)
-		if err != nil || len(recs) != len(in.Tools) {
-			t.Fatalf("records of %s: %v, %v", in.Name, recs, err)
+		defs := slices.Concat(in.Tools, in.Resources, in.Prompts)
+		var recs []Record
+		for _, kind := range kinds() {
+			some, err := sn.Records(in.Name, kind)
+			if err != nil {
+				t.Fatalf("%ss of %s: %v", kind, in.Name, err)
+			}
+			recs = append(recs, some...)
+		}
+		if len(recs) != len(defs) {
+			t.Fatalf("records of %s: %v", in.Name, recs)
 		}
 		for j, rec := range recs {
-			if rec.Server != in.Name || rec.Name != in.Tools[j].Name || rec.Title != in.Tools[j].Title || sn.ServerOf(rec.Doc) != in.Name {
+			if rec.Server != in.Name || rec.Kind != defs[j].Kind || rec.Name != defs[j].Name || rec.Title != defs[j].Title || sn.ServerOf(rec.Doc) != in.Name {
 				t.Errorf("record %+v", rec)
 			}
-			found, ok, err := sn.Find(tool.Ref{Server: in.Name, Name: rec.Name})
+			found, ok, err := sn.Find(tool.Ref{Server: in.Name, Name: rec.Name, Kind: rec.Kind})
 			if err != nil || !ok || found.Doc != rec.Doc {
 				t.Errorf("%s/%s is not found: %v, %v", in.Name, rec.Name, ok, err)
 			}
 		}
 	}
+	if rec, ok, err := sn.Find(tool.Ref{Server: "git", Name: "git://readme"}); ok || err != nil {
+		t.Errorf("a resource is found as a tool: %+v, %v", rec, err)
+	}
+	if rec, _, err := sn.Find(tool.Ref{Server: "git", Name: "git://readme", Kind: tool.Resource}); rec.MediaType != "text/markdown" {
+		t.Errorf("media type of %+v, %v", rec, err)
+	}
+	if rec, _, err := sn.Find(tool.Ref{Server: "git", Name: "create_issue", Kind: tool.Prompt}); rec.Signature != "topic: string, tone?: string" {
+		t.Errorf("signature of %+v, %v", rec, err)
+	}
 	first, err := sn.Record(0)
 	if err != nil || first.Description != "Create an issue." || first.Signature != "title: string, n?: integer" || !slices.Equal(first.Required, []string{"title"}) {
 		t.Errorf("record 0: %+v, %v", first, err)
 	}
-	hits, err := sn.Search(search.Query{Text: "create"})
+	for kind, want := range map[tool.Kind]string{tool.Tool: "[0 6]", tool.Resource: "[2 3 4 9]", tool.Template: "[2 3 4 9]", tool.Prompt: "[5 7 8]"} {
+		var docs []int
+		hits, err := sn.Search(search.Query{Text: ".", Method: search.Regex, Keep: func(doc int) bool { return doc != 1 }}, kind)
+		for _, h := range hits {
+			docs = append(docs, h.Doc)
+		}
+		slices.Sort(docs)
+		if got := fmt.Sprint(docs); got != want || err != nil {
+			t.Errorf("search of %ss: %s, want %s, %v", kind, got, want, err)
+		}
+	}
+	hits, err := sn.Search(search.Query{Text: "create"}, tool.Tool)
 	if err != nil || len(hits) == 0 || hits[0].Doc != 0 {
 		t.Errorf("search: %+v, %v", hits, err)
 	}
@@ -125,8 +174,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 	check(t, sn)
 	for _, server := range cat.Servers {
-		for _, want := range server.Tools {
-			rec, _, err := sn.Find(tool.Ref{Server: server.Name, Name: want.Name})
+		for _, want := range slices.Concat(server.Tools, server.Resources, server.Prompts) {
+			rec, _, err := sn.Find(tool.Ref{Server: server.Name, Name: want.Name, Kind: want.Kind})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -141,7 +190,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%v: %v, %v", ref, ok, err)
 		}
 	}
-	if recs, err := sn.Records("none"); recs != nil || err != nil {
+	if recs, err := sn.Records("none", tool.Tool); recs != nil || err != nil {
 		t.Errorf("records of no server: %v, %v", recs, err)
 	}
 	if err := sn.Close(); err != nil {
@@ -279,28 +328,70 @@ func TestFlippedBits(t *testing.T) {
 // readAll reads everything that a snapshot holds.
 func readAll(sn *Snapshot) error {
 	for _, s := range sn.Servers() {
-		recs, err := sn.Records(s.Name)
-		if err != nil {
-			return err
-		}
-		for _, rec := range recs {
-			if _, _, err := sn.Find(tool.Ref{Server: rec.Server, Name: rec.Name}); err != nil {
+		for _, kind := range kinds() {
+			recs, err := sn.Records(s.Name, kind)
+			if err != nil {
 				return err
+			}
+			for _, rec := range recs {
+				if _, _, err := sn.Find(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind}); err != nil {
+					return err
+				}
 			}
 		}
 	}
 	for _, q := range []search.Query{{Text: "create issue größe"}, {Text: ".", Method: search.Regex}, {Text: "e", Method: search.Exact}} {
-		hits, err := sn.Search(q)
-		if err != nil {
-			return err
-		}
-		for _, h := range hits {
-			if _, err := sn.Record(h.Doc); err != nil {
+		for _, kind := range kinds() {
+			hits, err := sn.Search(q, kind)
+			if err != nil {
 				return err
+			}
+			for _, h := range hits {
+				rec, err := sn.Record(h.Doc)
+				if err != nil {
+					return err
+				}
+				if rankingOf(rec.Kind) != rankingOf(kind) {
+					return fmt.Errorf("a search of %ss finds the %s %s", kind, rec.Kind, rec.Name)
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// TestKindsApart: tools are found and ranked as if there were no resources and prompts.
+func TestKindsApart(t *testing.T) {
+	t.Parallel()
+	mixed, stamp := sample(t)
+	plain, _ := sample(t)
+	for i := range plain.Servers {
+		plain.Servers[i].Resources, plain.Servers[i].Prompts = nil, nil
+	}
+	for _, q := range []search.Query{{Text: "create issue", Explain: true}, {Text: "kleine"}, {Text: "größe"}, {Text: "e", Method: search.Exact}} {
+		var found [2][]string
+		for i, cat := range []*Catalog{plain, mixed} {
+			defs, spans := renderDefinitions(cat)
+			sn, err := parseSnapshot(pack(cat, stamp, spans, int64(len(defs)), 42))
+			if err != nil {
+				t.Fatal(err)
+			}
+			hits, err := sn.Search(q, tool.Tool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, h := range hits {
+				rec, err := sn.Record(h.Doc)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found[i] = append(found[i], fmt.Sprint(rec.Server, rec.Name, h.Score, h.MatchedIn, h.Explain))
+			}
+		}
+		if diff := cmp.Diff(found[0], found[1]); diff != "" {
+			t.Errorf("%q: -alone +among others\n%s", q.Text, diff)
+		}
+	}
 }
 
 func TestLoadOdd(t *testing.T) {
@@ -321,6 +412,8 @@ func TestLoadOdd(t *testing.T) {
 		"no metadata":         {"index_metadata.json", "", 2, Unknown, "not usable"},
 		"garbled metadata":    {"index_metadata.json", `{"version":1,`, 2, Unknown, "not usable"},
 		"future metadata":     {"index_metadata.json", `{"version":7}`, 2, Unknown, "version 7"},
+		"metadata before all": {"index_metadata.json", `{"version":0}`, 2, Unknown, "version 0"},
+		"a nameless prompt":   {"tool_index.json", `{"version":1,"servers":[{"name":"git","tools":[],"prompts":[{}]}]}`, 0, "", "a prompt of git"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -348,6 +441,44 @@ func TestLoadOdd(t *testing.T) {
 				t.Errorf("loaded %+v", git)
 			}
 		})
+	}
+}
+
+// TestLoadOld: what was written before resources and prompts were listed is kept, and its servers
+// are to be asked again.
+func TestLoadOld(t *testing.T) {
+	t.Parallel()
+	cat, stamp := sample(t)
+	for i := range cat.Servers {
+		cat.Servers[i].Resources, cat.Servers[i].Prompts = nil, nil
+	}
+	s := Store{Dir: t.TempDir()}
+	if _, err := s.Save(cat, stamp); err != nil {
+		t.Fatal(err)
+	}
+	defs, err := os.ReadFile(s.toolsFile())
+	if err != nil || strings.Contains(string(defs), "resources") || strings.Contains(string(defs), "prompts") {
+		t.Errorf("tools alone are written in another way than ever: %v\n%s", err, defs)
+	}
+	meta, err := os.ReadFile(s.metaFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	meta = []byte(strings.Replace(string(meta), `"version": 2`, `"version": 1`, 1))
+	if err := os.WriteFile(s.metaFile(), meta, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, notice := s.Load()
+	if notice != "" {
+		t.Error(notice)
+	}
+	for i := range cat.Servers {
+		if cat.Servers[i].State == Listed {
+			cat.Servers[i].State = Unknown
+		}
+	}
+	if diff := cmp.Diff(cat, got, cmpopts.IgnoreUnexported(fault.Fault{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("-saved +loaded\n%s", diff)
 	}
 }
 

@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"hash/crc32"
 	"strings"
 	"time"
@@ -15,25 +16,29 @@ import (
 // bytes; checksums are CRC-32 (IEEE: the Castagnoli table takes 0.16 ms to build at first use).
 //
 //	header   magic[8], version u32, crc u32 of the rest of the header and the meta section,
-//	         meta length u64, record table offset u64, documents u64, records offset u64,
-//	         search offset u64, search length u64
+//	         meta length u64, record table offset u64, documents u64, records offset u64, and of
+//	         each ranking its offset u64 and length u64
 //	meta     the stamp, tool_index.json's size and mtime, warnings, and per server what a list
 //	         prints
 //	table    per document: definition offset u64 and length u64 in tool_index.json, record offset
 //	         u64 and length u32, crc u32 of these and the record
-//	records  per document: name, title, description, signature, required names
-//	search   what pkg/search packs, with checksums of its own
+//	records  per document: name, title, description, signature, required names, media type
+//	rankings what pkg/search packs, with checksums of its own: of all tools, of all resources and
+//	         templates, and of all prompts, so that none changes how the others are ranked
 //
-// Documents are numbered in catalog order. The meta section is checked when the file is opened,
+// Documents are numbered in catalog order, and those of a server in the order of their kinds: its
+// tools, resources, templates, prompts. Of what kind a document is follows from how many of each
+// its server has. Each ranking numbers its own documents, in the same order. The meta section is checked when the file is opened,
 // each record when it is read: opening costs the same for ten tools and for a hundred thousand.
 //
 // Changelog of the version:
 //
 //	1: the first
+//	2: resources and prompts, with rankings of their own; media types; how a server was reached
 const (
 	packedMagic   = "MCPLIDX\x00"
-	packedVersion = 1
-	headerSize    = 8 + 4 + 4 + 6*8
+	packedVersion = 2
+	headerSize    = 8 + 4 + 4 + (4+2*rankings)*8
 	tableEntry    = 8 + 8 + 8 + 4 + 4
 )
 
@@ -44,10 +49,10 @@ const maxDescription = 200
 func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []byte {
 	meta := packMeta(cat, stamp, defsSize, defsMTime)
 	var table, records []byte
-	var docs []search.Document
+	var docs [rankings][]search.Document
 	for _, server := range cat.Servers {
-		for _, def := range server.Tools {
-			at := spans[len(docs)]
+		server.documents(func(def tool.Def) {
+			at := spans[len(table)/tableEntry]
 			record := packRecord(def)
 			entry := binary.LittleEndian.AppendUint64(nil, uint64(at.off))
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(at.len))
@@ -56,30 +61,39 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 			crc := crc32.Update(crc32.ChecksumIEEE(entry), crc32.IEEETable, record)
 			table = binary.LittleEndian.AppendUint32(append(table, entry...), crc)
 			records = append(records, record...)
-			docs = append(docs, document(server.Name, def))
-		}
+			which := rankingOf(def.Kind)
+			docs[which] = append(docs[which], document(server.Name, def))
+		})
 	}
-	ranking := search.Build(docs)
-
 	tableAt := align(headerSize + len(meta))
 	recordsAt := tableAt + len(table)
-	searchAt := align(recordsAt + len(records))
-	out := make([]byte, searchAt, searchAt+len(ranking))
+	end := recordsAt + len(records)
+	numbers := []int{len(meta), tableAt, len(table) / tableEntry, recordsAt}
+	var packed [rankings][]byte
+	for i := range packed {
+		packed[i] = search.Build(docs[i])
+		numbers = append(numbers, align(end), len(packed[i]))
+		end = align(end) + len(packed[i])
+	}
+	out := make([]byte, end)
 	copy(out, packedMagic)
 	binary.LittleEndian.PutUint32(out[8:], packedVersion)
-	for i, n := range []int{len(meta), tableAt, len(docs), recordsAt, searchAt, len(ranking)} {
+	for i, n := range numbers {
 		binary.LittleEndian.PutUint64(out[16+8*i:], uint64(n))
 	}
 	copy(out[headerSize:], meta)
 	copy(out[tableAt:], table)
 	copy(out[recordsAt:], records)
+	for i, ranking := range packed {
+		copy(out[numbers[4+2*i]:], ranking)
+	}
 	binary.LittleEndian.PutUint32(out[12:], crc32.ChecksumIEEE(out[16:headerSize+len(meta)]))
-	return append(out, ranking...)
+	return out
 }
 
 func align(n int) int { return (n + 7) &^ 7 }
 
-// document is what ranking sees of a tool.
+// document is what ranking sees of a definition.
 func document(server string, def tool.Def) search.Document {
 	doc := search.Document{Server: server, Name: def.Name, Title: def.DisplayTitle(), Description: def.Description}
 	for _, p := range schema.Params(def.InputSchema) {
@@ -93,7 +107,21 @@ func packRecord(def tool.Def) []byte {
 	b = appendString(b, def.DisplayTitle())
 	b = appendString(b, FirstSentences(def.Description, maxDescription))
 	b = appendString(b, schema.Signature(def.InputSchema))
-	return appendStrings(b, schema.Required(def.InputSchema))
+	b = appendStrings(b, schema.Required(def.InputSchema))
+	return appendString(b, mediaType(def))
+}
+
+// mediaType returns that of a resource or template, "" where it does not say.
+func mediaType(def tool.Def) (mime string) {
+	if def.Kind != tool.Resource && def.Kind != tool.Template {
+		return ""
+	}
+	for _, f := range def.Fields {
+		if f.Key == "mimeType" && json.Unmarshal(f.Value, &mime) != nil {
+			mime = "" // not a string
+		}
+	}
+	return mime
 }
 
 func packMeta(cat *Catalog, stamp Stamp, defsSize, defsMTime int64) []byte {
@@ -127,8 +155,11 @@ func packServer(b []byte, s Server) []byte {
 	b = binary.AppendVarint(b, nanos(s.ListedAt))
 	b = binary.AppendVarint(b, nanos(s.TriedAt))
 	b = binary.AppendVarint(b, int64(s.TTL))
-	b = binary.AppendUvarint(b, uint64(len(s.Tools)))
+	for _, kind := range kinds() {
+		b = binary.AppendUvarint(b, uint64(s.count(kind)))
+	}
 	b = binary.AppendUvarint(b, uint64(tokens))
+	b = appendStrings(b, []string{s.Known.Protocol, s.Known.Transport})
 	var off byte
 	if s.Off {
 		off = 1

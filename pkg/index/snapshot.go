@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
-	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -33,36 +32,72 @@ type Snapshot struct {
 	defTime int64
 	table   []byte
 	records []byte
-	ranking []byte
+	ranked  [rankings]ranked
 	// recordsAt is where the records begin in the file.
 	recordsAt int
 }
 
 // ServerInfo is what a snapshot holds of a server.
 type ServerInfo struct {
-	Name          string
-	State         State
-	ServerName    string // what the server calls itself
-	Instructions  string // the beginning of them
-	ListedAt      time.Time
-	TriedAt       time.Time
-	TTL           time.Duration
-	Tools, Tokens int
-	Off           bool
-	Notes         []string
-	Error         *fault.Fault
-	first         int // number of its first document
+	Name         string
+	State        State
+	ServerName   string // what the server calls itself
+	Instructions string // the beginning of them
+	ListedAt     time.Time
+	TriedAt      time.Time
+	TTL          time.Duration
+	// Tools, Resources, Templates and Prompts are how many of each it has; Tokens is about what the
+	// definitions of the tools would cost a model.
+	Tools, Resources, Templates, Prompts, Tokens int
+	// Known is how the server was last reached.
+	Known tool.Known
+	Off   bool
+	Notes []string
+	Error *fault.Fault
+	first int           // number of its first document
+	place [rankings]int // its first place in each ranking
 }
 
-// Record is what a snapshot holds of a tool for printing it as a hit.
+// Offers returns how many tools, resources, templates and prompts the server has.
+func (s *ServerInfo) Offers() int { return s.Tools + s.Resources + s.Templates + s.Prompts }
+
+// documents says where the documents of a kind are: from the first-th on, n of them.
+func (s *ServerInfo) documents(kind tool.Kind) (first, n int) {
+	switch kind {
+	case tool.Resource:
+		return s.first + s.Tools, s.Resources
+	case tool.Template:
+		return s.first + s.Tools + s.Resources, s.Templates
+	case tool.Prompt:
+		return s.first + s.Tools + s.Resources + s.Templates, s.Prompts
+	}
+	return s.first, s.Tools
+}
+
+// kind returns the kind of one of its documents.
+func (s *ServerInfo) kind(doc int) tool.Kind {
+	for _, kind := range kinds() {
+		if first, n := s.documents(kind); doc < first+n {
+			return kind
+		}
+	}
+	return tool.Tool // no document of its own
+}
+
+// end is the number after that of its last document.
+func (s *ServerInfo) end() int { return s.first + s.Offers() }
+
+// Record is what a snapshot holds of a tool, resource or prompt for printing it as a hit.
 type Record struct {
 	Doc                int
+	Kind               tool.Kind
 	Server             string
-	Name               string
+	Name               string // of a resource its URI
 	Title              string
 	Description        string // its first sentences
 	Signature          string
 	Required           []string
+	MediaType          string // of a resource, where it says so
 	definitionLocation span
 }
 
@@ -110,15 +145,19 @@ func parseSnapshot(data []byte) (*Snapshot, error) {
 	if v := binary.LittleEndian.Uint32(data[8:]); v != packedVersion {
 		return nil, fmt.Errorf("%w: it has version %d, this mcpl reads version %d", ErrDamaged, v, packedVersion)
 	}
-	var n [6]uint64
+	var n [4 + 2*rankings]uint64
 	for i := range n {
 		if n[i] = binary.LittleEndian.Uint64(data[16+8*i:]); n[i] > uint64(len(data)) {
 			return nil, fmt.Errorf("%w: a section lies outside the file", ErrDamaged)
 		}
 	}
-	metaLen, tableAt, docs, recordsAt, searchAt, searchLen := n[0], n[1], n[2], n[3], n[4], n[5]
-	size := uint64(len(data))
-	if headerSize+metaLen > tableAt || tableAt+docs*tableEntry > recordsAt || recordsAt > searchAt || searchAt+searchLen > size {
+	metaLen, tableAt, docs, recordsAt, searchAt := n[0], n[1], n[2], n[3], n[4]
+	overlap := headerSize+metaLen > tableAt || tableAt+docs*tableEntry > recordsAt || recordsAt > searchAt
+	for i, end := 4, uint64(0); i < len(n); i += 2 {
+		overlap = overlap || n[i] < end || n[i]+n[i+1] > uint64(len(data))
+		end = n[i] + n[i+1]
+	}
+	if overlap {
 		return nil, fmt.Errorf("%w: its sections overlap", ErrDamaged)
 	}
 	if crc32.ChecksumIEEE(data[16:headerSize+metaLen]) != binary.LittleEndian.Uint32(data[12:]) {
@@ -127,23 +166,40 @@ func parseSnapshot(data []byte) (*Snapshot, error) {
 	sn := &Snapshot{data: data,
 		table:     data[tableAt : tableAt+docs*tableEntry],
 		records:   data[recordsAt:searchAt],
-		recordsAt: int(recordsAt),
-		ranking:   data[searchAt : searchAt+searchLen]}
+		recordsAt: int(recordsAt)}
+	for i := range sn.ranked {
+		at, size := n[4+2*i], n[5+2*i]
+		sn.ranked[i] = ranked{at: int(at), data: data[at : at+size]}
+	}
 	if err := sn.parseMeta(data[headerSize : headerSize+metaLen]); err != nil {
 		return nil, err
 	}
+	return sn, sn.number()
+}
+
+// number gives each server the numbers of its documents.
+func (sn *Snapshot) number() error {
 	total := 0
 	for i := range sn.servers {
-		if sn.servers[i].Tools < 0 || sn.servers[i].Tools > sn.Len()-total {
-			return nil, fmt.Errorf("%w: it counts more tools than it has", ErrDamaged)
+		s := &sn.servers[i]
+		s.first = total
+		for _, kind := range kinds() {
+			_, n := s.documents(kind)
+			if n < 0 || n > sn.Len()-total {
+				return fmt.Errorf("%w: it counts more than it has", ErrDamaged)
+			}
+			total += n
 		}
-		sn.servers[i].first = total
-		total += sn.servers[i].Tools
+		for which := range sn.ranked {
+			s.place[which] = sn.ranked[which].docs
+			_, n := s.ranked(which)
+			sn.ranked[which].docs += n
+		}
 	}
-	if uint64(total) != docs {
-		return nil, fmt.Errorf("%w: it counts its tools in two ways", ErrDamaged)
+	if total != sn.Len() {
+		return fmt.Errorf("%w: it counts its tools in two ways", ErrDamaged)
 	}
-	return sn, nil
+	return nil
 }
 
 func (sn *Snapshot) parseMeta(meta []byte) error {
@@ -162,23 +218,6 @@ func (sn *Snapshot) parseMeta(meta []byte) error {
 		return fmt.Errorf("%w: its head cannot be read", ErrDamaged)
 	}
 	return nil
-}
-
-func (r *reader) server() ServerInfo {
-	s := ServerInfo{Name: r.string(), State: State(r.string()), ServerName: r.string(), Instructions: r.string(),
-		ListedAt: timeOf(r.varint()), TriedAt: timeOf(r.varint()), TTL: time.Duration(r.varint()),
-		Tools: int(r.uvarint()), Tokens: int(r.uvarint()), Off: r.byte() != 0, Notes: r.strings()}
-	if e := r.strings(); len(e) == 4 {
-		s.Error = &fault.Fault{Type: fault.Type(e[0]), Message: e[1], Traceback: e[2], Help: e[3], Server: s.Name}
-	}
-	return s
-}
-
-func timeOf(ns int64) time.Time {
-	if ns == 0 {
-		return time.Time{}
-	}
-	return time.Unix(0, ns)
 }
 
 // Close releases the file. The snapshot and its strings that alias the file are gone then.
@@ -212,21 +251,23 @@ func (sn *Snapshot) Server(name string) (ServerInfo, bool) {
 	return sn.servers[i], true
 }
 
-// Len returns the number of tools.
+// Len returns the number of documents: tools, resources, templates and prompts.
 func (sn *Snapshot) Len() int { return len(sn.table) / tableEntry }
 
 // ServerOf returns the name of the server that document doc belongs to.
-func (sn *Snapshot) ServerOf(doc int) string {
+func (sn *Snapshot) ServerOf(doc int) string { return sn.serverOf(doc).Name }
+
+func (sn *Snapshot) serverOf(doc int) *ServerInfo {
 	i, _ := slices.BinarySearchFunc(sn.servers, doc, func(s ServerInfo, doc int) int {
 		switch {
-		case s.first+s.Tools <= doc:
+		case s.end() <= doc:
 			return -1
 		case s.first > doc:
 			return 1
 		}
 		return 0
 	})
-	return sn.servers[i].Name
+	return &sn.servers[i]
 }
 
 // NameOf returns the name of document doc. Unlike [Snapshot.Record] it is meant for many: it reads
@@ -265,22 +306,24 @@ func (sn *Snapshot) record(doc int, read func(off, n int) ([]byte, error)) (Reco
 		return Record{}, fmt.Errorf("%w: checksum of a record", ErrDamaged)
 	}
 	r := &reader{b: raw}
-	rec := Record{Doc: doc, Server: sn.ServerOf(doc), Name: r.string(), Title: r.string(), Description: r.string(),
-		Signature: r.string(), Required: r.strings(), definitionLocation: at}
+	server := sn.serverOf(doc)
+	rec := Record{Doc: doc, Kind: server.kind(doc), Server: server.Name, Name: r.string(), Title: r.string(), Description: r.string(),
+		Signature: r.string(), Required: r.strings(), MediaType: r.string(), definitionLocation: at}
 	if r.bad {
 		return Record{}, fmt.Errorf("%w: a record cannot be read", ErrDamaged)
 	}
 	return rec, nil
 }
 
-// Records returns the tools of a server in its own order.
-func (sn *Snapshot) Records(server string) ([]Record, error) {
+// Records returns what a server has of a kind, in its own order.
+func (sn *Snapshot) Records(server string, kind tool.Kind) ([]Record, error) {
 	info, ok := sn.Server(server)
 	if !ok {
 		return nil, nil
 	}
-	list := make([]Record, 0, info.Tools)
-	for doc := info.first; doc < info.first+info.Tools; doc++ {
+	first, n := info.documents(kind)
+	list := make([]Record, 0, n)
+	for doc := first; doc < first+n; doc++ {
 		rec, err := sn.record(doc, nil)
 		if err != nil {
 			return nil, err
@@ -290,13 +333,14 @@ func (sn *Snapshot) Records(server string) ([]Record, error) {
 	return list, nil
 }
 
-// Find returns the record of a tool by its names.
+// Find returns the record that a reference names.
 func (sn *Snapshot) Find(ref tool.Ref) (Record, bool, error) {
 	info, ok := sn.Server(ref.Server)
 	if !ok {
 		return Record{}, false, nil
 	}
-	for doc := info.first; doc < info.first+info.Tools; doc++ {
+	first, n := info.documents(ref.Kind)
+	for doc := first; doc < first+n; doc++ {
 		rec, err := sn.record(doc, nil)
 		if err != nil || rec.Name == ref.Name {
 			return rec, err == nil, err
@@ -311,103 +355,9 @@ func (sn *Snapshot) Definition(rec Record) (tool.Def, error) {
 	if err != nil {
 		return tool.Def{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
-	def, err := tool.ParseDef(raw)
-	if err != nil || def.Name != rec.Name {
+	def, err := tool.Parse(rec.Kind, raw)
+	if err != nil || def.Name != rec.Name || def.Kind != rec.Kind {
 		return tool.Def{}, fmt.Errorf("%w: tool_index.json does not hold %s where it should", ErrDamaged, rec.Name)
 	}
 	return def, nil
-}
-
-// Search ranks the tools; see [search.Index.Search]. It fails with [ErrDamaged] or the error of
-// a bad query.
-func (sn *Snapshot) Search(q search.Query) ([]search.Hit, error) {
-	ix, err := search.Open(sn.ranking)
-	if err == nil && ix.Len() != sn.Len() {
-		err = errors.New("it ranks other tools")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	if from, to := ix.Texts(); sn.file != nil && q.Method != search.Regex && q.Method != search.Exact {
-		at := sn.recordsAt + len(sn.records)
-		sn.file.cold(at+from, at+to)
-	}
-	hits, err := ix.Search(q)
-	if errors.Is(err, search.ErrCorrupt) {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	return hits, err
-}
-
-// reader decodes what pack.go's append functions wrote. Once something is amiss, bad is set and
-// all further reads are zero.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) fail() { r.b, r.bad = nil, true }
-
-func (r *reader) uvarint() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) varint() int64 {
-	v, n := binary.Varint(r.b)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-// count reads the number of things that follow, each of at least one byte.
-func (r *reader) count() int {
-	n := r.uvarint()
-	if n > uint64(len(r.b)) {
-		r.fail()
-		return 0
-	}
-	return int(n)
-}
-
-func (r *reader) take(n int) []byte {
-	if n > len(r.b) {
-		r.fail()
-		return nil
-	}
-	taken := r.b[:n]
-	r.b = r.b[n:]
-	return taken
-}
-
-func (r *reader) string() string { return string(r.take(r.count())) }
-
-func (r *reader) strings() []string {
-	var list []string
-	for range r.count() {
-		list = append(list, r.string())
-	}
-	return list
-}
-
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) uint64() uint64 {
-	if b := r.take(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 func TestExample(t *testing.T) {
@@ -129,7 +130,7 @@ func TestFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := Fault("git hub", "create_issue", []byte(issueSchema), args, faults)
+	f := Fault(tool.Ref{Server: "git hub", Name: "create_issue"}, []byte(issueSchema), args, faults)
 	want := &fault.Fault{
 		Type:    fault.InvalidArguments,
 		Message: "2 arguments do not fit git hub/create_issue",
@@ -144,11 +145,11 @@ func TestFault(t *testing.T) {
 	if diff := cmp.Diff(*want, *f, cmpopts.IgnoreUnexported(fault.Fault{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	one := Fault("s", "t", []byte(issueSchema), []byte(`{"owner":"o","repo":"r","x":1}`), []fault.Argument{{Pointer: "/x", Problem: unknownKey}})
+	one := Fault(tool.Ref{Server: "s", Name: "t"}, []byte(issueSchema), []byte(`{"owner":"o","repo":"r","x":1}`), []fault.Argument{{Pointer: "/x", Problem: unknownKey}})
 	if one.Message != "1 argument does not fit s/t" || !strings.HasSuffix(one.Help, "add --no-validate.") {
 		t.Errorf("%q, %q", one.Message, one.Help)
 	}
-	whole := Fault("s", "t", []byte(`{}`), []byte(`[]`), []fault.Argument{{Problem: "is an array"}})
+	whole := Fault(tool.Ref{Server: "s", Name: "t"}, []byte(`{}`), []byte(`[]`), []fault.Argument{{Problem: "is an array"}})
 	if whole.Message != "The arguments do not fit s/t" || whole.Help != "The tool takes no parameters.\nTry: mcpl call s t '{}'" {
 		t.Errorf("%q, %q", whole.Message, whole.Help)
 	}
@@ -166,7 +167,7 @@ func TestCommandIsQuotedForSh(t *testing.T) {
 			t.Errorf("%q became %q, %v", s, out, err)
 		}
 	}
-	if got := Command("", "t", json.RawMessage(`{}`)); got != "mcpl call '' t '{}'" {
+	if got := Command(tool.Ref{Name: "t"}, json.RawMessage(`{}`)); got != "mcpl call '' t '{}'" {
 		t.Error(got)
 	}
 }

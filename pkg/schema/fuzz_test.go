@@ -3,6 +3,8 @@ package schema
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // fuzzSeeds are schemas with every keyword that the parser knows, sane and odd.
@@ -29,7 +31,7 @@ func FuzzValidate(f *testing.F) {
 		if err != nil && len(faults) > 0 {
 			t.Fatalf("both faults and an error: %v, %v", faults, err)
 		}
-		fault := Fault("server", "tool", schema, args, faults)
+		fault := Fault(tool.Ref{Server: "server", Name: "tool"}, schema, args, faults)
 		if len(faults) > 0 && fault.Help == "" {
 			t.Fatal("no help")
 		}

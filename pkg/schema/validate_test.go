@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // lines renders faults one a line, as "pointer problem => expected ~nearest".
@@ -217,7 +218,7 @@ func TestHostileSchemas(t *testing.T) {
 			raw := []byte(schema)
 			args := []byte(`{"a":` + nest(30, `{"a":`, `{"a":[1,"x"]}`, `}`) + `,"x":1}`)
 			faults, _ := Validate(raw, args)
-			Fault("s", "t", raw, args, faults)
+			Fault(tool.Ref{Server: "s", Name: "t"}, raw, args, faults)
 			Signature(raw)
 			Params(raw)
 			Example(raw, true)

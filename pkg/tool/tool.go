@@ -44,6 +44,14 @@ type Ref struct {
 // String returns "server/name".
 func (r Ref) String() string { return r.Server + "/" + r.Name }
 
+// Tool returns the name of a tool, "" where r names something else.
+func (r Ref) Tool() string {
+	if r.Kind != Tool {
+		return ""
+	}
+	return r.Name
+}
+
 // Def is the definition of a tool (MCP 2025-11-25, server/tools, "Tool"), or of a prompt or
 // resource (server/prompts, server/resources). The raw fields are the server's own bytes; they are
 // nil where the server sent none.

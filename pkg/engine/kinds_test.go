@@ -1,0 +1,491 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/search"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// offers adds definitions to a listing, each "kind JSON".
+func offers(t *testing.T, l tool.Listing, defs ...string) tool.Listing {
+	t.Helper()
+	for _, text := range defs {
+		kind, raw, _ := strings.Cut(text, " ")
+		def, err := tool.Parse(tool.Kind(kind), []byte(raw))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if def.Kind == tool.Prompt {
+			l.Prompts = append(l.Prompts, def)
+		} else {
+			l.Resources = append(l.Resources, def)
+		}
+	}
+	return l
+}
+
+// library is a world with a server that has something of each kind, and one that has tools alone.
+func library(t *testing.T) *world {
+	w := newWorld(t, "books", "plain")
+	l := offers(t, listing(t, "lend_book", "find_book"),
+		`resource {"uri":"book://catalogue","name":"catalogue","description":"All books there are","mimeType":"text/csv"}`,
+		`resource {"uri":"book://rules","name":"rules"}`,
+		`resource {"uriTemplate":"book://{isbn}","name":"book","description":"One book"}`,
+		`prompt {"name":"recommend","description":"Recommend a book","arguments":[{"name":"taste","required":true},{"name":"pages"}]}`)
+	l.Known = tool.Known{Protocol: "2025-06-18", Transport: "stdio"}
+	w.servers["books"] = l
+	return w
+}
+
+func TestSearchKinds(t *testing.T) {
+	t.Parallel()
+	w := library(t)
+	w.search("books plain", "books/find_book", "books/lend_book", "plain/plain_tool")
+	for name, test := range map[string]struct {
+		q       search.Query
+		servers []string
+		kinds   []tool.Kind
+		want    []string
+	}{
+		"tools":          {search.Query{Text: "book"}, nil, nil, []string{"tool find_book", "tool lend_book"}},
+		"resources":      {search.Query{Text: "book", Method: search.Exact}, nil, []tool.Kind{tool.Resource}, []string{"resource book://catalogue", "resource book://rules", "template book://{isbn}"}},
+		"prompts":        {search.Query{Text: "recommend something"}, nil, []tool.Kind{tool.Prompt}, []string{"prompt recommend"}},
+		"all":            {search.Query{Text: "recommend book", Limit: 2}, nil, []tool.Kind{tool.Tool, tool.Resource, tool.Prompt}, []string{"prompt recommend", ""}},
+		"of one server":  {search.Query{Text: "book", Method: search.Exact}, []string{"plain"}, []tool.Kind{tool.Tool, tool.Resource, tool.Prompt}, nil},
+		"by its pattern": {search.Query{Text: "^books/book://r", Method: search.Regex}, nil, []tool.Kind{tool.Resource}, []string{"resource book://rules"}},
+	} {
+		var got []string
+		asked := w.with(func(e *Engine) error {
+			found, err := e.Search(t.Context(), test.q, test.servers, false, test.kinds...)
+			for i, f := range found {
+				if i > 0 && f.Score > found[i-1].Score {
+					t.Errorf("%s: a better hit comes later", name)
+				}
+				got = append(got, f.Kind.String()+" "+f.Name)
+				if def, err := e.Definition(f.Record); err != nil || def.Name != f.Name || def.Kind != f.Kind {
+					t.Errorf("%s: definition %+v, %v", name, def, err)
+				}
+			}
+			return err
+		})
+		if len(test.want) == 2 && test.want[1] == "" && len(got) == 2 { // which is second does not matter
+			got[1] = ""
+		} else {
+			slices.Sort(got)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" || len(asked) > 0 {
+			t.Errorf("%s (asked %v): -want +got\n%s", name, asked, diff)
+		}
+	}
+}
+
+// TestKindsOff: a server that is off is off with all it offers; tools are switched one by one, and
+// nothing else is.
+func TestKindsOff(t *testing.T) {
+	t.Parallel()
+	w := library(t)
+	w.search("books plain", "books/find_book", "books/lend_book", "plain/plain_tool")
+	names := func() (got []string) {
+		w.with(func(e *Engine) error {
+			recs, err := e.Offers(t.Context(), nil, false, tool.Resource, tool.Template, tool.Prompt)
+			for _, r := range recs {
+				got = append(got, r.Name)
+			}
+			found, findErr := e.Search(t.Context(), search.Query{Text: ".", Method: search.Regex}, nil, false, tool.Resource, tool.Prompt)
+			if len(found) != len(recs) {
+				t.Errorf("%d are listed, %d are found", len(recs), len(found))
+			}
+			return errors.Join(err, findErr)
+		})
+		return got
+	}
+	all := []string{"book://catalogue", "book://rules", "book://{isbn}", "recommend"}
+	if diff := cmp.Diff(all, names()); diff != "" {
+		t.Errorf("all on: -want +got\n%s", diff)
+	}
+	w.switches.Disabled = []string{"books/recommend", "books/lend_book", "books/book://rules"}
+	if diff := cmp.Diff(all, names()); diff != "" {
+		t.Errorf("tools of these names off: -want +got\n%s", diff)
+	}
+	w.switches.Disabled, w.switches.Enabled = nil, []string{"books/find_book"}
+	if diff := cmp.Diff(all, names()); diff != "" {
+		t.Errorf("only one tool on: -want +got\n%s", diff)
+	}
+	w.switches.Disabled, w.switches.Enabled = []string{"books"}, nil
+	if got := names(); got != nil {
+		t.Errorf("server off: %v", got)
+	}
+	asked := w.with(func(e *Engine) error {
+		for _, kind := range []tool.Kind{tool.Resource, tool.Prompt} {
+			if _, err := e.Inspect(t.Context(), tool.Ref{Server: "books", Name: "recommend", Kind: kind}); !fault.Is(err, fault.ServerNotFound) {
+				t.Errorf("inspect of a %s: %v", kind, err)
+			}
+		}
+		if _, err := e.Offers(t.Context(), []string{"books"}, true, tool.Prompt); !fault.Is(err, fault.ServerNotFound) {
+			t.Errorf("offers: %v", err)
+		}
+		return nil
+	})
+	if len(asked) > 0 {
+		t.Errorf("asked %v", asked)
+	}
+}
+
+func TestInspectKinds(t *testing.T) {
+	t.Parallel()
+	w := library(t)
+	w.with(func(e *Engine) error {
+		for ref, want := range map[tool.Ref]string{
+			{Server: "books", Name: "recommend", Kind: tool.Prompt}:          `"arguments":[{"name":"taste","required":true},{"name":"pages"}]`,
+			{Server: "books", Name: "book://catalogue", Kind: tool.Resource}: `"mimeType":"text/csv"`,
+			{Server: "books", Name: "book://{isbn}", Kind: tool.Resource}:    `"uriTemplate":"book://{isbn}"`,
+		} {
+			def, err := e.Inspect(t.Context(), ref)
+			if err != nil || !strings.Contains(string(def.Raw()), want) {
+				t.Errorf("%s: %s, %v", ref, def.Raw(), err)
+			}
+		}
+		return nil
+	})
+	for ref, want := range map[tool.Ref][]string{
+		{Server: "books", Name: "recomend", Kind: tool.Prompt}:         {"recommend", "mcpl prompts books", "has no prompt"},
+		{Server: "books", Name: "catalogue", Kind: tool.Resource}:      {"book://catalogue", "mcpl resources books --refresh", "has no resource"},
+		{Server: "books", Name: "find_book", Kind: tool.Prompt}:        {"recommend", "mcpl prompts books", "has no prompt"},
+		{Server: "plain", Name: "book://catalogue", Kind: tool.Prompt}: {"", "mcpl prompts plain", "has no prompt"},
+		{Server: "books", Name: "recommend"}:                           {"", "mcpl list books", "has no tool"},
+	} {
+		w.with(func(e *Engine) error {
+			_, err := e.Inspect(t.Context(), ref)
+			f := fault.From(err)
+			if f == nil || f.Type != fault.ToolNotFound || !strings.Contains(f.Help, want[1]) || !strings.Contains(f.Message, want[2]) ||
+				strings.Join(f.Suggestions, " ") != want[0] || f.Tool != ref.Tool() {
+				t.Errorf("%s %s: %+v", ref.Kind, ref, f)
+			}
+			return nil
+		})
+	}
+}
+
+// TestPlanKinds: prompts are checked as tools are; resources are read by any URI of a server that
+// has some.
+func TestPlanKinds(t *testing.T) {
+	t.Parallel()
+	w := library(t)
+	for name, test := range map[string]struct {
+		ref   tool.Ref
+		args  string
+		fault fault.Type
+		says  string // by the fault
+		sent  string
+	}{
+		"prompt":              {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{"taste":"odd"}`, sent: `{"kind":"prompt","name":"recommend","args":"{\"taste\":\"odd\"}"}`},
+		"prompt without":      {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{}`, fault: fault.InvalidArguments, says: "mcpl prompt books recommend"},
+		"prompt with more":    {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{"taste":"odd","x":"1"}`, fault: fault.InvalidArguments, says: "taste: string, pages?: string"},
+		"prompt with numbers": {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{"taste":1}`, fault: fault.InvalidArguments, says: "taste"},
+		"no prompt":           {ref: tool.Ref{Name: "find_book", Kind: tool.Prompt}, fault: fault.ToolNotFound, says: "no prompt"},
+		"resource":            {ref: tool.Ref{Name: "book://rules", Kind: tool.Resource}, sent: `{"kind":"resource","name":"book://rules","args":""}`},
+		"one of a template":   {ref: tool.Ref{Name: "book://123", Kind: tool.Resource}, sent: `{"kind":"resource","name":"book://123","args":""}`},
+		"one that is linked":  {ref: tool.Ref{Name: "x-y+z.1:7", Kind: tool.Resource}, sent: `{"kind":"resource","name":"x-y+z.1:7","args":""}`},
+		"a template":          {ref: tool.Ref{Name: "book://{isbn}", Kind: tool.Resource}, fault: fault.Usage, says: "Fill in"},
+		"no URI":              {ref: tool.Ref{Name: "rules", Kind: tool.Resource}, fault: fault.ToolNotFound, says: "book://rules"},
+		"no scheme":           {ref: tool.Ref{Name: "://rules", Kind: tool.Resource}, fault: fault.ToolNotFound},
+		"no letter":           {ref: tool.Ref{Name: "1a:rules", Kind: tool.Resource}, fault: fault.ToolNotFound},
+		"no resources at all": {ref: tool.Ref{Server: "plain", Name: "book://rules", Kind: tool.Resource}, fault: fault.ToolNotFound, says: "mcpl resources plain"},
+	} {
+		if test.ref.Server == "" {
+			test.ref.Server = "books"
+		}
+		w.options = tool.CallOptions{}
+		w.with(func(e *Engine) error {
+			plan, err := e.Plan(t.Context(), test.ref, func([]byte) (json.RawMessage, error) { return json.RawMessage(test.args), nil }, true)
+			if test.fault != "" {
+				f := fault.From(err)
+				if f == nil || f.Type != test.fault || !strings.Contains(f.Message+f.Help, test.says) || f.Tool != "" || f.Server != test.ref.Server {
+					t.Errorf("%s: %+v", name, f)
+				}
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			res, err := e.Call(t.Context(), plan, tool.CallOptions{Timeout: time.Minute})
+			if err == nil && string(res.Raw) != test.sent {
+				t.Errorf("%s: sent %s", name, res.Raw)
+			}
+			want := tool.CallOptions{Timeout: time.Minute, Repeatable: true, Known: tool.Known{Protocol: "2025-06-18", Transport: "stdio"}}
+			if w.options != want {
+				t.Errorf("%s: %+v", name, w.options)
+			}
+			return err
+		})
+	}
+	w.with(func(e *Engine) error {
+		broken := errors.New("no such file")
+		_, err := e.Plan(t.Context(), tool.Ref{Server: "books", Name: "recommend", Kind: tool.Prompt}, func([]byte) (json.RawMessage, error) {
+			return nil, fault.New(fault.InvalidArguments, "cannot be built", "").Because(broken)
+		}, true)
+		if f := fault.From(err); !errors.Is(err, broken) || f.Server != "books" || f.Tool != "" {
+			t.Errorf("arguments that cannot be built: %+v", f)
+		}
+		return nil
+	})
+}
+
+// TestTask: what has to be called as a task is.
+func TestTask(t *testing.T) {
+	t.Parallel()
+	for execution, want := range map[string]bool{
+		`{"taskSupport":"required"}`: true, `{"taskSupport":"optional"}`: false, `{"taskSupport":7}`: false, `"required"`: false, `null`: false,
+	} {
+		w := newWorld(t, "s")
+		def, err := tool.ParseDef([]byte(`{"name":"s_tool","execution":` + execution + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
+		w.with(func(e *Engine) error {
+			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, func([]byte) (json.RawMessage, error) { return []byte("{}"), nil }, true)
+			if err == nil {
+				_, err = e.Call(t.Context(), plan, tool.CallOptions{})
+			}
+			return err
+		})
+		if w.options.Task != want {
+			t.Errorf("%s: %+v", execution, w.options)
+		}
+	}
+}
+
+// TestFailedKinds: a server of which only prompts are known is stale when it fails, not unknown.
+func TestFailedKinds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a", "b")
+	w.servers["a"] = offers(t, tool.Listing{}, `prompt {"name":"p"}`)
+	w.search("a b", "b/b_tool")
+	w.down["a"] = fault.New(fault.ServerConnection, "a is down", "wait").On("a", "")
+	w.down["b"] = w.down["a"]
+	w.servers["b"] = tool.Listing{}
+	w.configure("a", `b: {"command": "other"}`, "c")
+	w.down["c"] = w.down["a"]
+	w.with(func(e *Engine) error {
+		recs, err := e.Offers(t.Context(), []string{"a"}, true, tool.Prompt)
+		if err != nil || len(recs) != 1 {
+			t.Errorf("prompts of a: %v, %v", recs, err)
+		}
+		if _, err := e.Offers(t.Context(), []string{"c"}, false, tool.Prompt); !fault.Is(err, fault.ServerConnection) {
+			t.Errorf("prompts of c: %v", err)
+		}
+		if _, err := e.ListServer(t.Context(), "a", false); err != nil {
+			t.Errorf("tools of a: %v", err)
+		}
+		if _, err := e.Inspect(t.Context(), tool.Ref{Server: "a", Name: "q", Kind: tool.Prompt}); !fault.Is(err, fault.ToolNotFound) {
+			t.Errorf("another prompt of a: %v", err)
+		}
+		if _, err := e.Inspect(t.Context(), tool.Ref{Server: "c", Name: "q", Kind: tool.Prompt}); !fault.Is(err, fault.ServerConnection) {
+			t.Errorf("a prompt of c: %v", err)
+		}
+		if failed := e.FailedServers(); !slices.Equal(failed, []string{"c"}) {
+			t.Errorf("failed: %v", failed)
+		}
+		_, err = e.Offers(t.Context(), []string{"none"}, false, tool.Prompt)
+		if !fault.Is(err, fault.ServerNotFound) {
+			t.Errorf("prompts of none: %v", err)
+		}
+		return nil
+	})
+}
+
+// TestKnownServer: how a server was reached is remembered until its entry changes.
+func TestKnownServer(t *testing.T) {
+	t.Parallel()
+	w := library(t)
+	want := w.servers["books"].Known
+	list := func() tool.Known {
+		w.known = tool.Known{Protocol: "unasked"}
+		w.with(func(e *Engine) error {
+			_, err := e.ListServer(t.Context(), "books", true)
+			return err
+		})
+		return w.known
+	}
+	if got := list(); got != (tool.Known{}) {
+		t.Errorf("at first %+v is known", got)
+	}
+	if got := list(); got != want {
+		t.Errorf("then %+v is known", got)
+	}
+	w.configure(`books: {"command": "other"}`, "plain")
+	if got := list(); got != (tool.Known{}) {
+		t.Errorf("of another entry %+v is known", got)
+	}
+}
+
+// TestCatchUp: what a server says to have changed is listed once more, on the same caller and behind
+// the answer, and kept where it differs.
+func TestCatchUp(t *testing.T) {
+	t.Parallel()
+	w := library(t)
+	call := func(meanwhile func(e *Engine)) []string {
+		return w.with(func(e *Engine) error {
+			plan, err := e.Plan(t.Context(), tool.Ref{Server: "books", Name: "find_book"}, func([]byte) (json.RawMessage, error) { return []byte("{}"), nil }, true)
+			if err != nil {
+				return err
+			}
+			if _, err := e.Call(t.Context(), plan, tool.CallOptions{}); err != nil {
+				return err
+			}
+			meanwhile(e)
+			return e.CatchUp(t.Context())
+		})
+	}
+	written := func() time.Time {
+		t.Helper()
+		info, err := os.Stat(filepath.Join(w.cache(), "search.idx"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.ModTime()
+	}
+	changed := func(*Engine) {
+		for range 4 {
+			w.changed("books")
+		}
+	}
+	w.search("books plain", "books/find_book", "books/lend_book", "plain/plain_tool")
+	// What was said before a server is listed is covered by that.
+	asked := w.with(func(e *Engine) error {
+		for range 2 {
+			if _, err := e.List(t.Context(), true); err != nil {
+				return err
+			}
+			w.changed("books")
+		}
+		_, err := e.List(t.Context(), true)
+		return errors.Join(err, e.CatchUp(t.Context()))
+	})
+	if strings.Join(asked, " ") != "books books books plain plain plain" {
+		t.Errorf("asked %v", asked)
+	}
+	w.now = w.now.Add(time.Hour)
+	before := written()
+	if asked := call(func(*Engine) {}); len(asked) > 0 || written() != before {
+		t.Errorf("nothing changed: asked %v", asked)
+	}
+	// Nothing differs: nothing is written.
+	if asked := call(changed); !slices.Equal(asked, []string{"books"}) || written() != before {
+		t.Errorf("nothing differs: asked %v, written %v", asked, written() != before)
+	}
+	// Each kind counts.
+	for i, next := range []tool.Listing{
+		listing(t, "find_book"),
+		offers(t, listing(t, "find_book"), `resource {"uri":"book://new"}`),
+		offers(t, listing(t, "find_book"), `resource {"uri":"book://new","name":"new"}`),
+		offers(t, listing(t, "find_book"), `resource {"uri":"book://new","name":"new"}`, `prompt {"name":"new"}`),
+	} {
+		w.servers["books"] = next
+		if asked := call(changed); !slices.Equal(asked, []string{"books"}) {
+			t.Errorf("change %d: asked %v", i, asked)
+		}
+		w.with(func(e *Engine) error {
+			st, err := e.ListServer(t.Context(), "books", false)
+			if s := st.Server; err == nil && (s.Tools != len(next.Tools) || s.Resources != len(next.Resources) || s.Prompts != len(next.Prompts) || !s.ListedAt.Equal(w.now)) {
+				t.Errorf("change %d: %+v", i, s)
+			}
+			return err
+		})
+	}
+	// What fails changes nothing, and neither does an end of the request.
+	w.down["books"] = fault.New(fault.Timeout, "too slow", "")
+	ended, cancel := context.WithCancel(t.Context())
+	call(func(e *Engine) {
+		changed(e)
+		if err := e.CatchUp(t.Context()); !fault.Is(err, fault.Timeout) {
+			t.Errorf("it fails: %v", err)
+		}
+		changed(e)
+		cancel()
+		if err := e.CatchUp(ended); err != nil {
+			t.Errorf("given up: %v", err)
+		}
+		e.changed.drop("books")
+	})
+	delete(w.down, "books")
+	w.search("", "books/find_book", "plain/plain_tool")
+	// An engine without a way to servers hears of no changes.
+	w.early = true
+	w.with(func(e *Engine) error { return e.CatchUp(t.Context()) })
+	if asked := w.with(func(e *Engine) error {
+		if err := e.Relist(t.Context(), "books"); !errors.Is(err, ErrNotFresh) {
+			t.Errorf("relist: %v", err)
+		}
+		return nil
+	}); len(asked) > 0 {
+		t.Errorf("asked %v", asked)
+	}
+}
+
+func TestRelist(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a", "b")
+	relist := func(server string) (asked []string, err error) {
+		asked = w.with(func(e *Engine) error { err = e.Relist(t.Context(), server); return nil })
+		return asked, err
+	}
+	w.search("a b", "a/a_tool", "b/b_tool")
+	w.servers["a"], w.servers["b"] = listing(t, "a_new"), listing(t, "b_new")
+	if asked, err := relist("a"); !slices.Equal(asked, []string{"a"}) || err != nil {
+		t.Errorf("asked %v, %v", asked, err)
+	}
+	w.search("", "a/a_new", "b/b_tool")
+	// A server that had failed is well again.
+	w.down["b"] = fault.New(fault.Timeout, "slow", "")
+	w.with(func(e *Engine) error { _, err := e.List(t.Context(), true); return err })
+	if _, err := relist("b"); !fault.Is(err, fault.Timeout) {
+		t.Errorf("of one that is down: %v", err)
+	}
+	delete(w.down, "b")
+	w.servers["b"] = listing(t, "b_tool")
+	if _, err := relist("b"); err != nil {
+		t.Error(err)
+	}
+	w.with(func(e *Engine) error {
+		sn, err := e.Cached()
+		if info, _ := sn.Server("b"); info.State != index.Listed || info.Error != nil {
+			t.Errorf("b is %+v", info)
+		}
+		return err
+	})
+	// What is off or not there is not asked.
+	w.switches.Disabled = []string{"b"}
+	if asked, err := relist("b"); len(asked) > 0 || err != nil {
+		t.Errorf("of one that is off: asked %v, %v", asked, err)
+	}
+	if asked, err := relist("none"); len(asked) > 0 || !fault.Is(err, fault.ServerNotFound) {
+		t.Errorf("of none: asked %v, %v", asked, err)
+	}
+	// Where nothing can be kept there is nothing to do.
+	w.write("cache", "")
+	w.env["XDG_CACHE_HOME"] = filepath.Join(w.dir, "cache")
+	if asked, err := relist("a"); len(asked) > 0 || err == nil {
+		t.Errorf("without a cache: asked %v, %v", asked, err)
+	}
+	if err := os.Remove(filepath.Join(w.dir, ".mcp.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := relist("a"); !fault.Is(err, fault.Config) {
+		t.Errorf("without a configuration: %v", err)
+	}
+}
