@@ -160,6 +160,7 @@ func TestPersonIsAsked(t *testing.T) {
 		"arrow keys":      {one(`{"type":"string"}`), "a\x1b[D\nb\ny\n", `accept {"x":"b"}`, []string{"were arrow keys pressed?"}},
 		"not UTF-8":       {one(`{"type":"string"}`), "a\xff\nb\ny\n", `accept {"x":"b"}`, []string{"it is not UTF-8 text"}},
 		"bad default":     {one(`{"type":"integer","default":"x"}`), "\n1\ny\n", `accept {"x":1}`, []string{"[x] > ", "the default does not fit"}},
+		"list default":    {one(`{"type":"array","items":{"enum":["a",2]},"default":["a",2]}`), "\ny\n", `accept {"x":["a",2]}`, []string{"[a, 2] > "}},
 		"secret":          {one(`{"type":"string","title":"API-Key"}`), "k\ny\n", `accept {"x":"k"}`, []string{"this looks like a secret"}},
 		"only yes":        {formOf(`{"type":"object","properties":{}}`), "\nmaybe\ny\n", "accept {}", []string{"Accept? yes, no: ", "type one of the words"}},
 		"only no":         {formOf(`{}`), "n\n", "decline", nil},

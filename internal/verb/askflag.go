@@ -34,7 +34,7 @@ func (a *audience) fromFlags(q tool.Question) tool.Reply {
 	}
 	content := withDefaults(q.Schema, json.RawMessage(text))
 	if faults := checkAnswer(q.Schema, content); len(faults) > 0 {
-		a.unfit = append(a.unfit, unfit{q, at, faults, string(schema.Corrected(q.Schema, content))})
+		a.unfit = append(a.unfit, unfit{q, at, faults, string(schema.Corrected(q.Schema, []byte(text)))})
 		return tool.Reply{Action: tool.Decline}
 	}
 	return tool.Reply{Action: tool.Accept, Content: content}

@@ -113,7 +113,7 @@ func (d *form) askMember(ctx context.Context, m schema.Member, at, of int) (json
 	d.Show(func(t *output.Text) { d.showMember(t, m, at, of) })
 	prompt := "> "
 	if m.Default != nil {
-		prompt = "[" + oneLine(plainText(m.Default), maxNameText) + "] > "
+		prompt = "[" + oneLine(shownDefault(m.Default), maxNameText) + "] > "
 	}
 	for {
 		text, err := d.line(ctx, prompt)
@@ -140,6 +140,19 @@ func (d *form) askMember(ctx context.Context, m schema.Member, at, of int) (json
 		}
 		d.problem(problem)
 	}
+}
+
+// shownDefault is a default as one would type it.
+func shownDefault(value json.RawMessage) string {
+	list, err := tool.SplitArray(value)
+	if err != nil {
+		return plainText(value)
+	}
+	var words []string
+	for _, word := range list {
+		words = append(words, plainText(word))
+	}
+	return strings.Join(words, ", ")
 }
 
 // emptyHint says how an empty text is given.

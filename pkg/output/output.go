@@ -1,5 +1,5 @@
 // Package output is the only writer to stdout and stderr: answers as JSON or text, faults,
-// notices and progress.
+// notices, progress and questions to the person at the terminal.
 //
 // stdout carries the answer and nothing else; with --json it is exactly one JSON document, also
 // on failure. Text is written through [Text], which makes control sequences harmless: names,
