@@ -144,3 +144,37 @@ func TestDialog(t *testing.T) {
 		t.Fatalf("a line without an end: %q, %v", line, err)
 	}
 }
+
+// gone is a terminal that went away.
+type gone struct{}
+
+func (gone) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+
+func TestAsk(t *testing.T) {
+	t.Parallel()
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for _, tc := range []struct {
+		ctx  context.Context
+		in   io.Reader
+		want bool
+		err  error
+	}{
+		{t.Context(), strings.NewReader(" Yes\n"), true, nil},
+		{t.Context(), strings.NewReader("no\n"), false, nil},
+		{t.Context(), strings.NewReader(""), false, nil},
+		{t.Context(), gone{}, false, nil},
+		{ended, nil, false, context.Canceled},
+	} {
+		p, _, errs := printer(Options{ErrTTY: Terminal{Is: true, Color: true}})
+		in := tc.in
+		if tc.err != nil {
+			r, w := io.Pipe() // nobody types
+			defer w.Close()
+			in = r
+		}
+		if got, err := p.Ask(tc.ctx, in, "Sure?"); got != tc.want || !errors.Is(err, tc.err) || !strings.HasPrefix(errs.String(), "\x1b[1mSure?\x1b[0m [y/N] ") {
+			t.Errorf("%v, %v, %q", got, err, errs)
+		}
+	}
+}
