@@ -48,6 +48,8 @@ func contracts() []contract {
 		{"call_jq", 0, call("structured", "--jq", ".a, .b")},
 		{"call_spilled", 0, call("structured", "--max-bytes", "5")},
 		{"call_raw", 0, call("structured", "--raw")},
+		{"call_elicit", 0, call("asks", "--elicit", `{"name": "Ada"}`)},
+		{"call_elicit_unfit", 2, call("asks", "--elicit", `{"nam": "Ada"}`)},
 		{"dry_run", 0, call("add", "a=1", "--dry-run")},
 		{"dry_run_invalid", 2, call("add", "a=x", "--dry-run")},
 		{"dry_run_unknown", 0, []string{"call", "web", "any", "--dry-run"}},
@@ -72,15 +74,15 @@ func contracts() []contract {
 		{"ServerConnectionError", 4, []string{"call", "down", "any"}},
 		{"ProtocolError", 4, call("refuses")},
 		{"TimeoutError", 5, call("slow", "--timeout", "100ms")},
+		{"ApprovalRequiredError", 6, call("asks")},
 	}
 }
 
 // withoutSnapshot are the fault types that no command line of today leads to at will.
 var withoutSnapshot = map[string]string{
-	"AuthRequiredError":     "takes a server over HTTP: pkg/conn",
-	"ApprovalRequiredError": "takes another client's file: config_import.txtar",
-	"InternalError":         "is a defect",
-	"InterruptedError":      "takes a signal: TestInterrupt",
+	"AuthRequiredError": "takes a server over HTTP: pkg/conn",
+	"InternalError":     "is a defect",
+	"InterruptedError":  "takes a signal: TestInterrupt",
 }
 
 const contractConfig = `{"mcpServers": {
@@ -101,7 +103,9 @@ const contractServer = `{"instructions": "Adds up. And more.", "tools": [
   {"name": "kinds", "kinds": ["text", "image", "audio", "resource", "blob", "resource_link"]},
   {"name": "fails", "text": "it broke", "isError": true},
   {"name": "refuses", "error": {"code": -32603, "message": "backend is down"}},
-  {"name": "slow", "delay": "30s"}
+  {"name": "slow", "delay": "30s"},
+  {"name": "asks", "text": "nobody answered", "asks": [{"method": "elicitation/create", "wait": true, "params": {"message": "Who are <you>?",
+    "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}}}]}
 ]}`
 
 // TestContracts compares what is printed with --json to snapshots: changing one is a breaking

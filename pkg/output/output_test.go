@@ -162,7 +162,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Status("")
-	if want := "short" + clear + "longer tha…" + clear; errs.String() != want {
+	if want := "\rshort\x1b[K\rlonger tha…\x1b[K" + clear; errs.String() != want {
 		t.Errorf("got %q, want %q", errs, want)
 	}
 	if out.String() != "answer\n" {
