@@ -28,8 +28,8 @@ type Asking struct {
 
 func (f *Asking) flags(fs *pflag.FlagSet) {
 	fs.Var((*durationValue)(&f.Timeout), "timeout", "limit for the request once connected (default 30s)")
-	fs.Var((*durationValue)(&f.MaxTime), "max-time", "limit for it, whatever progress it makes (default 10m)")
-	fs.StringArrayVar(&f.Elicit, "elicit", nil, "answer what the server asks with this `JSON`, or accept, decline or cancel; repeatable")
+	fs.Var((*durationValue)(&f.MaxTime), "max-time", "limit whatever progress it makes (default 10m)")
+	fs.StringArrayVar(&f.Elicit, "elicit", nil, "give this `ANSWER` to what the server asks; repeatable")
 }
 
 // check refuses answers of no form, before anything is started.
