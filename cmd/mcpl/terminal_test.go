@@ -122,7 +122,13 @@ type person struct {
 // ends waits for the end of the program.
 func (p person) ends(cmd *exec.Cmd, out *bytes.Buffer, code int, stdout string) {
 	p.t.Helper()
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != code || out.String() != stdout {
+	err := cmd.Wait()
+	got := cmd.ProcessState.ExitCode()
+	// In its first moments a process with a warm server dies of the signal itself: see internal/early.
+	if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		got = 128 + int(status.Signal()) // as a shell has it
+	}
+	if got != code || out.String() != stdout {
 		p.t.Errorf("%v, want exit code %d\ngot %q, want %q", err, code, out, stdout)
 	}
 }
@@ -155,8 +161,7 @@ func (p person) declines() {
 func (p person) interrupts() {
 	cmd, term, out := onTerminal(p.t, p.dir, p.env, "call", "demo", "book")
 	term.until(p.t, "(string)\r\n> ")
-	term.WriteString("\x03") // Ctrl-C
-	term.until(p.t, "error: ")
+	term.WriteString("\x03") // Ctrl-C, with which the terminal may throw away what is shown after it
 	p.ends(cmd, out, 130, "")
 }
 

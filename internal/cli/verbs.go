@@ -66,8 +66,9 @@ ARGS is one JSON object, or pairs, or an object and pairs that override it:
   key=@file   the content of a file
   - (or --stdin), --args-file F   the object from stdin or from a file
 
-What the server asks meanwhile is asked at the terminal, or answered by --elicit; with
-neither the exit code is 6, and the error shows what to type.
+What the server asks meanwhile is asked at the terminal, or answered by --elicit with a
+JSON object, accept, decline or cancel, the nth question by the nth; with neither the
+exit code is 6, and the error shows what to type.
 
 A tool that reports an error makes the exit code 1; docs/contracts.md lists the others.`,
 		Example: `  mcpl call github create_issue owner=me repo=app title="It broke"

@@ -28,8 +28,8 @@ type Asking struct {
 
 func (f *Asking) flags(fs *pflag.FlagSet) {
 	fs.Var((*durationValue)(&f.Timeout), "timeout", "limit for the request once connected (default 30s)")
-	fs.Var((*durationValue)(&f.MaxTime), "max-time", "limit for it, whatever progress it makes (default 10m)")
-	fs.StringArrayVar(&f.Elicit, "elicit", nil, "answer what the server asks with this `JSON`, or accept, decline or cancel; repeatable")
+	fs.Var((*durationValue)(&f.MaxTime), "max-time", "limit whatever progress it makes (default 10m)")
+	fs.StringArrayVar(&f.Elicit, "elicit", nil, "give this `ANSWER` to what the server asks; repeatable")
 }
 
 // check refuses answers of no form, before anything is started.
@@ -60,19 +60,19 @@ func (f *Asking) options(settings config.Settings) tool.CallOptions {
 // request makes a planned request whose user's side these flags are. parse reduces a result to what a
 // caller wants.
 func (f *Asking) request(ctx context.Context, s *Session, plan *engine.Plan, parse func(json.RawMessage) (result, error)) (*tool.Result, error) {
-	doing := "calling "
-	if plan.Ref.Kind != tool.Tool {
-		doing = "asking for "
-	}
-	doing += plan.Ref.String()
-	s.Printer.Status(doing)
-	a := &audience{s: s, flags: f, plan: plan, parse: parse, bar: s.Printer.Bar(doing), turn: make(chan struct{}, 1)}
-	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON && len(f.Elicit) == 0 {
-		a.dialog = s.Printer.NewDialog(s.App.Stdin)
-	}
+	s.Printer.Status(doing(plan.Ref))
+	a := newAudience(s, f, plan, parse)
 	o := f.options(s.Settings)
 	o.Audience = a
 	return a.end(s.Engine.Call(ctx, plan, o))
+}
+
+// doing says what is going on while a request runs.
+func doing(ref tool.Ref) string {
+	if ref.Kind == tool.Tool {
+		return "calling " + ref.String()
+	}
+	return "asking for " + ref.String()
 }
 
 // audience is the user's side of a running request: it shows how far it has come, and answers what the
@@ -91,6 +91,16 @@ type audience struct {
 	asked    int             // questions that were answered from the flags, or by nobody
 	declined []tool.Question // for want of somebody to answer
 	unfit    []unfit         // answers of --elicit that did not fit
+}
+
+// newAudience returns the user's side of a request, with the person at the terminal where there is one and
+// the flags do not answer.
+func newAudience(s *Session, flags *Asking, plan *engine.Plan, parse func(json.RawMessage) (result, error)) *audience {
+	a := &audience{s: s, flags: flags, plan: plan, parse: parse, bar: s.Printer.Bar(doing(plan.Ref)), turn: make(chan struct{}, 1)}
+	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON && len(flags.Elicit) == 0 {
+		a.dialog = s.Printer.NewDialog(s.App.Stdin)
+	}
+	return a
 }
 
 // unfit is an answer that does not fit its question.

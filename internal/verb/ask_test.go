@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -379,4 +380,33 @@ func TestMaxTime(t *testing.T) {
 			t.Errorf("%+v: %+v", tc, got)
 		}
 	}
+}
+
+// TestOneQuestionAtATime: the next question is not shown before the last is answered.
+func TestOneQuestionAtATime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		stdin, typing := io.Pipe()
+		defer typing.Close()
+		var shown bytes.Buffer // read only while all others wait
+		p := output.New(output.Options{Out: io.Discard, Err: &shown, ErrTTY: output.Terminal{Is: true}})
+		a := newAudience(&Session{App: &App{Stdin: stdin, InTTY: true, ErrTTY: output.Terminal{Is: true}}, Printer: p}, new(Asking),
+			&engine.Plan{Ref: tool.Ref{Server: "demo", Name: "ask"}}, resultOf)
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if r, err := a.Elicit(t.Context(), formOf(`{"properties":{"x":{"type":"string"}}}`)); err != nil || r.Action != tool.Accept {
+					t.Errorf("%+v, %v", r, err)
+				}
+			})
+		}
+		for i := range 3 {
+			synctest.Wait()
+			if n := strings.Count(shown.String(), "demo asks you something"); n != i+1 {
+				t.Errorf("%d questions are shown after %d answers", n, i)
+			}
+			io.WriteString(typing, "x\ny\n")
+		}
+		all.Wait()
+	})
 }

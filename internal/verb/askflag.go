@@ -102,9 +102,9 @@ func (a *audience) unansweredFault() *fault.Fault {
 	}
 	message := fmt.Sprintf("%s asks %s, and nobody is there to answer", a.plan.Ref.Server, texts[0])
 	if a.asked > 1 {
-		message = fmt.Sprintf("%s asks %d questions, and nobody is there to answer: %s", a.plan.Ref.Server, a.asked, strings.Join(texts, "; "))
+		message = fmt.Sprintf("%s asks %d questions, and nobody is there to answer: %s", a.plan.Ref.Server, a.asked, strings.Join(slices.Compact(texts), "; "))
 	}
-	if more := a.asked - len(texts); more > 0 {
+	if more := a.asked - len(a.declined); more > 0 {
 		message += fmt.Sprintf("; and %d more", more)
 	}
 	f := fault.New(fault.ApprovalRequired, message, strings.Join(slices.Compact(help), "\n")+
@@ -125,12 +125,12 @@ func (a *audience) unfitFault() *fault.Fault {
 		}
 		answers[min(u.at, len(answers)-1)] = u.mended
 	}
-	last := a.unfit[len(texts)-1].q
+	last := a.unfit[min(len(a.unfit), maxTold)-1].q
 	help := "The answer: " + orNothing(schema.Signature(last.Schema)) + "\nTry: "
 	if last.URL != "" {
 		help = "To open, if you trust it: " + last.URL + "\nTry: "
 	}
-	f := fault.New(fault.InvalidArguments, fmt.Sprintf("--elicit does not fit what %s asks: %s", a.plan.Ref.Server, strings.Join(texts, "; ")),
+	f := fault.New(fault.InvalidArguments, fmt.Sprintf("--elicit does not fit what %s asks: %s", a.plan.Ref.Server, strings.Join(slices.Compact(texts), "; ")),
 		help+a.withAnswers(answers))
 	f.Arguments = all
 	return f.Trace(a.plan.Ref.Server + " was told that it is declined")
