@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -19,13 +20,18 @@ type note struct {
 // questions are kept.
 const maxNotes = 256
 
-// tell writes notes until done is closed, and then those that are left. Of a client that is gone its
-// reader learns.
+// tell writes notes, and that the request is being worked on, until done is closed; then the notes that
+// are left. Of a client that is gone its reader learns.
 func tell(s *stream, notes <-chan note, done <-chan struct{}) {
+	beat := time.NewTicker(beatEvery)
+	defer beat.Stop()
 	for {
 		select {
 		case n := <-notes:
 			_ = s.writeJSON(n.kind, n.body)
+			continue
+		case <-beat.C:
+			_ = s.write(kindBeat)
 			continue
 		case <-done:
 		}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -421,6 +422,33 @@ func TestPatience(t *testing.T) {
 	go func() { _, _, _ = readFrame(far) }()
 	if err := s.write(kindBeat); err != nil {
 		t.Error(err)
+	}
+}
+
+// latePipe is one on which a greeting comes just when nobody waits for it any more.
+type latePipe struct {
+	writeOnly
+	in   *bytes.Reader
+	over bool
+}
+
+func (p *latePipe) interrupt() { p.over = true }
+func (p *latePipe) Read(data []byte) (int, error) {
+	if !p.over {
+		return 0, os.ErrDeadlineExceeded
+	}
+	return p.in.Read(data)
+}
+
+// A daemon that greets at the last moment may have begun with the request; one that does not, has not.
+func TestLateGreeting(t *testing.T) {
+	t.Parallel()
+	for text, isLost := range map[string]bool{"g\x00\x00\x00\x02{}": true, "": false, "g\x00\x00": false} {
+		_, err := hear(newStream(&latePipe{in: bytes.NewReader([]byte(text))}))
+		var lost *lostError
+		if !errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &lost) != isLost {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 

@@ -130,7 +130,11 @@ func (c *Client) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, hello, err := greet(place)
+	frames, err := x.frames()
+	if err != nil {
+		return err
+	}
+	s, hello, err := greet(place, frames...)
 	if err != nil {
 		return err
 	}
@@ -209,18 +213,25 @@ func (c *Client) ask(ctx context.Context, x *exchange) (*answer, error) {
 		return nil, nil
 	}
 	c.fill(x)
+	frames, err := x.frames()
+	if err != nil {
+		return nil, err
+	}
 	// A daemon that ends between greeting and request refuses; the second one is then a new one.
 	for range 2 {
-		s, err := c.connect(ctx)
-		if err != nil {
+		var a *answer
+		s, err := c.connect(ctx, frames)
+		switch lost := new(lostError); {
+		case err == nil:
+			a, err = x.do(ctx, s)
+			s.close()
+		case !errors.As(err, &lost):
 			if ctx.Err() == nil {
 				c.note("no daemon is used: %v", err)
 			}
 			c.giveUp()
 			return nil, nil
 		}
-		a, err := x.do(ctx, s)
-		s.close()
 		switch {
 		case errors.Is(err, errEnding):
 			continue
@@ -262,6 +273,7 @@ func (c *Client) eligible(name string) bool {
 // fill adds what this process is like.
 func (c *Client) fill(x *exchange) {
 	q := &x.query
+	q.Identity = c.opt.Identity
 	q.Dir, q.Home = c.opt.Env.Dir, c.opt.Env.Home
 	q.Configs, q.EnvFiles = c.opt.Selection.Configs, c.opt.Selection.EnvFiles
 	q.ConnectTimeout, q.CallTimeout, q.ForceConnectTimeout = c.opt.ConnectTimeout, c.opt.CallTimeout, c.opt.ForceConnectTimeout
@@ -270,20 +282,21 @@ func (c *Client) fill(x *exchange) {
 	x.environ, x.log = strings.Join(c.opt.Environ, separator), c.opt.Log
 }
 
-// connect returns a greeted connection to a daemon of this version, started now if need be.
-func (c *Client) connect(ctx context.Context) (*stream, error) {
+// connect hands a request to a daemon of this version, started now if need be.
+func (c *Client) connect(ctx context.Context, request []frame) (*stream, error) {
 	place, err := PlaceOf(c.opt.Env, c.sources.Key())
 	if err != nil {
 		return nil, err
 	}
-	s, hello, err := greet(place)
+	s, hello, err := greet(place, request...)
 	switch {
 	case err != nil:
 	case c.opt.InProcess == nil:
 		return c.known(s, hello)
 	case hello.Ending > 0 || hello.Version != c.opt.Identity:
+		s.close()
 		c.note("the daemon is ending, or of another version (%s); it is let finish its calls", hello.Version)
-		err = replace(ctx, s, replacePatience-hello.Ending)
+		err = replace(ctx, place, replacePatience-hello.Ending)
 	default:
 		return s, nil
 	}
@@ -293,7 +306,7 @@ func (c *Client) connect(ctx context.Context) (*stream, error) {
 	case c.opt.Start == nil:
 		return nil, errors.New("none runs")
 	}
-	return c.start(ctx, place)
+	return c.start(ctx, place, request)
 }
 
 // absent reports whether err says that no daemon is there.
@@ -301,37 +314,57 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errRefused) || errors.Is(err, io.EOF)
 }
 
-// greet connects to the daemon and hears its greeting. io.EOF: it was just ending.
-func greet(place Place) (*stream, greeting, error) {
+// greet connects to the daemon, sends a request without waiting for more, and hears the greeting. A
+// daemon of another version, or that is ending, refuses the request. With an error it has not begun
+// with it: io.EOF says that it was just ending. The exception is a *lostError.
+func greet(place Place, request ...frame) (*stream, greeting, error) {
 	s, err := dial(place.Socket)
 	if err != nil {
 		return nil, greeting{}, err
 	}
-	s.readWithin(greetPatience)
+	s.patience = greetPatience
+	err = s.send(request...) // where that fails the daemon cannot have read the whole
 	var hello greeting
-	if err := s.readJSON(kindGreeting, &hello); err != nil {
+	if err == nil {
+		hello, err = hear(s)
+	}
+	if err != nil {
 		s.close()
-		if errors.Is(err, errReset) {
+		if errors.Is(err, errReset) || errors.Is(err, errPipe) {
 			err = io.EOF
 		}
 		return nil, greeting{}, err
 	}
-	s.readWithin(0)
 	return s, hello, nil
 }
 
+// hear waits for the greeting. The daemon begins with a request only when it could greet, which it
+// cannot once this end reads no more; so a greeting that comes at the last moment is found out.
+func hear(s *stream) (hello greeting, err error) {
+	s.readWithin(greetPatience)
+	err = s.readJSON(kindGreeting, &hello)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.interrupt()
+		if s.readJSON(kindGreeting, &hello) == nil {
+			err = &lostError{err}
+		}
+	}
+	return hello, err
+}
+
 // replace asks a daemon to end and waits a while until it has. It returns io.EOF when it has.
-func replace(ctx context.Context, s *stream, patience time.Duration) error {
-	defer s.close()
+func replace(ctx context.Context, place Place, patience time.Duration) error {
 	if patience <= 0 { // one that takes long to end has been waited for
 		return errBusyEnding
 	}
-	if err := s.writeJSON(kindQuery, query{Op: opStop}); err != nil {
+	s, _, err := greet(place, opFrame(opStop))
+	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { s.interrupt() })()
+	defer s.close()
+	defer context.AfterFunc(ctx, s.interrupt)()
 	s.readWithin(patience)
-	_, _, err := s.read()
+	_, _, err = s.read()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errBusyEnding
 	}
@@ -344,8 +377,9 @@ func replace(ctx context.Context, s *stream, patience time.Duration) error {
 // errBusyEnding says that a daemon has been told to end and still has something to do.
 var errBusyEnding = errors.New("one that is ending still has calls to finish")
 
-// start starts a daemon, or finds the one that another process is just starting.
-func (c *Client) start(ctx context.Context, place Place) (*stream, error) {
+// start starts a daemon, or finds the one that another process is just starting, and hands it a
+// request.
+func (c *Client) start(ctx context.Context, place Place, request []frame) (*stream, error) {
 	lock := flock.New(place.Start, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -354,7 +388,7 @@ func (c *Client) start(ctx context.Context, place Place) (*stream, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s, hello, err := greet(place); err == nil {
+		if s, hello, err := greet(place, request...); err == nil {
 			if mine {
 				lock.Unlock()
 			}
@@ -375,7 +409,7 @@ func (c *Client) start(ctx context.Context, place Place) (*stream, error) {
 		return nil, err
 	}
 	c.note("started in %d ms", time.Since(began).Milliseconds())
-	s, hello, err := greet(place)
+	s, hello, err := greet(place, request...)
 	if err != nil {
 		return nil, err
 	}

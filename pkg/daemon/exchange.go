@@ -45,22 +45,23 @@ func (e *lostError) fault(ref tool.Ref) *fault.Fault {
 		On(ref.Server, ref.Name).Because(e.cause)
 }
 
-// do hands the request over and returns the answer. errEnding: it was refused, and nothing done.
-// When ctx ends the daemon is told to cancel, and its answer is waited for.
-func (x *exchange) do(ctx context.Context, s *stream) (*answer, error) {
-	frames := []frame{{kindQuery, nil}, {kindEnviron, [][]byte{[]byte(x.environ)}}}
+// frames returns the request as it is sent.
+func (x *exchange) frames() ([]frame, error) {
 	data, err := json.Marshal(x.query)
 	if err != nil {
 		return nil, err
 	}
-	frames[0].payload = [][]byte{data}
+	frames := []frame{{kindQuery, [][]byte{data}}, {kindEnviron, [][]byte{[]byte(x.environ)}}}
 	if x.query.Op == opCall {
 		frames = append(frames, frame{kindArguments, [][]byte{x.args}})
 	}
+	return frames, nil
+}
+
+// do waits for the answer to a request that was sent. errEnding: it was refused, and nothing done.
+// When ctx ends the daemon is told to cancel, and its answer is waited for.
+func (x *exchange) do(ctx context.Context, s *stream) (*answer, error) {
 	s.patience = silence // for a daemon that has stopped reading
-	if err := s.send(frames...); err != nil {
-		return nil, errEnding // it cannot have read the whole of it, and so does nothing
-	}
 	cancelled := make(chan *time.Timer, 1)
 	stop := context.AfterFunc(ctx, func() {
 		_ = s.write(kindCancel) // where the daemon is gone, the reader below learns of it

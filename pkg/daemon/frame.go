@@ -14,7 +14,8 @@ import (
 
 // A frame is its kind (one byte), the length of its payload (uint32, big-endian) and the payload.
 //
-// The daemon speaks first, so that a client knows whom it talks to before it hands anything over:
+// The daemon greets, so that a client knows whom it has handed its request to. Both may speak first:
+// the daemon begins with nothing before it has greeted, and refuses clients of another version.
 //
 //	daemon: greeting
 //	client: query; for what is done with servers the environment; for a call its arguments

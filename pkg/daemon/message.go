@@ -25,13 +25,17 @@ const (
 	opTools   = "tools"
 	opRefresh = "refresh"
 	opStatus  = "status"
-	opStop    = "stop"
+	opStop    = "stop"     // once all calls have ended
+	opStopNow = "stop-now" // soon
 )
 
 // query is one request. Everything the configuration depends on comes with it, the environment in
 // a frame of its own.
 type query struct {
-	Op     string    `json:"op"`
+	Op string `json:"op"`
+	// Identity is that of the client. What is done with servers is refused to others.
+	Identity string `json:"identity,omitempty"`
+
 	Server string    `json:"server,omitempty"`
 	Kind   tool.Kind `json:"kind,omitempty"`
 	Name   string    `json:"name,omitempty"` // of what is called, see tool.Ref
@@ -49,8 +53,6 @@ type query struct {
 	// Options have no audience here; Audience says whether there is one.
 	Options  tool.CallOptions `json:"options,omitzero"`
 	Audience bool             `json:"audience,omitempty"`
-	// Hurry is for a stop that does not wait for long until calls have ended.
-	Hurry bool `json:"hurry,omitempty"`
 	// Events asks for what happens to the server meanwhile.
 	Events bool `json:"events,omitempty"`
 }
@@ -62,6 +64,9 @@ func (q query) withOptions(opt tool.CallOptions) query {
 	q.Options = opt
 	return q
 }
+
+// opFrame returns the query for what needs no more than its name.
+func opFrame(op string) frame { return frame{kindQuery, [][]byte{[]byte(`{"op":"` + op + `"}`)}} }
 
 // onServers reports whether the request needs the configuration, and so the environment.
 func (q *query) onServers() bool { return q.Op == opCall || q.Op == opTools || q.Op == opRefresh }

@@ -30,12 +30,12 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 	}
 	s.readWithin(0)
 	switch {
-	case q.Op == opStop:
-		d.askedToStop(s, q.Hurry)
+	case q.Op == opStop || q.Op == opStopNow:
+		d.askedToStop(s, q.Op == opStopNow)
 		return true
 	case q.Op == opStatus:
 		_ = s.writeJSON(kindReport, d.status())
-	case d.endingFor() > 0:
+	case d.endingFor() > 0 || q.Identity != d.opt.Identity:
 		_ = s.write(kindRefusal)
 	case q.Op == opRefresh:
 		if s.write(kindTaken) == nil { // else the client does it in another way
@@ -91,7 +91,6 @@ func (d *server) work(ctx context.Context, s *stream, q *query, from *origin, ar
 	client := newAudience(notes, ctx.Done())
 	var wg sync.WaitGroup
 	wg.Go(func() { hearClient(s, client, cancel) }) // ends when reading is made to fail below
-	wg.Go(func() { beat(s, done) })
 	told := make(chan struct{})
 	go func() { // ends when done is closed
 		defer close(told)
@@ -123,20 +122,6 @@ func hearClient(s *stream, client *audience, cancel context.CancelCauseFunc) {
 		default:
 			cancel(errGone)
 			return
-		}
-	}
-}
-
-// beat tells the client, until done is closed, that its request is being worked on.
-func beat(s *stream, done <-chan struct{}) {
-	ticker := time.NewTicker(beatEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-ticker.C:
-			_ = s.write(kindBeat)
 		}
 	}
 }

@@ -539,11 +539,6 @@ func TestStop(t *testing.T) {
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(context.Cause(ctx))
 	}
 	ended := h.serve(t.Context(), nil)
-	// That it is already ending, as slowly as its calls need, does not make the stop slower.
-	s, _, err := greet(h.place)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, err := h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{})
@@ -552,7 +547,8 @@ func TestStop(t *testing.T) {
 		}
 	})
 	<-running
-	if err := replace(t.Context(), s, time.Millisecond); !errors.Is(err, errBusyEnding) {
+	// That it is already ending, as slowly as its calls need, does not make the stop slower.
+	if err := replace(t.Context(), h.place, time.Millisecond); !errors.Is(err, errBusyEnding) {
 		t.Errorf("leaving: %v", err)
 	}
 	if stopped, err := Stop(t.Context(), h.place); err != nil || !stopped {

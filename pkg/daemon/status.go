@@ -77,7 +77,7 @@ func (h *hub) status() []ServerStatus {
 // Ask returns what the daemon at place says of itself. running is false where none runs. An error
 // is that of a socket that cannot be used or does not answer.
 func Ask(place Place) (st Status, running bool, err error) {
-	s, _, err := greet(place)
+	s, _, err := greet(place, opFrame(opStatus))
 	if err != nil {
 		if absent(err) {
 			err = nil
@@ -85,9 +85,6 @@ func Ask(place Place) (st Status, running bool, err error) {
 		return Status{}, false, err
 	}
 	defer s.close()
-	if err := s.writeJSON(kindQuery, query{Op: opStatus}); err != nil {
-		return Status{}, false, err
-	}
 	s.readWithin(greetPatience)
 	err = s.readJSON(kindReport, &st)
 	return st, err == nil, err
@@ -96,7 +93,7 @@ func Ask(place Place) (st Status, running bool, err error) {
 // Stop asks the daemon at place to end and returns when it has, its servers too. Requests that run
 // may go on for 10 s. stopped is false where none ran.
 func Stop(ctx context.Context, place Place) (stopped bool, err error) {
-	s, _, err := greet(place)
+	s, _, err := greet(place, opFrame(opStopNow))
 	if err != nil {
 		if absent(err) {
 			err = nil
@@ -104,10 +101,8 @@ func Stop(ctx context.Context, place Place) (stopped bool, err error) {
 		return false, err
 	}
 	defer s.close()
-	if err := s.writeJSON(kindQuery, query{Op: opStop, Hurry: true}); err != nil {
-		return false, err
-	}
-	defer context.AfterFunc(ctx, func() { s.interrupt() })()
+	s.readWithin(0)
+	defer context.AfterFunc(ctx, s.interrupt)()
 	if _, _, err = s.read(); errors.Is(err, io.EOF) || errors.Is(err, errReset) {
 		return true, nil
 	}

@@ -15,6 +15,7 @@ const Supported = false
 const (
 	errRefused = syscall.ECONNREFUSED
 	errReset   = syscall.ECONNRESET
+	errPipe    = syscall.EPIPE
 )
 
 func dial(string) (*stream, error) { return nil, errors.ErrUnsupported }

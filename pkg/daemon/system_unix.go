@@ -15,6 +15,7 @@ const Supported = true
 const (
 	errRefused = syscall.ECONNREFUSED
 	errReset   = syscall.ECONNRESET
+	errPipe    = syscall.EPIPE
 )
 
 // private makes dir, for this user alone, and fails where it is not.
