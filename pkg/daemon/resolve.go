@@ -25,6 +25,9 @@ type CallerOptions struct {
 	ConnectTimeout, CallTimeout, ForceConnectTimeout time.Duration
 	// Log is told what happens, secrets masked; nil: nobody listens.
 	Log func(server, event string)
+	// Changed is told that a server says that what it offers has changed. nil: nobody listens, and
+	// nothing is done to hear of it.
+	Changed func(server string)
 }
 
 // surroundings are what a client's configuration is resolved with.
