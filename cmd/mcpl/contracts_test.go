@@ -37,6 +37,15 @@ func contracts() []contract {
 		{"search_stale", 0, []string{"search", "wobble"}},
 		{"inspect", 0, []string{"inspect", "demo", "add"}},
 		{"inspect_example", 0, []string{"inspect", "demo", "add", "--example"}},
+		{"search_kinds", 0, []string{"search", "--kind", "all", "--limit", "4", "report"}},
+		{"inspect_prompt", 0, []string{"inspect", "--kind", "prompt", "papers", "report"}},
+		{"inspect_resource", 0, []string{"inspect", "--kind", "resource", "papers", "paper://report"}},
+		{"resources", 0, []string{"resources"}},
+		{"prompts", 0, []string{"prompts", "papers"}},
+		{"prompts_empty", 0, []string{"prompts", "demo"}},
+		{"read", 0, []string{"read", "papers", "paper://report"}},
+		{"read_files", 0, []string{"read", "papers", "paper://report", "--output-dir", "out"}},
+		{"prompt", 0, []string{"prompt", "papers", "report", "topic=rain"}},
 		{"list", 0, []string{"list"}},
 		{"list_server", 0, []string{"list", "demo"}},
 		{"list_server_stale", 0, []string{"list", "shaky"}},
@@ -91,6 +100,7 @@ const contractConfig = `{"mcpServers": {
   "down": {"command": "mcptest", "args": ["down.json"]},
   "lacks": {"command": "mcptest", "env": {"T": "${GITHUB_TOKEN_OF_NOBODY}"}},
   "web": {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer hunter2hunter2"}},
+  "papers": {"command": "mcptest", "args": ["papers.json"]},
   "off": {"command": "mcptest", "args": ["--token", "hunter2hunter2"], "disabled": true},
   "odd": {"args": ["x"]}
 }}`
@@ -108,16 +118,24 @@ const contractServer = `{"instructions": "Adds up. And more.", "tools": [
     "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}}}]}
 ]}`
 
+const papersServer = `{"capabilities": {"resources": {}, "prompts": {}}, "methods": {
+  "resources/list": {"result": {"resources": [{"uri": "paper://report", "name": "report", "title": "The report", "description": "What was found.", "mimeType": "text/plain", "size": 20}]}},
+  "resources/templates/list": {"result": {"resourceTemplates": [{"uriTemplate": "paper://{year}/report", "name": "report", "description": "Of a year."}]}},
+  "resources/read": {"result": {"contents": [{"uri": "paper://report", "mimeType": "text/plain", "text": "rain & wind"}, {"uri": "paper://map", "mimeType": "image/png", "blob": "AQID"}]}},
+  "prompts/list": {"result": {"prompts": [{"name": "report", "description": "Write a report", "arguments": [{"name": "topic", "required": true}]}]}},
+  "prompts/get": {"result": {"description": "A report", "messages": [{"role": "user", "content": {"type": "text", "text": "Report on rain."}}]}}}}`
+
 // TestContracts compares what is printed with --json to snapshots: changing one is a breaking
 // change, to be made with -update and told in CHANGELOG.md.
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		".mcp.json":  contractConfig,
-		"demo.json":  strings.Replace(contractServer, "{", `{"starts": "starts",`, 1),
-		"shaky.json": `{"starts": "starts.shaky", "tools": [{"name": "wobble"}], "later": [{"from": 2, "script": {"start": {"exit": {"code": 3}}}}]}`,
-		"down.json":  `{"start": {"stderr": ["cannot go on"], "exit": {"code": 3}}}`,
+		".mcp.json":   contractConfig,
+		"demo.json":   strings.Replace(contractServer, "{", `{"starts": "starts",`, 1),
+		"shaky.json":  `{"starts": "starts.shaky", "tools": [{"name": "wobble"}], "later": [{"from": 2, "script": {"start": {"exit": {"code": 3}}}}]}`,
+		"papers.json": papersServer,
+		"down.json":   `{"start": {"stderr": ["cannot go on"], "exit": {"code": 3}}}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
