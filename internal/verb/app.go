@@ -52,7 +52,7 @@ type App struct {
 type CallerOptions struct {
 	ConnectTimeout, CallTimeout time.Duration // for entries that set none
 	ForceConnectTimeout         time.Duration // beats the entries; 0: does not
-	EnvFile, Dir                string
+	EnvFile, Dir, Root          string
 	Log                         func(server, event string) // nil: nobody listens
 	// Daemon is how to reach the daemon, without InProcess; nil: it is not used.
 	Daemon *daemon.ClientOptions
@@ -225,7 +225,7 @@ func (s *Session) newEngine() *engine.Engine {
 	if s.App.NewCaller != nil {
 		opt.NewCaller = func(cfg *config.Config) engine.Caller {
 			o := s.callerOptions()
-			o.EnvFile = s.App.Env.WhereToPut(cfg.Sources)
+			o.EnvFile, o.Root = s.App.Env.WhereToPut(cfg.Sources), s.App.Env.Root(cfg.Sources)
 			if s.usesDaemon() {
 				client := s.daemonClient(o)
 				o.Daemon = &client

@@ -91,7 +91,7 @@ func TestKey(t *testing.T) {
 	t.Parallel()
 	key := func(dir, cwd string, args ...string) string {
 		s := surroundings{dir: dir}
-		return s.key(&config.Server{Name: "s", Command: "x", Args: args, Cwd: cwd}, []string{"A=1"})
+		return s.key(&config.Server{Name: "s", Command: "x", Args: args, Cwd: cwd}, "/p", []string{"A=1"})
 	}
 	for name, same := range map[string]bool{
 		"a digest":                      len(key("/a", "", "x")) == 32,

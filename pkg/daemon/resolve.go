@@ -19,6 +19,8 @@ type CallerOptions struct {
 	// Dir is where a server without a cwd runs, Environ what it inherits.
 	Dir     string
 	Environ []string
+	// Root is the project's folder, which servers are told of.
+	Root string
 	// EnvFile is the environment file that help texts name.
 	EnvFile string
 	// The limits of phases for servers whose entry sets none; Force beats the entries.
@@ -89,12 +91,15 @@ func (s surroundings) load() (*config.Config, error) {
 
 // key identifies the process that serves an entry for this client: what it is started with, where,
 // and what it inherits. Clients of the same key share a server.
-func (s surroundings) key(server *config.Server, inherited []string) string {
+func (s surroundings) key(server *config.Server, root string, inherited []string) string {
 	dir := server.Cwd
 	if dir == "" {
 		dir = s.dir
 	}
-	return digest("server", server.Name, server.Fingerprint(), dir, strings.Join(inherited, "\x00"))
+	if server.Roots != nil {
+		root = "" // in the fingerprint there are others
+	}
+	return digest("server", server.Name, server.Fingerprint(), dir, root, strings.Join(inherited, "\x00"))
 }
 
 // spec describes the wanted server to the hub.
@@ -112,13 +117,14 @@ func (d *server) spec(q *query) (spec, *config.Server, error) {
 		return spec{}, nil, err
 	}
 	inherited := inheritable(s.environ)
-	key := s.key(server, inherited)
+	root := s.env.Root(cfg.Sources)
+	key := s.key(server, root, inherited)
 	dir := server.Cwd
 	if dir == "" {
 		dir = s.dir
 	}
 	server.Command = s.program(server.Command)
-	o := CallerOptions{Dir: s.dir, Environ: append(slices.Clip(inherited), "PWD="+dir), EnvFile: s.env.WhereToPut(cfg.Sources),
+	o := CallerOptions{Dir: s.dir, Root: root, Environ: append(slices.Clip(inherited), "PWD="+dir), EnvFile: s.env.WhereToPut(cfg.Sources),
 		ConnectTimeout: q.ConnectTimeout, CallTimeout: q.CallTimeout, ForceConnectTimeout: q.ForceConnectTimeout}
 	return spec{key: key, name: server.Name, origin: s.origin(),
 		idle: firstSet(server.Idle, q.Idle, defaultIdle), keep: server.Lifecycle == config.KeepAlive, process: server.Transport == config.Stdio,
@@ -130,7 +136,7 @@ func (d *server) spec(q *query) (spec, *config.Server, error) {
 			if err != nil || other.Disabled || other.Usable() != nil {
 				return ""
 			}
-			return s.key(other, inherited)
+			return s.key(other, root, inherited)
 		},
 		open: func(log func(server, text string)) engine.Caller {
 			o.Log = log
