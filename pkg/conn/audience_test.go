@@ -52,6 +52,12 @@ func (a *audience) said() string {
 	return strings.Join(a.heard, "\n")
 }
 
+// holding answers when it is given up.
+func holding(ctx context.Context, _ tool.Question) (tool.Reply, error) {
+	<-ctx.Done()
+	return tool.Reply{}, ctx.Err()
+}
+
 // callFor calls a tool with an audience, and returns the text of its result.
 func callFor(t *testing.T, p *Pool, name string, opt tool.CallOptions) (string, error) {
 	t.Helper()
