@@ -256,3 +256,23 @@ func TestOldestIsAsked(t *testing.T) {
 		t.Errorf("heard: %q, %q, %q", oldest.said(), second.said(), own.said())
 	}
 }
+
+// For an audience that is slow the oldest is dropped; what is told after the end is not heard.
+func TestSlowAudience(t *testing.T) {
+	t.Parallel()
+	e := &errand{audience: &audience{}, told: make(chan struct{})}
+	e.more.L = &e.mu
+	for i := range maxHeard + 10 {
+		e.hear(func(a tool.Audience) { a.Progress(tool.Progress{Done: float64(i)}) })
+	}
+	go e.tell() // ends with the errand
+	e.end(false)
+	e.hear(func(a tool.Audience) { a.Progress(tool.Progress{Done: 9999}) })
+	heard := e.audience.(*audience).said()
+	if strings.Count(heard, "\n") != maxHeard-1 || !strings.HasPrefix(heard, "progress 10/0") || strings.Contains(heard, "9999") {
+		t.Errorf("heard:\n%s", heard)
+	}
+	if _, err := e.ask(tool.Question{}, nil); !errors.Is(err, errOver) {
+		t.Errorf("asked after the end: %v", err)
+	}
+}

@@ -131,6 +131,3 @@ func (s *session) sleep(ctx context.Context, d time.Duration) error {
 		return errOver
 	}
 }
-
-// errOver is the error of what waits between two requests when the connection ends.
-var errOver = errors.New("the connection has ended")

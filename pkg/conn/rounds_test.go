@@ -3,6 +3,8 @@ package conn
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -42,6 +44,11 @@ func TestRounds(t *testing.T) {
 		t.Errorf("heard:\n%s", a.said())
 	}
 	lines := strings.Join(mcptest.Lines(t, received), "\n")
+	// No id is used twice, also not by the two clients of the SDK that the handshake takes.
+	if !strings.HasPrefix(lines, `{"jsonrpc":"2.0","id":1,"method":"initialize"`) || !strings.Contains(lines, `"id":2,"method":"server/discover"`) ||
+		!strings.Contains(lines, `"id":3,"method":"tools/call"`) {
+		t.Errorf("received:\n%s", lines)
+	}
 	first := `"inputResponses":{"b":{"action":"accept","content":{"name":"Ann"}},"a":{"roots":[{"uri":"file:///w","name":"w"}]}},"requestState":"s"`
 	if !strings.Contains(lines, first) || !strings.Contains(lines, `"requestState":"ss"`) {
 		t.Errorf("received:\n%s", lines)
@@ -146,6 +153,40 @@ func TestAskedOverHTTP(t *testing.T) {
 	if answers[0].params != `{"action":"decline"}` || answers[1].params != `{"action":"accept","content":{"name":"Ann"}}` ||
 		answers[1].header.Get("Mcp-Session-Id") != "S-1" || answers[1].header.Get("Mcp-Protocol-Version") != "2025-11-25" {
 		t.Errorf("answers %+v", answers)
+	}
+}
+
+// A stream that the server ends before its answer is taken up where it ended, though what came last
+// was no answer (MCP 2025-11-25, transports, resumability).
+func TestResumedStream(t *testing.T) {
+	t.Parallel()
+	h := &handmade{}
+	var id json.RawMessage
+	note := func(w io.Writer, n int) {
+		fmt.Fprintf(w, "id: e%d\nretry: 10\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":%s,\"progress\":%d}}\n\n", n, id, n)
+	}
+	h.on = map[string]func(http.ResponseWriter, *http.Request, message){
+		"tools/call": func(w http.ResponseWriter, _ *http.Request, m message) {
+			id = m.ID
+			stream(w)
+			note(w, 1)
+		},
+		"GET": func(w http.ResponseWriter, r *http.Request, _ message) {
+			send := stream(w)
+			if r.Header.Get("Last-Event-ID") == "e1" {
+				note(w, 2)
+				return
+			}
+			send(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":` + okResult + `}`)
+		},
+	}
+	p := handmadePool(t, h, "")
+	a := &audience{}
+	if got, err := callFor(t, p, "t", tool.CallOptions{Audience: a}); err != nil || got != "ok" || a.said() != "progress 1/0 \nprogress 2/0 " {
+		t.Errorf("got %s, %v; heard %s", got, err, a.said())
+	}
+	if got := h.wait(t, "GET", 2); got[0].header.Get("Last-Event-ID") != "e1" || got[1].header.Get("Last-Event-ID") != "e2" {
+		t.Errorf("%+v", got)
 	}
 }
 
