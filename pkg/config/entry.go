@@ -262,7 +262,10 @@ func revisions() []string {
 
 // protocol reads a revision.
 func (e *entryParser) protocol(m member) string {
-	s := e.string(m)
+	s, ok := scalar(m.value)
+	if k := m.value.Value.Kind(); !ok || k != '"' && k != 'n' {
+		return e.string(m) // which says what is wrong
+	}
 	if s != "" && !slices.Contains(revisions(), s) {
 		e.fail(m.line, `"protocol" is not a revision that mcpl knows`, "Use one of "+strings.Join(revisions(), ", ")+", or leave it away to have one agreed on.")
 	}

@@ -147,3 +147,13 @@ func handmadePool(t *testing.T, h *handmade, more string, change ...func(*Option
 	t.Helper()
 	return urlPool(t, map[string]string{"s": fmt.Sprintf(`"url": %q%s`, serve(t, h)+"/mcp", more)}, change...)
 }
+
+// body is a body of an answer.
+type body struct{ io.Reader }
+
+func (body) Close() error { return nil }
+
+func readAll(r io.Reader) (string, error) {
+	all, err := io.ReadAll(r)
+	return string(all), err
+}

@@ -67,8 +67,6 @@ type rpcError struct {
 	Message string
 }
 
-func (e *rpcError) Error() string { return e.Message }
-
 func (e *rpcError) json() json.RawMessage {
 	code, _ := json.Marshal(e.Code) // a number always encodes
 	return tool.JoinObject([]tool.Field{{Key: "code", Value: code}, {Key: "message", Value: tool.Quote(e.Message)}})

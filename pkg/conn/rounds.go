@@ -37,7 +37,8 @@ type resultHead struct {
 // rounds sends a request, and again with what the server asks for, until it answers. Where it
 // answers with a task that is followed.
 func (s *session) rounds(ctx context.Context, method string, params []tool.Field, task bool) (json.RawMessage, error) {
-	if task && method == methodCall && !s.modern() {
+	task = task && method == methodCall && s.takesTasks()
+	if task {
 		params = append(params[:len(params):len(params)], tool.Field{Key: "task", Value: json.RawMessage("{}")})
 	}
 	later := firstLater
@@ -52,7 +53,7 @@ func (s *session) rounds(ctx context.Context, method string, params []tool.Field
 			return raw, nil // odd, but the caller's to judge
 		}
 		switch {
-		case method == methodCall && (s.modern() && head.Type == "task" || !s.modern() && task && head.Task != nil):
+		case method == methodCall && (s.modern() && head.Type == "task" || task && head.Task != nil):
 			return s.follow(ctx, raw)
 		case head.Type != "input_required":
 			return raw, nil
@@ -130,6 +131,3 @@ func (s *session) sleep(ctx context.Context, d time.Duration) error {
 		return errOver
 	}
 }
-
-// errOver is the error of what waits between two requests when the connection ends.
-var errOver = errors.New("the connection has ended")

@@ -41,7 +41,7 @@ func dialStreamable(r *remote) (*streamableWire, error) {
 		return nil, err
 	}
 	s := &streamable{StreamableHTTP: sdk, remote: r}
-	return &streamableWire{&wire{s, s.cancelled, s.reply}, s}, nil
+	return &streamableWire{&wire{Interface: s, cancelled: s.cancelled, reply: s.reply}, s}, nil
 }
 
 // streamableWire is a wire that also tells the transport which revision was agreed on: each request

@@ -32,6 +32,12 @@ type task struct {
 	Requests json.RawMessage          `json:"inputRequests"`
 }
 
+// takesTasks reports whether a call may ask to be made a task, as until 2025-11-25.
+func (s *session) takesTasks() bool {
+	t := s.offers.Tasks
+	return !s.modern() && t != nil && t.Requests != nil && t.Requests.Tools != nil && t.Requests.Tools.Call != nil
+}
+
 // taskIn reads the answer to a call that became a task.
 func taskIn(raw json.RawMessage) (task, error) {
 	var created struct {

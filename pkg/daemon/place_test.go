@@ -91,7 +91,7 @@ func TestKey(t *testing.T) {
 	t.Parallel()
 	key := func(dir, cwd string, args ...string) string {
 		o := origin{surroundings: surroundings{dir: dir}}
-		return o.key(&config.Server{Name: "s", Command: "x", Args: args, Cwd: cwd})
+		return o.key(&config.Server{Name: "s", Command: "x", Args: args, Cwd: cwd}, "/p")
 	}
 	for name, same := range map[string]bool{
 		"a digest":                      len(key("/a", "", "x")) == 32,
