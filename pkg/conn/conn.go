@@ -9,7 +9,9 @@
 // is decided in other rooms.
 //
 // A session is one connection. It speaks through a wire, which is a transport of the SDK, to a
-// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE.
+// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE. What a caller wants is
+// an errand while it runs: it knows whom to tell what the server says meanwhile, and whom to ask what
+// the server asks; its clock ends it. A session's desk knows its errands.
 package conn
 
 import (
