@@ -51,7 +51,7 @@ type Options struct {
 	// resources or prompts has changed. It may be called concurrently and must not wait.
 	Changed func(server string)
 	// Listen says that such notifications are wanted also from servers that send them only on a
-	// stream of their own, which then stays open.
+	// stream of their own, which is then open from the start, else at most from the first call on.
 	Listen bool
 }
 

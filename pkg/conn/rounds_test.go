@@ -185,6 +185,10 @@ func TestResumedStream(t *testing.T) {
 			note(w, 1)
 		},
 		"GET": func(w http.ResponseWriter, r *http.Request, _ message) {
+			if r.Header.Get("Last-Event-ID") == "" {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
 			send := stream(w)
 			if r.Header.Get("Last-Event-ID") == "e1" {
 				note(w, 2)
@@ -198,7 +202,7 @@ func TestResumedStream(t *testing.T) {
 	if got, err := callFor(t, p, "t", tool.CallOptions{Audience: a}); err != nil || got != "ok" || a.said() != "progress 1/0 \nprogress 2/0 " {
 		t.Errorf("got %s, %v; heard %s", got, err, a.said())
 	}
-	if got := h.wait(t, "GET", 2); got[0].header.Get("Last-Event-ID") != "e1" || got[1].header.Get("Last-Event-ID") != "e2" {
+	if got := h.wait(t, "GET", 3); got[1].header.Get("Last-Event-ID") != "e1" || got[2].header.Get("Last-Event-ID") != "e2" {
 		t.Errorf("%+v", got)
 	}
 }
