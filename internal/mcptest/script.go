@@ -185,6 +185,8 @@ type Task struct {
 	// Ask is a request to the client before the task ends, for which its status is input_required. It
 	// is sent under tasks/result, or from 2026-07-28 on found in the task's state.
 	Ask *Ask `json:"ask,omitempty"`
+	// Busy is how long it works on after the answer, under tasks/result.
+	Busy Duration `json:"busy,omitempty"`
 	// Error is the end of a task that fails.
 	Error *Error `json:"error,omitempty"`
 }

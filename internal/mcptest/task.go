@@ -115,6 +115,7 @@ func (s *server) taskResult(m message, r *running, cancelled <-chan struct{}) {
 		ask.Wait = true
 		s.mu.Unlock()
 		answer, ok := s.ask(ask, cancelled)
+		ok = ok && s.sleep(t.Busy, cancelled)
 		s.mu.Lock()
 		if !ok {
 			return

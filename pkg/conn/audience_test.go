@@ -99,6 +99,9 @@ func TestProgress(t *testing.T) {
 		t.Errorf("heard:\n%s", got)
 	}
 	mustCall(t, p, "s", "p") // nobody listens
+	if d := &p.slots["s"].session.desk; len(d.tokens)+len(d.errands)+len(d.questions) != 0 {
+		t.Errorf("the desk remembers %d tokens, %d errands, %d questions", len(d.tokens), len(d.errands), len(d.questions))
+	}
 	if got := a.said(); got != want {
 		t.Errorf("heard after the end:\n%s", got)
 	}

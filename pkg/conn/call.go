@@ -16,6 +16,7 @@ import (
 func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration, opt tool.CallOptions) (*tool.Result, error) {
 	ctx, end := s.begin(ctx, limit, opt)
 	defer end()
+	s.attend(ctx)
 	started := time.Now()
 	s.learnHeader(ref, opt.HeaderSchema)
 	method, params := requestFor(ref, args)

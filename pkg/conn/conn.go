@@ -9,7 +9,9 @@
 // is decided in other rooms.
 //
 // A session is one connection. It speaks through a wire, which is a transport of the SDK, to a
-// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE.
+// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE. What a caller wants is
+// an errand while it runs: it knows whom to tell what the server says meanwhile, and whom to ask what
+// the server asks; its clock ends it. A session's desk knows its errands.
 package conn
 
 import (
@@ -49,7 +51,7 @@ type Options struct {
 	// resources or prompts has changed. It may be called concurrently and must not wait.
 	Changed func(server string)
 	// Listen says that such notifications are wanted also from servers that send them only on a
-	// stream of their own, which then stays open.
+	// stream of their own, which is then open from the start, else at most from the first call on.
 	Listen bool
 }
 

@@ -125,8 +125,8 @@ func (g *guard) end(req *http.Request) (*http.Response, error) {
 // refused makes an error of an answer that is no success: the JSON-RPC error in it, as an answer,
 // where there is one and it says more than the status.
 func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due) (*http.Response, error) {
-	// To a GET that resumes nothing, 404 may mean that there is no such stream.
-	session := req.Header.Get("Mcp-Session-Id") != "" && (req.Method != http.MethodGet || req.Header.Get("Last-Event-ID") != "")
+	// To a GET beside the requests, 404 may mean that there is no such stream.
+	session := req.Header.Get("Mcp-Session-Id") != "" && !t.aside
 	bad := readBadAnswer(req, resp)
 	if session && (bad.status == http.StatusNotFound || bad.status == http.StatusBadRequest && codeIn(bad.body) == serverError) {
 		g.sessionLost()

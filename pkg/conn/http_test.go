@@ -95,7 +95,7 @@ func TestHeadersAndSession(t *testing.T) {
 		"Accept": "text/plain", "content-type": "text/plain", "Mcp-Session-Id": "mine"}`)
 	mustCall(t, p, "s", "t")
 	p.Close()
-	if got, want := h.names(), "initialize notifications/initialized tools/call DELETE"; got != want {
+	if got, want := h.names(), "initialize notifications/initialized GET tools/call DELETE"; got != want {
 		t.Errorf("requests %s, want %s", got, want)
 	}
 	for i, s := range h.all() {
@@ -105,7 +105,11 @@ func TestHeadersAndSession(t *testing.T) {
 		if len(s.header.Values("Content-Type")) > 1 || len(s.header.Values("Mcp-Session-Id")) > 1 {
 			t.Errorf("%s: %v", s.what, s.header)
 		}
-		if s.what != "DELETE" && (s.header.Get("Content-Type") != "application/json" || s.header.Get("Accept") != "application/json, text/event-stream") {
+		accept := "application/json, text/event-stream"
+		if s.what == "GET" {
+			accept = "text/event-stream"
+		}
+		if s.what != "DELETE" && (s.header.Get("Content-Type") != "application/json" || s.header.Get("Accept") != accept) {
 			t.Errorf("%s: %v", s.what, s.header)
 		}
 		if i > 0 && (s.header.Get("Mcp-Session-Id") != "S-1" || s.header.Get("Mcp-Protocol-Version") != "2025-11-25") {

@@ -171,7 +171,7 @@ func TestRedirects(t *testing.T) {
 		"s":    fmt.Sprintf(`"url": %q, "headers": {"Authorization": "Bearer x"}`, url+"/mcp"),
 		"away": fmt.Sprintf(`"url": %q, "headers": {"Authorization": "Bearer x"}`, url+"/away")})
 	mustCall(t, p, "s", "t")
-	if got := h.all(); len(got) != 3 || got[2].header.Get("Authorization") != "Bearer x" {
+	if got := h.all(); len(got) != 4 || got[3].header.Get("Authorization") != "Bearer x" {
 		t.Errorf("requests %v", got)
 	}
 	_, err := p.List(t.Context(), "away", tool.CallOptions{})

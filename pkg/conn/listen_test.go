@@ -77,14 +77,41 @@ func TestListenOverHTTP(t *testing.T) {
 	}
 }
 
-func TestNobodyListens(t *testing.T) {
+// Without a wish for notifications the stream is opened by the first call alone: what its server asks
+// may come there.
+func TestAskedOnTheOtherStream(t *testing.T) {
 	t.Parallel()
 	h := &handmade{}
+	asked := make(chan struct{})
+	h.on = map[string]func(http.ResponseWriter, *http.Request, message){
+		"GET": func(w http.ResponseWriter, r *http.Request, _ message) {
+			send := stream(w)
+			<-asked
+			send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":` + askName + `}`)
+			<-r.Context().Done()
+		},
+		"tools/call": func(w http.ResponseWriter, _ *http.Request, m message) {
+			close(asked)
+			h.wait(t, "answer", 1)
+			result(w, m, okResult)
+		},
+	}
 	p := handmadePool(t, h, "")
-	mustCall(t, p, "s", "t")
-	p.Close()
+	if _, err := p.List(t.Context(), "s", tool.CallOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	if strings.Contains(h.names(), "GET") {
 		t.Errorf("requests %s", h.names())
+	}
+	if _, err := callFor(t, p, "t", tool.CallOptions{Audience: &audience{}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := h.wait(t, "answer", 1)[0].params; got != `{"action":"accept","content":{"name":"Ann"}}` {
+		t.Errorf("answer %s", got)
+	}
+	p.Close()
+	if got := h.names(); !strings.HasPrefix(got, "initialize notifications/initialized tools/list GET tools/call answer ") {
+		t.Errorf("requests %s", got)
 	}
 }
 

@@ -56,7 +56,9 @@ func (r *remote) answered(req *http.Request, resp *http.Response) {
 	if kind := mediaType(resp); kind != "" {
 		text += ", " + kind
 	}
-	r.last.Store(&text)
+	if !tripOf(req.Context()).aside {
+		r.last.Store(&text)
+	}
 	r.log("%s was answered with %s", req.Method, text)
 }
 

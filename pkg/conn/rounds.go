@@ -76,7 +76,7 @@ func (s *session) rounds(ctx context.Context, method string, params []tool.Field
 			if waits++; waits > maxLater {
 				return nil, errLater
 			}
-			if err := s.sleep(ctx, later); err != nil {
+			if err := s.sleep(ctx, later, nil); err != nil {
 				return nil, err
 			}
 			later *= 2
@@ -118,12 +118,14 @@ func (s *session) fulfil(ctx context.Context, requests []tool.Field) (json.RawMe
 	return tool.JoinObject(responses), nil
 }
 
-// sleep waits for d, or until the request or the connection ends.
-func (s *session) sleep(ctx context.Context, d time.Duration) error {
+// sleep waits for d, or until woken, or until the request or the connection ends.
+func (s *session) sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return nil
+	case <-woken:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

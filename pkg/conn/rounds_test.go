@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
@@ -126,11 +128,7 @@ func TestAskedOverHTTP(t *testing.T) {
 			send(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(p.Meta.ProgressToken) + `,"progress":1}}`)
 			send(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"for ` + p.Name + `"}}`)
 			send(`{"jsonrpc":"2.0","id":"q-` + p.Name + `","method":"elicitation/create","params":{"message":"for ` + p.Name + `","requestedSchema":{"type":"object"}}}`)
-			n := 1
-			if p.Name == "two" {
-				n = 2
-			}
-			h.wait(t, "answer", n)
+			h.wait(t, "answer", map[string]int{"one": 1, "two": 3, "three": 3}[p.Name])
 			send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + okResult + `}`)
 		},
 	}
@@ -139,20 +137,35 @@ func TestAskedOverHTTP(t *testing.T) {
 	if err != nil || string(nobody.Raw) != okResult {
 		t.Fatal(err)
 	}
-	a := &audience{}
-	if _, err := callFor(t, p, "two", tool.CallOptions{Audience: a}); err != nil {
-		t.Fatal(err)
+	// Two at the same time, each answered by its own.
+	var wg sync.WaitGroup
+	for _, name := range []string{"two", "three"} {
+		wg.Go(func() {
+			a := &audience{reply: func(context.Context, tool.Question) (tool.Reply, error) {
+				return tool.Reply{Action: tool.Accept, Content: json.RawMessage(`{"name":"` + name + `"}`)}, nil
+			}}
+			if _, err := callFor(t, p, name, tool.CallOptions{Audience: a}); err != nil {
+				t.Error(err)
+			}
+			heard := a.said()
+			for _, part := range []string{"progress 1/0 ", `message info  "for ` + name + `"`, "question of s: for " + name + " {"} {
+				if !strings.Contains(heard, part) || strings.Count(heard, "for ") != 2 {
+					t.Errorf("%s is not in\n%s", part, heard)
+				}
+			}
+		})
 	}
-	heard := a.said()
-	for _, part := range []string{"progress 1/0 ", `message info  "for two"`, "question of s: for two {"} {
-		if !strings.Contains(heard, part) {
-			t.Errorf("%s is not in\n%s", part, heard)
+	wg.Wait()
+	var got []string
+	for _, answer := range h.wait(t, "answer", 3) {
+		got = append(got, answer.params)
+		if answer.header.Get("Mcp-Session-Id") != "S-1" || answer.header.Get("Mcp-Protocol-Version") != "2025-11-25" {
+			t.Errorf("headers %v", answer.header)
 		}
 	}
-	answers := h.wait(t, "answer", 2)
-	if answers[0].params != `{"action":"decline"}` || answers[1].params != `{"action":"accept","content":{"name":"Ann"}}` ||
-		answers[1].header.Get("Mcp-Session-Id") != "S-1" || answers[1].header.Get("Mcp-Protocol-Version") != "2025-11-25" {
-		t.Errorf("answers %+v", answers)
+	slices.Sort(got)
+	if strings.Join(got, " ") != `{"action":"accept","content":{"name":"three"}} {"action":"accept","content":{"name":"two"}} {"action":"decline"}` {
+		t.Errorf("answers %s", got)
 	}
 }
 
@@ -172,6 +185,10 @@ func TestResumedStream(t *testing.T) {
 			note(w, 1)
 		},
 		"GET": func(w http.ResponseWriter, r *http.Request, _ message) {
+			if r.Header.Get("Last-Event-ID") == "" {
+				w.WriteHeader(http.StatusMethodNotAllowed)
+				return
+			}
 			send := stream(w)
 			if r.Header.Get("Last-Event-ID") == "e1" {
 				note(w, 2)
@@ -185,7 +202,7 @@ func TestResumedStream(t *testing.T) {
 	if got, err := callFor(t, p, "t", tool.CallOptions{Audience: a}); err != nil || got != "ok" || a.said() != "progress 1/0 \nprogress 2/0 " {
 		t.Errorf("got %s, %v; heard %s", got, err, a.said())
 	}
-	if got := h.wait(t, "GET", 2); got[0].header.Get("Last-Event-ID") != "e1" || got[1].header.Get("Last-Event-ID") != "e2" {
+	if got := h.wait(t, "GET", 3); got[1].header.Get("Last-Event-ID") != "e1" || got[2].header.Get("Last-Event-ID") != "e2" {
 		t.Errorf("%+v", got)
 	}
 }

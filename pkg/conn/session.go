@@ -28,9 +28,10 @@ type session struct {
 	http   *streamable     // the wire's, where it is Streamable HTTP
 	roots  json.RawMessage // the answer to roots/list; nil: none are offered
 
-	desk    desk
-	crew    *crew
-	waiting atomic.Int64 // requests of the server that are being answered
+	desk      desk
+	crew      *crew
+	listening sync.Once
+	waiting   atomic.Int64 // requests of the server that are being answered
 
 	// Set by the handshake.
 	version   string // the revision

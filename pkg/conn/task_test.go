@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -88,6 +89,24 @@ func TestTaskGivenUp(t *testing.T) {
 	closing := &hearing{progress: func() { go p.Close() }}
 	_, err = p.Call(t.Context(), tool.Ref{Server: "s", Name: "sleepy"}, nil, tool.CallOptions{Task: true, Audience: closing})
 	wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
+}
+
+// A task that lives is waited for beyond the limit of silence, also while it is asked for its result.
+func TestTaskOutlivesTheLimit(t *testing.T) {
+	t.Parallel()
+	const limit = 2 * time.Second // which takes more polls than pass within it
+	tools := []mcptest.Tool{{Name: "long", Text: "done", Task: &mcptest.Task{Polls: 25}},
+		{Name: "asking", Text: "done", Task: &mcptest.Task{Ask: &mcptest.Ask{Method: "elicitation/create", Params: askName}, Busy: mcptest.Duration(5 * limit / 4)}}}
+	p := newPool(t, scripts{"s": {Tools: tools}})
+	var wg sync.WaitGroup
+	for _, tl := range tools {
+		wg.Go(func() {
+			if got, err := callFor(t, p, tl.Name, tool.CallOptions{Task: true, Timeout: limit, Audience: &audience{}}); err != nil || got != "done" {
+				t.Errorf("%s: got %s, %v", tl.Name, got, err)
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // hearing calls a function at each sign of progress.
