@@ -37,6 +37,15 @@ func contracts() []contract {
 		{"search_stale", 0, []string{"search", "wobble"}},
 		{"inspect", 0, []string{"inspect", "demo", "add"}},
 		{"inspect_example", 0, []string{"inspect", "demo", "add", "--example"}},
+		{"search_kinds", 0, []string{"search", "--kind", "all", "--limit", "4", "report"}},
+		{"inspect_prompt", 0, []string{"inspect", "--kind", "prompt", "papers", "report"}},
+		{"inspect_resource", 0, []string{"inspect", "--kind", "resource", "papers", "paper://report"}},
+		{"resources", 0, []string{"resources"}},
+		{"prompts", 0, []string{"prompts", "papers"}},
+		{"prompts_empty", 0, []string{"prompts", "demo"}},
+		{"read", 0, []string{"read", "papers", "paper://report"}},
+		{"read_files", 0, []string{"read", "papers", "paper://report", "--output-dir", "out"}},
+		{"prompt", 0, []string{"prompt", "papers", "report", "topic=rain"}},
 		{"list", 0, []string{"list"}},
 		{"list_server", 0, []string{"list", "demo"}},
 		{"list_server_stale", 0, []string{"list", "shaky"}},
@@ -48,6 +57,8 @@ func contracts() []contract {
 		{"call_jq", 0, call("structured", "--jq", ".a, .b")},
 		{"call_spilled", 0, call("structured", "--max-bytes", "5")},
 		{"call_raw", 0, call("structured", "--raw")},
+		{"call_elicit", 0, call("asks", "--elicit", `{"name": "Ada"}`)},
+		{"call_elicit_unfit", 2, call("asks", "--elicit", `{"nam": "Ada"}`)},
 		{"dry_run", 0, call("add", "a=1", "--dry-run")},
 		{"dry_run_invalid", 2, call("add", "a=x", "--dry-run")},
 		{"dry_run_unknown", 0, []string{"call", "web", "any", "--dry-run"}},
@@ -72,15 +83,15 @@ func contracts() []contract {
 		{"ServerConnectionError", 4, []string{"call", "down", "any"}},
 		{"ProtocolError", 4, call("refuses")},
 		{"TimeoutError", 5, call("slow", "--timeout", "100ms")},
+		{"ApprovalRequiredError", 6, call("asks")},
 	}
 }
 
 // withoutSnapshot are the fault types that no command line of today leads to at will.
 var withoutSnapshot = map[string]string{
-	"AuthRequiredError":     "takes a server over HTTP: pkg/conn",
-	"ApprovalRequiredError": "takes another client's file: config_import.txtar",
-	"InternalError":         "is a defect",
-	"InterruptedError":      "takes a signal: TestInterrupt",
+	"AuthRequiredError": "takes a server over HTTP: pkg/conn",
+	"InternalError":     "is a defect",
+	"InterruptedError":  "takes a signal: TestInterrupt",
 }
 
 const contractConfig = `{"mcpServers": {
@@ -89,6 +100,7 @@ const contractConfig = `{"mcpServers": {
   "down": {"command": "mcptest", "args": ["down.json"]},
   "lacks": {"command": "mcptest", "env": {"T": "${GITHUB_TOKEN_OF_NOBODY}"}},
   "web": {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer hunter2hunter2"}},
+  "papers": {"command": "mcptest", "args": ["papers.json"]},
   "off": {"command": "mcptest", "args": ["--token", "hunter2hunter2"], "disabled": true},
   "odd": {"args": ["x"]}
 }}`
@@ -101,8 +113,17 @@ const contractServer = `{"instructions": "Adds up. And more.", "tools": [
   {"name": "kinds", "kinds": ["text", "image", "audio", "resource", "blob", "resource_link"]},
   {"name": "fails", "text": "it broke", "isError": true},
   {"name": "refuses", "error": {"code": -32603, "message": "backend is down"}},
-  {"name": "slow", "delay": "30s"}
+  {"name": "slow", "delay": "30s"},
+  {"name": "asks", "text": "nobody answered", "asks": [{"method": "elicitation/create", "wait": true, "params": {"message": "Who are <you>?",
+    "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}}}]}
 ]}`
+
+const papersServer = `{"capabilities": {"resources": {}, "prompts": {}}, "methods": {
+  "resources/list": {"result": {"resources": [{"uri": "paper://report", "name": "report", "title": "The report", "description": "What was found.", "mimeType": "text/plain", "size": 20}]}},
+  "resources/templates/list": {"result": {"resourceTemplates": [{"uriTemplate": "paper://{year}/report", "name": "report", "description": "Of a year."}]}},
+  "resources/read": {"result": {"contents": [{"uri": "paper://report", "mimeType": "text/plain", "text": "rain & wind"}, {"uri": "paper://map", "mimeType": "image/png", "blob": "AQID"}]}},
+  "prompts/list": {"result": {"prompts": [{"name": "report", "description": "Write a report", "arguments": [{"name": "topic", "required": true}]}]}},
+  "prompts/get": {"result": {"description": "A report", "messages": [{"role": "user", "content": {"type": "text", "text": "Report on rain."}}]}}}}`
 
 // TestContracts compares what is printed with --json to snapshots: changing one is a breaking
 // change, to be made with -update and told in CHANGELOG.md.
@@ -110,10 +131,11 @@ func TestContracts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
-		".mcp.json":  contractConfig,
-		"demo.json":  strings.Replace(contractServer, "{", `{"starts": "starts",`, 1),
-		"shaky.json": `{"starts": "starts.shaky", "tools": [{"name": "wobble"}], "later": [{"from": 2, "script": {"start": {"exit": {"code": 3}}}}]}`,
-		"down.json":  `{"start": {"stderr": ["cannot go on"], "exit": {"code": 3}}}`,
+		".mcp.json":   contractConfig,
+		"demo.json":   strings.Replace(contractServer, "{", `{"starts": "starts",`, 1),
+		"shaky.json":  `{"starts": "starts.shaky", "tools": [{"name": "wobble"}], "later": [{"from": 2, "script": {"start": {"exit": {"code": 3}}}}]}`,
+		"papers.json": papersServer,
+		"down.json":   `{"start": {"stderr": ["cannot go on"], "exit": {"code": 3}}}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

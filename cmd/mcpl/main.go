@@ -42,6 +42,7 @@ func run() int {
 		return conn.NewPool(cfg, conn.Options{
 			ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
 			Version: app.Version, Environ: o.Environ, Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+			Changed: o.Changed,
 		})
 	}
 	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
@@ -49,6 +50,7 @@ func run() int {
 			return app.InProcess(cfg, daemon.CallerOptions{
 				ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
 				Environ: os.Environ(), Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+				Changed: o.Changed,
 			})
 		}
 		if o.Daemon == nil {

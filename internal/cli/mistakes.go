@@ -26,9 +26,13 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	switch {
-	case errors.As(err, &unknown) && cmd.Name() == "call":
-		help = fmt.Sprintf("Arguments of a tool are no flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
-			unknown.GetSpecifiedName(), help)
+	case errors.As(err, &unknown) && (cmd.Name() == "call" || cmd.Name() == "prompt"):
+		what := "tool"
+		if cmd.Name() == "prompt" {
+			what = "prompt"
+		}
+		help = fmt.Sprintf("Arguments of a %s are no flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
+			what, unknown.GetSpecifiedName(), help)
 	case errors.As(err, &unknown) && cmd.Name() == "add":
 		help = "Flags of the server's command belong behind --, as in: mcpl config add NAME -- COMMAND -y. " + help
 	case errors.As(err, &invalid):
@@ -83,8 +87,8 @@ func wrongVerb(root *cobra.Command, args []string) error {
 		return f
 	}
 	rest := args[1:]
-	if right == "call" {
-		rest = flagsToPairs(root, rest)
+	if right == "call" || right == "prompt" {
+		rest = flagsToPairs(root, right, rest)
 	}
 	words := []string{"mcpl", right}
 	for _, arg := range rest {
@@ -96,9 +100,9 @@ func wrongVerb(root *cobra.Command, args []string) error {
 }
 
 // flagsToPairs rewrites what looks like a tool's arguments given as flags (--title x, --title=x)
-// as pairs, and leaves the flags that call has.
-func flagsToPairs(root *cobra.Command, args []string) []string {
-	call, _, err := root.Find([]string{"call"})
+// as pairs, and leaves the flags that the verb has.
+func flagsToPairs(root *cobra.Command, verb string, args []string) []string {
+	cmd, _, err := root.Find([]string{verb})
 	if err != nil {
 		return args
 	}
@@ -106,7 +110,7 @@ func flagsToPairs(root *cobra.Command, args []string) []string {
 	for i := 0; i < len(args); i++ {
 		name, value, joined := strings.Cut(strings.TrimPrefix(args[i], "--"), "=")
 		switch {
-		case !strings.HasPrefix(args[i], "--") || name == "" || call.Flag(name) != nil:
+		case !strings.HasPrefix(args[i], "--") || name == "" || cmd.Flag(name) != nil:
 			words = append(words, args[i])
 		case joined:
 			words = append(words, name+"="+value)
@@ -125,19 +129,27 @@ func meant(word string) string {
 	switch strings.ToLower(word) {
 	case "find", "query", "lookup", "grep", "discover", "search-tools", "search_tools", "tool-search":
 		return "search"
-	case "describe", "info", "show", "schema", "get", "help-tool", "man", "view", "doc", "docs", "read", "explain":
+	case "describe", "info", "show", "schema", "get", "help-tool", "man", "view", "doc", "docs", "explain":
 		return "inspect"
-	case "run", "exec", "execute", "invoke", "use", "do", "tool", "call-tool", "call_tool", "calltool":
+	case "run", "exec", "execute", "invoke", "use", "do", "tool", "call-tool", "call_tool", "calltool", "tools/call":
 		return "call"
-	case "ls", "tools", "servers", "list-tools", "list_tools", "list-servers", "status", "ps", "catalog", "all":
+	case "ls", "tools", "servers", "list-tools", "list_tools", "list-servers", "status", "ps", "catalog", "all", "tools/list":
 		return "list"
+	case "read-resource", "read_resource", "readresource", "get-resource", "get_resource", "resources/read", "cat", "fetch":
+		return "read"
+	case "list-resources", "list_resources", "resources/list", "templates", "list-resource-templates", "list_resource_templates", "resources/templates/list":
+		return "resources"
+	case "get-prompt", "get_prompt", "getprompt", "use-prompt", "use_prompt", "prompts/get":
+		return "prompt"
+	case "list-prompts", "list_prompts", "prompts/list":
+		return "prompts"
 	case "refresh", "reload", "update", "sync", "index":
 		return "list --refresh"
 	case "on", "activate":
 		return "enable"
 	case "off", "deactivate":
 		return "disable"
-	case "prompt", "snippet", "agents", "claude", "usage":
+	case "snippet", "agents", "claude", "usage":
 		return "instructions"
 	case "add", "install", "mcp-add":
 		return "config add"

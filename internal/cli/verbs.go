@@ -15,16 +15,21 @@ the query asks for the tool matches. Nothing found is an answer, not an error.
 
 With --method regex the query is an RE2 pattern over "server/name", title, description and
 parameter names, without regard to case unless the pattern has flags of its own. With
---method exact it is a piece of text.`,
+--method exact it is a piece of text.
+
+With --kind resource, prompt or all it finds resources (and templates of them) and prompts,
+each ranked among its own kind.`,
 		Example: `  mcpl search open a pull request
   mcpl --json search "read a file" --server filesystem --limit 3
-  mcpl search --method regex '^github/(create|update)_'`,
+  mcpl search --method regex '^github/(create|update)_'
+  mcpl search --kind all code review`,
 	})
 	// Registering fails only for a flag that does not exist or twice for one.
 	_ = cmd.RegisterFlagCompletionFunc("server", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return t.completeServer(nil, nil, "")
 	})
 	_ = cmd.RegisterFlagCompletionFunc("method", cobra.FixedCompletions([]string{"bm25", "regex", "exact"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"tool", "resource", "prompt", "all"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -35,11 +40,15 @@ func (t *tree) inspect() *cobra.Command {
 		Long: `Inspect shows a tool's signature, parameters and annotations, and how to call it. With
 --json it prints the definition, its schemas byte for byte as the server sent them.
 
-The tool may also be written SERVER/TOOL or SERVER.TOOL.`,
+The tool may also be written SERVER/TOOL or SERVER.TOOL. With --kind prompt or
+--kind resource it shows the definition of one of those.`,
 		Example: `  mcpl inspect github create_pull_request
-  mcpl --json inspect github/create_pull_request --example`,
+  mcpl --json inspect github/create_pull_request --example
+  mcpl inspect everything simple-prompt --kind prompt`,
 	})
 	cmd.ValidArgsFunction = t.completeTool
+	// Registering fails only for a flag that does not exist or twice for one.
+	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{"tool", "resource", "prompt"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -57,6 +66,10 @@ ARGS is one JSON object, or pairs, or an object and pairs that override it:
   key=@file   the content of a file
   - (or --stdin), --args-file F   the object from stdin or from a file
 
+What the server asks meanwhile is asked at the terminal, or answered by --elicit with a
+JSON object, accept, decline or cancel, the nth question by the nth; with neither the
+exit code is 6, and the error shows what to type.
+
 A tool that reports an error makes the exit code 1; docs/contracts.md lists the others.`,
 		Example: `  mcpl call github create_issue owner=me repo=app title="It broke"
   mcpl --json call github create_issue '{"owner":"me","repo":"app","title":"It broke"}'
@@ -72,8 +85,8 @@ func (t *tree) list() *cobra.Command {
 		Use:   "list [SERVER]",
 		Short: "List the servers, or the tools of one",
 		Long: `List shows each server's state, how many tools it has, about how many tokens their
-definitions would cost a model, and when it was last asked. With a server's name it lists the
-tools of that server.
+definitions would cost a model, how many resources and prompts there are, and when it was last
+asked. With a server's name it lists the tools of that server.
 
 States: connected (its tools are known), stale (it failed when last asked; the tools are from
 before), error (it failed and no tools are known), disabled.`,
@@ -90,8 +103,9 @@ func (t *tree) doctor() *cobra.Command {
 		Use:   "doctor [SERVER...]",
 		Short: "Try the servers and say what is wrong with each",
 		Long: `Doctor starts or reaches every server, or those named, all at once, and says for
-each whether it answered, how long that took, which protocol it speaks, what
-went wrong and what to do next. The exit code is that of the first failure.`,
+each whether it answered, what it offers, how long that took, which protocol it
+speaks, what went wrong and what to do next. With --verbose it shows what servers
+wrote to stderr. The exit code is that of the first failure.`,
 		Example: `  mcpl doctor
   mcpl --json doctor github`,
 	})

@@ -62,9 +62,10 @@ func answer(args []string) (code int, ok bool) {
 	}
 	app.Stdout = stdout()
 	ctx := context.Background()
-	if _, ok := v.(*verb.Call); ok {
-		// Of all verbs only a call, to a server in the daemon, can take long enough to be interrupted:
-		// a fresh index needs no lock.
+	switch v.(type) {
+	case *verb.Call, *verb.Read, *verb.Prompt:
+		// Only a request to a server in the daemon can take long enough to be interrupted: a fresh
+		// index needs no lock.
 		app.Warm = true
 		var stop func()
 		ctx, stop = interruptible()
@@ -102,8 +103,17 @@ func named(name string) verb.Verb {
 		return new(verb.Inspect)
 	case "list":
 		return new(verb.List)
-	case "call": // of which faulty arguments are answered here, and calls to a daemon that runs
+	case "resources":
+		return new(verb.Resources)
+	case "prompts":
+		return new(verb.Prompts)
+	// Of these faulty arguments are answered here, and requests to a daemon that runs.
+	case "call":
 		return new(verb.Call)
+	case "read":
+		return new(verb.Read)
+	case "prompt":
+		return new(verb.Prompt)
 	}
 	return nil
 }

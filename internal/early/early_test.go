@@ -146,6 +146,11 @@ func (b built) initialisation(t *testing.T) {
 		{true, 2, "--json call demo.add b=1"},
 		{true, 3, "call nosuch add"},
 		{true, 2, "search"},
+		{true, 0, "search --kind all add"},
+		{true, 0, "resources"},
+		{true, 0, "prompts demo --json"},
+		{true, 3, "read demo note"},
+		{true, 3, "prompt demo add"},
 		{false, 0, "call demo greet"},
 		{false, 0, "search --help"},
 		{false, 0, "version"},
@@ -187,7 +192,8 @@ func (b built) sameBytes(t *testing.T) {
 		"call demo add --title x", "--json call demo add --raw --jq .", "call demo add --max-bytes -1 a=1",
 		"--config empty.json list", "--config empty.json --config .mcp.json --json list", "--config empty.json list --config .mcp.json --json",
 		"--config nosuch.json --json search x", "list --config empty.json --no-color --json", "--env-file nosuch list",
-		"--connect-timeout 0 list", "--connect-timeout 5s list", "--json --help", "search -h", "help list", "lst", "--verbose", "",
+		"resources", "--json resources demo", "prompts", "prompts nosuch", "read demo", "read demo x:y", "prompt demo", "--json prompt demo x", "search -k all add",
+		"search -k x add", "inspect -k prompt demo add", "--connect-timeout 0 list", "--connect-timeout 5s list", "--json --help", "search -h", "help list", "lst", "--verbose", "",
 	} {
 		args := strings.Fields(line)
 		early, off := b.run(t, nil, args...), b.run(t, []string{"MCPL_EARLY=off"}, args...)

@@ -48,7 +48,7 @@ type scriptAnswer struct {
 // WriteText implements [output.Document].
 func (a *scriptAnswer) WriteText(t *output.Text) { t.Print(a.Script) }
 
-// Names are the servers and tools of the index, for completion.
+// Names are the servers of the index and what they offer, for completion.
 type Names struct {
 	engine *engine.Engine
 	index  *index.Snapshot
@@ -94,4 +94,21 @@ func (n *Names) Tools(server string, on bool) []index.Record {
 		return nil
 	}
 	return slices.DeleteFunc(recs, func(r index.Record) bool { return on && !n.states.Allows(server, r.Name) })
+}
+
+// Resources returns the resources of a server that is on, without templates.
+func (n *Names) Resources(server string) []index.Record { return n.offers(server, tool.Resource) }
+
+// Prompts returns the prompts of a server that is on.
+func (n *Names) Prompts(server string) []index.Record { return n.offers(server, tool.Prompt) }
+
+func (n *Names) offers(server string, kind tool.Kind) []index.Record {
+	if !slices.Contains(n.Servers(true), server) {
+		return nil
+	}
+	recs, err := n.index.Records(server, kind)
+	if err != nil { // a damaged index completes nothing
+		return nil
+	}
+	return recs
 }

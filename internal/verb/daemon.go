@@ -78,9 +78,9 @@ const (
 
 func daemonUseOf(v Verb) daemonUse {
 	switch v.(type) {
-	case *Call:
+	case *Call, *Read, *Prompt:
 		return startDaemon
-	case *Search, *Inspect, *List, *Refresh:
+	case *Search, *Inspect, *List, *Resources, *Prompts, *Refresh:
 		return useDaemon
 	}
 	return noDaemon

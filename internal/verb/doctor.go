@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -38,6 +39,7 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 	a := &doctorAnswer{Servers: []diagnosis{}}
 	for _, p := range probes {
 		d := diagnose(p)
+		d.verbose = s.Globals.Verbose
 		a.Servers = append(a.Servers, d)
 		if d.Verdict == "ok" {
 			a.Healthy++
@@ -51,7 +53,7 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 
 func diagnose(p engine.Probe) diagnosis {
 	d := diagnosis{Name: p.Server.Name, Transport: p.Server.Transport, File: p.Server.File, Line: p.Server.Line,
-		Verdict: "ok", Error: p.Failure, ConnectMS: p.Listing.Connect.Milliseconds(), TookMS: p.Took.Milliseconds()}
+		Verdict: "ok", Error: p.Failure, ConnectMS: p.Listing.Connect.Milliseconds(), TookMS: p.Took.Milliseconds(), Stderr: p.Listing.Stderr}
 	shown := p.Server.Display()
 	if d.Start = shown.Command; d.Start == "" {
 		d.Start = shown.URL
@@ -66,7 +68,9 @@ func diagnose(p engine.Probe) diagnosis {
 		d.Verdict, d.Next = verdictOf(p.Failure), p.Failure.Help
 	default:
 		d.Protocol, d.Identity = p.Listing.Known.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
-		d.Tools, d.Notes = len(p.Listing.Tools), p.Listing.Notes
+		d.ListMS = (p.Took - p.Listing.Connect).Milliseconds()
+		d.Tools, d.Resources, d.Prompts, d.Notes = len(p.Listing.Tools), len(p.Listing.Resources), len(p.Listing.Prompts), p.Listing.Notes
+		d.Transport = config.Transport(cmp.Or(p.Listing.Known.Transport, string(d.Transport)))
 		d.Next = "mcpl list " + fault.Quote(p.Server.Name)
 	}
 	return d
@@ -96,18 +100,23 @@ type doctorAnswer struct {
 type diagnosis struct {
 	Name      string           `json:"name"`
 	Verdict   string           `json:"verdict"`
-	Transport config.Transport `json:"transport"`
+	Transport config.Transport `json:"transport"` // the one that worked, else the entry's
 	File      string           `json:"file"`
 	Line      int              `json:"line"`
 	Start     string           `json:"start"` // the command or URL, secrets masked
 	Identity  string           `json:"identity,omitempty"`
 	Protocol  string           `json:"protocol,omitempty"`
 	ConnectMS int64            `json:"connect_ms,omitempty"` // start and handshake
-	TookMS    int64            `json:"took_ms,omitempty"`    // all of it, with listing the tools
+	ListMS    int64            `json:"list_ms,omitempty"`    // listing what it offers
+	TookMS    int64            `json:"took_ms,omitempty"`    // all of it
 	Tools     int              `json:"tools"`
+	Resources int              `json:"resources,omitempty"` // with templates
+	Prompts   int              `json:"prompts,omitempty"`
 	Notes     []string         `json:"notes,omitempty"`
+	Stderr    string           `json:"stderr,omitempty"` // its end; that of a failure is in its traceback
 	Error     *fault.Fault     `json:"error,omitempty"`
 	Next      string           `json:"next"`
+	verbose   bool
 }
 
 // WriteText implements [output.Document].
@@ -122,11 +131,18 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 			rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
 		}
 		if d.Verdict == "ok" {
-			rows = append(rows, []any{output.Dim("tools"), fmt.Sprintf("%d, connected in %s, all in %s", d.Tools,
-				time.Duration(d.ConnectMS)*time.Millisecond, time.Duration(d.TookMS)*time.Millisecond)})
+			rows = append(rows, []any{output.Dim("offers"), d.offers()}, []any{output.Dim("took"), fmt.Sprintf("%s to connect, %s to list",
+				time.Duration(d.ConnectMS)*time.Millisecond, time.Duration(d.ListMS)*time.Millisecond)})
 		}
 		for _, note := range d.Notes {
 			rows = append(rows, []any{output.Yellow("note"), note})
+		}
+		if d.verbose {
+			title := "stderr"
+			for line := range strings.Lines(d.Stderr) {
+				rows = append(rows, []any{output.Dim(title), strings.TrimRight(line, "\r\n")})
+				title = ""
+			}
 		}
 		if d.Error != nil {
 			rows = append(rows, []any{output.Red("failed"), d.Error.Message})
@@ -139,6 +155,18 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 	}
 	t.Line()
 	t.Line(fmt.Sprintf("%d of %s fine.", a.Healthy, plural(len(a.Servers), "server")))
+}
+
+// offers says in a line what the server has.
+func (d *diagnosis) offers() string {
+	parts := []string{plural(d.Tools, "tool")}
+	if d.Resources > 0 {
+		parts = append(parts, plural(d.Resources, "resource"))
+	}
+	if d.Prompts > 0 {
+		parts = append(parts, plural(d.Prompts, "prompt"))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func verdictSpan(verdict string) any {

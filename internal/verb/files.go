@@ -2,6 +2,7 @@ package verb
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
@@ -26,21 +27,26 @@ func saveFiles(r result, dir string, ref tool.Ref) (result, error) {
 	for i := range r.blocks {
 		b := &r.blocks[i]
 		data := b.Data
-		if b.Type == "resource" && b.Resource != nil && b.Resource.Text == nil {
+		if b.Resource != nil && b.Resource.Text == nil {
 			data = b.Resource.Blob
 		} else if b.Type != "image" && b.Type != "audio" {
 			continue
 		}
 		content, err := base64.StdEncoding.DecodeString(data)
 		if err != nil {
-			return r, fault.New(fault.Protocol, fmt.Sprintf("%s sent a %s that is not base64", ref.Server, b.Type),
-				"See it as it came with --raw.").On(ref.Server, ref.Name).Because(err)
+			return r, fault.New(fault.Protocol, fmt.Sprintf("%s sent a %s that is not base64", ref.Server, cmp.Or(b.Type, "blob")),
+				"See it as it came with --raw.").On(ref.Server, ref.Tool()).Because(err)
 		}
 		if b.file, err = saveFile(dir, ref, content, extension(b.mime())); err != nil {
 			return r, err
 		}
 		var o output.Object
-		o.Add("type", b.Type)
+		if b.Type != "" { // the contents of a resource have none
+			o.Add("type", b.Type)
+		}
+		if b.Resource != nil {
+			o.Add("uri", b.Resource.URI)
+		}
 		o.Add("mimeType", b.mime())
 		o.Add("bytes", len(content))
 		o.Add("file", b.file)
@@ -63,7 +69,7 @@ func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, err
 	}
 	if err != nil {
 		return "", fault.New(fault.Config, "cannot write to "+dir,
-			"Give --output-dir a folder that you may write to and that has room.").On(ref.Server, ref.Name).Because(err)
+			"Give --output-dir a folder that you may write to and that has room.").On(ref.Server, ref.Tool()).Because(err)
 	}
 	return path, nil
 }

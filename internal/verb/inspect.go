@@ -18,29 +18,36 @@ import (
 // Inspect shows one definition: mcpl inspect SERVER TOOL.
 type Inspect struct {
 	Example bool
+	Kind    string
 }
 
 // Flags implements [Verb].
 func (v *Inspect) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Example, "example", false, "add a call that would validate")
+	fs.StringVarP(&v.Kind, "kind", "k", "tool", "show this `KIND`: tool, resource or prompt")
 }
 
 // Run implements [Verb].
 func (v *Inspect) Run(ctx context.Context, s *Session, args []string) error {
-	ref, rest, err := s.Engine.Resolve(args)
+	kind, err := kindOf(v.Kind)
+	if err != nil {
+		return err
+	}
+	ref, rest, err := s.resolve(args, kind)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("inspect takes one tool, %q is too much", rest[0]),
+		return fault.New(fault.Usage, fmt.Sprintf("inspect takes one %s, %q is too much", kind, rest[0]),
 			fmt.Sprintf("Type: mcpl inspect %s %s", fault.Quote(ref.Server), fault.Quote(ref.Name)))
 	}
 	def, err := s.Engine.Inspect(ctx, ref)
 	if err != nil {
 		return err
 	}
+	ref.Kind = def.Kind
 	answer := &inspectAnswer{ref: ref, def: def}
-	if v.Example {
+	if v.Example && def.InputSchema != nil {
 		answer.example = schema.Example(def.InputSchema, false)
 	}
 	return s.Printer.Answer(answer)
@@ -56,10 +63,17 @@ type inspectAnswer struct {
 // RawJSON implements [output.RawDocument].
 func (a *inspectAnswer) RawJSON() []byte {
 	var o output.Object
+	named := nameKey(a.ref.Kind) // by which a resource is named is among its own members
 	o.Add("server", a.ref.Server)
-	o.Add("tool", a.ref.Name)
+	if a.ref.Kind != tool.Tool {
+		o.Add("kind", string(a.ref.Kind))
+	}
+	o.Add(named, a.ref.Name)
+	if named == "tool" || named == "prompt" {
+		named = "name"
+	}
 	for _, f := range a.def.Fields {
-		if f.Key != "name" {
+		if f.Key != named {
 			o = append(o, f)
 		}
 	}
@@ -71,10 +85,18 @@ func (a *inspectAnswer) RawJSON() []byte {
 
 // WriteText implements [output.Document].
 func (a *inspectAnswer) WriteText(t *output.Text) {
-	t.Line(output.Cyan(a.ref.String()), output.Dim(prefixed("  ", a.def.DisplayTitle())))
+	name := a.ref.String()
+	if a.ref.Kind != tool.Tool {
+		name = fmt.Sprintf("%s %s  %s", a.ref.Server, a.ref.Name, a.ref.Kind)
+	}
+	t.Line(output.Cyan(name), output.Dim(prefixed("  ", a.def.DisplayTitle())))
 	if a.def.Description != "" {
 		t.Line()
 		t.Wrap("  ", a.def.Description)
+	}
+	if a.ref.Kind == tool.Resource || a.ref.Kind == tool.Template {
+		a.writeResource(t)
+		return
 	}
 	t.Line()
 	t.Line(output.Bold("Signature"))
@@ -96,10 +118,36 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	title := "Example"
 	if example == nil {
 		example, title = schema.Example(a.def.InputSchema, false), "Call it"
+		if a.ref.Kind == tool.Prompt {
+			title = "Get it"
+		}
 	}
 	t.Line()
 	t.Line(output.Bold(title))
 	t.Line("  ", output.Cyan(schema.Command(a.ref, example)))
+}
+
+// writeResource writes what a resource has beside its title and description: the plain members of
+// its definition, and how to read it.
+func (a *inspectAnswer) writeResource(t *output.Text) {
+	var rows [][]any
+	for _, f := range a.def.Fields {
+		switch f.Key {
+		case "uri", "uriTemplate", "title", "description":
+			continue
+		}
+		var text string
+		if json.Unmarshal(f.Value, &text) != nil {
+			text = string(f.Value)
+		}
+		rows = append(rows, []any{output.Bold(f.Key), text})
+	}
+	if len(rows) > 0 {
+		t.Line()
+		t.Table("  ", rows)
+	}
+	t.Line()
+	t.Line(output.Dim(howTo(a.ref.Kind)), output.Cyan(useOf(a.ref)))
 }
 
 func (a *inspectAnswer) writeParameters(t *output.Text) {

@@ -3,6 +3,7 @@ package verb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,9 @@ func (v *List) all(ctx context.Context, s *Session) error {
 
 func lineOf(l engine.Listed) serverLine {
 	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Error: l.Error}
+	if !l.Disabled {
+		line.Resources, line.Prompts = l.Resources+l.Templates, l.Prompts
+	}
 	if l.Disabled {
 		line.Error = nil
 	}
@@ -72,7 +76,7 @@ func status(l engine.Listed) string {
 		return "disabled"
 	case l.State == index.Listed:
 		return "connected"
-	case l.State == index.Failed && l.Tools > 0:
+	case l.State == index.Failed && l.Offers() > 0:
 		return "stale"
 	case l.State == index.Failed:
 		return "error"
@@ -89,27 +93,28 @@ type listAnswer struct {
 }
 
 type serverLine struct {
-	Name     string       `json:"name"`
-	Status   string       `json:"status"`
-	Tools    int          `json:"tools"`
-	Tokens   int          `json:"tokens"`
-	ListedAt string       `json:"listed_at,omitempty"`
-	Notes    []string     `json:"notes,omitempty"`
-	Error    *fault.Fault `json:"error,omitempty"`
-	asked    time.Time
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Tools  int    `json:"tools"`
+	Tokens int    `json:"tokens"`
+	// Resources, with templates, and prompts.
+	Resources int          `json:"resources,omitempty"`
+	Prompts   int          `json:"prompts,omitempty"`
+	ListedAt  string       `json:"listed_at,omitempty"`
+	Notes     []string     `json:"notes,omitempty"`
+	Error     *fault.Fault `json:"error,omitempty"`
+	asked     time.Time
 }
 
 // WriteText implements [output.Document].
 func (a *listAnswer) WriteText(t *output.Text) {
-	rows := [][]any{{output.Dim("SERVER"), output.Dim("STATUS"), output.Dim("TOOLS"), output.Dim("TOKENS"), output.Dim("ASKED")}}
+	a.writeServers(t)
 	on := 0
 	for _, s := range a.Servers {
-		rows = append(rows, []any{output.Bold(s.Name), statusSpan(s.Status), fmt.Sprintf("%5d", s.Tools), fmt.Sprintf("%6s", count(s.Tokens)), ago(a.now, s.asked)})
 		if s.Status != "disabled" {
 			on++
 		}
 	}
-	t.Table("", rows)
 	for _, s := range a.Servers {
 		if s.Error != nil {
 			t.Line()
@@ -132,6 +137,25 @@ func (a *listAnswer) WriteText(t *output.Text) {
 	t.Line()
 	t.Wrap("", fmt.Sprintf("%s on %s. Their definitions would cost a model about %s tokens.",
 		plural(a.Tools, "tool"), plural(on, "server"), count(a.Tokens)))
+}
+
+// writeServers writes a line for each server. Resources and prompts have columns where there are
+// some.
+func (a *listAnswer) writeServers(t *output.Text) {
+	row := []any{output.Dim("SERVER"), output.Dim("STATUS"), output.Dim("TOOLS"), output.Dim("TOKENS")}
+	more := slices.ContainsFunc(a.Servers, func(s serverLine) bool { return s.Resources+s.Prompts > 0 })
+	if more {
+		row = append(row, output.Dim("RESOURCES"), output.Dim("PROMPTS"))
+	}
+	rows := [][]any{append(row, output.Dim("ASKED"))}
+	for _, s := range a.Servers {
+		row := []any{output.Bold(s.Name), statusSpan(s.Status), fmt.Sprintf("%5d", s.Tools), fmt.Sprintf("%6s", count(s.Tokens))}
+		if more {
+			row = append(row, fmt.Sprintf("%9d", s.Resources), fmt.Sprintf("%7d", s.Prompts))
+		}
+		rows = append(rows, append(row, ago(a.now, s.asked)))
+	}
+	t.Table("", rows)
 }
 
 func statusSpan(status string) any {
@@ -181,12 +205,25 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%s %ss", count(n), noun)
 }
 
+// others says what a server has beside tools and how to see it; "" for nothing.
+func others(server string, resources, prompts int) string {
+	var parts []string
+	if resources > 0 {
+		parts = append(parts, fmt.Sprintf("%s (mcpl resources %s)", plural(resources, "resource"), fault.Quote(server)))
+	}
+	if prompts > 0 {
+		parts = append(parts, fmt.Sprintf("%s (mcpl prompts %s)", plural(prompts, "prompt"), fault.Quote(server)))
+	}
+	return strings.Join(parts, " and ")
+}
+
 func (v *List) one(ctx context.Context, s *Session, server string) error {
 	st, err := s.Engine.ListServer(ctx, server, v.Refresh)
 	if err != nil {
 		return err
 	}
-	a := &toolsAnswer{Server: server, Tools: []toolLine{}, Stale: st.Server.State == index.Failed, info: st.Server}
+	a := &toolsAnswer{Server: server, Tools: []toolLine{}, Stale: st.Server.State == index.Failed, info: st.Server,
+		Resources: st.Server.Resources + st.Server.Templates, Prompts: st.Server.Prompts}
 	for _, rec := range st.Tools {
 		a.Tools = append(a.Tools, toolLine{rec.Name, rec.Description})
 	}
@@ -194,10 +231,12 @@ func (v *List) one(ctx context.Context, s *Session, server string) error {
 }
 
 type toolsAnswer struct {
-	Server string     `json:"server"`
-	Tools  []toolLine `json:"tools"`
-	Stale  bool       `json:"stale,omitempty"`
-	info   index.ServerInfo
+	Server    string     `json:"server"`
+	Tools     []toolLine `json:"tools"`
+	Resources int        `json:"resources,omitempty"`
+	Prompts   int        `json:"prompts,omitempty"`
+	Stale     bool       `json:"stale,omitempty"`
+	info      index.ServerInfo
 }
 
 type toolLine struct {
@@ -220,6 +259,9 @@ func (a *toolsAnswer) WriteText(t *output.Text) {
 		t.Line()
 	}
 	t.Line(fmt.Sprintf("%s has %s, about %s tokens.", a.Server, plural(len(a.Tools), "tool"), count(a.info.Tokens)))
+	if more := others(a.Server, a.Resources, a.Prompts); more != "" {
+		t.Line("It also has ", more)
+	}
 	if a.Stale {
 		t.Line(output.Yellow("They may be out of date: "), a.info.Error.Message)
 	}

@@ -2,6 +2,7 @@ package verb
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -14,30 +15,28 @@ import (
 
 // result is what a call gave, reduced to what a caller wants: the structured content where there
 // is some; else the one text block, as JSON where it holds an object or array; else the list of
-// content blocks.
+// content blocks. What prompts and resources give is in contents.go.
 type result struct {
+	kind   tool.Kind       // of what gave it
+	about  json.RawMessage // the description of a prompt, or nil
 	value  json.RawMessage // structured content, parsed text, or nil
-	plain  *string         // the text of the one block where that is no JSON
+	plain  *string         // the text of the one block where that is no JSON, or is to be shown as it is
 	blocks []block         // the content, whatever else is set
 }
 
 // block is one content block (MCP 2025-11-25, server/tools, Tool Result). raw is as it came, or
 // with a file in place of data once that was saved.
 type block struct {
-	Type     string `json:"type"`
-	Text     string `json:"text"`
-	Data     string `json:"data"`
-	MimeType string `json:"mimeType"`
-	URI      string `json:"uri"`
-	Name     string `json:"name"`
-	Resource *struct {
-		URI      string  `json:"uri"`
-		MimeType string  `json:"mimeType"`
-		Text     *string `json:"text"`
-		Blob     string  `json:"blob"`
-	} `json:"resource"`
-	raw  json.RawMessage
-	file string
+	Type     string    `json:"type"`
+	Text     string    `json:"text"`
+	Data     string    `json:"data"`
+	MimeType string    `json:"mimeType"`
+	URI      string    `json:"uri"`
+	Name     string    `json:"name"`
+	Resource *contents `json:"resource"`
+	raw      json.RawMessage
+	file     string
+	role     string // of the message of a prompt, else ""
 }
 
 func resultOf(raw json.RawMessage) (result, error) {
@@ -65,21 +64,27 @@ func resultOf(raw json.RawMessage) (result, error) {
 	case len(head.StructuredContent) > 0 && string(head.StructuredContent) != "null":
 		r.value = head.StructuredContent
 	case len(r.blocks) == 1 && r.blocks[0].Type == "text":
-		text := r.blocks[0].Text
-		if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[") {
-			if json.Valid([]byte(trimmed)) {
-				r.value = json.RawMessage(trimmed)
-				break
-			}
+		if r.value = jsonIn(r.blocks[0].Text); r.value == nil {
+			r.plain = &r.blocks[0].Text
 		}
-		r.plain = &text
 	}
 	return r, nil
+}
+
+// jsonIn returns the JSON object or array that a text is, nil where it is none.
+func jsonIn(text string) json.RawMessage {
+	trimmed := strings.TrimSpace(text)
+	if (strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")) && json.Valid([]byte(trimmed)) {
+		return json.RawMessage(trimmed)
+	}
+	return nil
 }
 
 // json returns the result as the JSON value of the contract.
 func (r result) json() json.RawMessage {
 	switch {
+	case r.kind == tool.Prompt:
+		return r.messages()
 	case r.value != nil:
 		return r.value
 	case r.plain != nil:
@@ -168,8 +173,12 @@ func (a *callAnswer) WriteText(t *output.Text) {
 		for _, raw := range a.results {
 			writeValue(t, raw)
 		}
+	case a.value.plain != nil && a.value.kind == tool.Resource:
+		t.Verbatim(*a.value.plain)
 	case a.value.plain != nil:
 		writeLines(t, *a.value.plain)
+	case a.value.kind == tool.Prompt:
+		writeMessages(t, a.value.blocks)
 	case a.value.value != nil:
 		writeValue(t, a.value.value)
 		for _, b := range a.value.blocks {
@@ -178,7 +187,7 @@ func (a *callAnswer) WriteText(t *output.Text) {
 			}
 		}
 	case len(a.value.blocks) == 0:
-		t.Line(output.Dim("(the tool answered without content)"))
+		t.Line(output.Dim(fmt.Sprintf("(the %s answered without content)", a.value.kind)))
 	default:
 		for _, b := range a.value.blocks {
 			b.writeText(t)
@@ -206,17 +215,17 @@ func writeLines(t *output.Text, s string) {
 func (b block) writeText(t *output.Text) {
 	switch {
 	case b.file != "":
-		t.Line(fmt.Sprintf("[%s %s saved as %s]", b.Type, b.mime(), b.file))
+		t.Line(fmt.Sprintf("[%s %s saved as %s]", cmp.Or(b.Type, "resource"), b.mime(), b.file))
 	case b.Type == "text":
 		writeLines(t, b.Text)
 	case b.Type == "image" || b.Type == "audio":
 		t.Line(fmt.Sprintf("[%s %s, %s; save it with --output-dir DIR]", b.Type, b.MimeType, size(base64.StdEncoding.DecodedLen(len(b.Data)))))
 	case b.Type == "resource_link":
 		t.Line(fmt.Sprintf("[link %s %s]", b.Name, b.URI))
-	case b.Type == "resource" && b.Resource != nil && b.Resource.Text != nil:
+	case b.Resource != nil && b.Resource.Text != nil:
 		t.Line(output.Dim(b.Resource.URI))
 		writeLines(t, *b.Resource.Text)
-	case b.Type == "resource" && b.Resource != nil:
+	case b.Resource != nil:
 		t.Line(fmt.Sprintf("[resource %s %s, %s; save it with --output-dir DIR]", b.Resource.URI, b.Resource.MimeType,
 			size(base64.StdEncoding.DecodedLen(len(b.Resource.Blob)))))
 	default:

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,9 +20,10 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Search finds tools: mcpl search QUERY...
+// Search finds tools, and on demand resources and prompts: mcpl search QUERY...
 type Search struct {
 	Method  string
+	Kind    string
 	Limit   int
 	Servers []string
 	Schema  bool
@@ -32,8 +34,9 @@ type Search struct {
 // Flags implements [Verb].
 func (v *Search) Flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&v.Method, "method", "m", string(search.BM25), "match by `METHOD`: bm25, regex or exact")
-	fs.IntVarP(&v.Limit, "limit", "n", 0, "show at most `N` tools (default 5)")
-	fs.StringArrayVarP(&v.Servers, "server", "s", nil, "only tools of this `SERVER`; repeatable")
+	fs.StringVarP(&v.Kind, "kind", "k", "tool", "find this `KIND`: tool, resource, prompt or all")
+	fs.IntVarP(&v.Limit, "limit", "n", 0, "show at most `N` hits (default 5)")
+	fs.StringArrayVarP(&v.Servers, "server", "s", nil, "only what this `SERVER` has; repeatable")
 	fs.BoolVar(&v.Schema, "schema", false, "show each tool's input schema")
 	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again first")
 	fs.BoolVar(&v.Explain, "explain", false, "show what made each score")
@@ -82,12 +85,23 @@ const (
 func (h searchHit) json() []byte {
 	var o output.Object
 	o.Add("server", h.Server)
-	o.Add("tool", h.Name)
+	if h.Kind != tool.Tool {
+		o.Add("kind", string(h.Kind))
+	}
+	o.Add(nameKey(h.Kind), h.Name)
 	o.Add("score", json.RawMessage(strconv.FormatFloat(math.Round(h.Score*1000)/1000, 'f', -1, 64)))
+	if h.Kind != tool.Tool && h.Title != "" {
+		o.Add("title", h.Title)
+	}
 	at := len(o)
 	o.Add("description", "")
-	o.Add("signature", clipSignature(h.Signature, maxSignature))
-	o.Add("required", h.Required)
+	switch {
+	case h.Kind == tool.Tool || h.Kind == tool.Prompt:
+		o.Add("signature", clipSignature(h.Signature, maxSignature))
+		o.Add("required", h.Required)
+	case h.MediaType != "":
+		o.Add("mimeType", h.MediaType)
+	}
 	o.Add("matched_in", h.MatchedIn)
 	room := hitBudget - len(o.Bytes())
 	o[at].Value = tool.Quote(index.FirstSentences(h.Description, max(leastOfAbstract, room)))
@@ -134,13 +148,18 @@ func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
 		return fault.New(fault.Usage, fmt.Sprintf("there is no search method %q", v.Method), "Use --method bm25, regex or exact.")
 	}
 	if v.Limit < 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("cannot show %d tools", v.Limit), "Give --limit a number of 1 or more.")
+		return fault.New(fault.Usage, fmt.Sprintf("cannot show %d hits", v.Limit), "Give --limit a number of 1 or more.")
+	}
+	kinds, err := kindsOf(v.Kind)
+	if err != nil {
+		return err
 	}
 	limit := v.Limit
 	if limit == 0 {
 		limit = s.Settings.Limit
 	}
-	found, err := s.Engine.Search(ctx, search.Query{Text: query, Method: method, Limit: limit, Explain: v.Explain}, v.Servers, v.Refresh)
+	q := search.Query{Text: query, Method: method, Limit: limit, Explain: v.Explain}
+	found, err := s.Engine.Search(ctx, q, v.Servers, v.Refresh, kinds...)
 	var syntax *search.SyntaxError
 	if errors.As(err, &syntax) {
 		return fault.New(fault.Usage, syntax.Error(),
@@ -149,14 +168,17 @@ func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := v.answer(ctx, s, query, method, found)
+	answer, err := v.answer(s, query, method, found)
+	if err == nil && len(found) == 0 {
+		answer.help, err = v.emptyHelp(ctx, s, q, kinds)
+	}
 	if err != nil {
 		return err
 	}
 	return s.Printer.Answer(answer)
 }
 
-func (v *Search) answer(ctx context.Context, s *Session, query string, method search.Method, found []engine.Found) (*searchAnswer, error) {
+func (v *Search) answer(s *Session, query string, method search.Method, found []engine.Found) (*searchAnswer, error) {
 	a := &searchAnswer{query: query, method: string(method)}
 	for _, f := range found {
 		hit := searchHit{Found: f}
@@ -168,9 +190,6 @@ func (v *Search) answer(ctx context.Context, s *Session, query string, method se
 			hit.schema = def.InputSchema
 		}
 		a.hits = append(a.hits, hit)
-	}
-	if len(found) == 0 {
-		a.help = v.emptyHelp(s, method)
 	}
 	return a, nil
 }
@@ -230,9 +249,21 @@ func splitParams(signature string) []string {
 }
 
 // emptyHelp says what to try where nothing was found.
-func (v *Search) emptyHelp(s *Session, method search.Method) string {
+func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query, kinds []tool.Kind) (string, error) {
 	var tries []string
-	if method != search.BM25 {
+	q.Limit = 1
+	for _, kind := range allKinds() {
+		if slices.Contains(kinds, kind) {
+			continue
+		}
+		switch found, err := s.Engine.Search(ctx, q, v.Servers, false, kind); {
+		case err != nil:
+			return "", err
+		case len(found) > 0:
+			tries = append(tries, fmt.Sprintf("look at the %ss that fit (with --kind %[1]s)", kind))
+		}
+	}
+	if q.Method != search.BM25 {
 		tries = append(tries, "search by words (without --method)")
 	} else {
 		tries = append(tries, "use other or fewer words")
@@ -240,11 +271,15 @@ func (v *Search) emptyHelp(s *Session, method search.Method) string {
 	if len(v.Servers) > 0 {
 		tries = append(tries, "search all servers (without --server)")
 	}
-	help := "No tool fits. " + capital(strings.Join(tries, ", or ")) + ". See which servers there are with: mcpl list"
+	help := fmt.Sprintf("No %s fits. ", kinds[0])
+	if len(kinds) > 1 {
+		help = "Nothing fits. "
+	}
+	help += capital(strings.Join(tries, ", or ")) + ". See which servers there are with: mcpl list"
 	if failed := s.Engine.FailedServers(); len(failed) > 0 {
 		help += fmt.Sprintf(". Not searched, because they could not be asked: %s", strings.Join(failed, ", "))
 	}
-	return help
+	return help, nil
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
@@ -262,7 +297,11 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		if hit.deprecated() {
 			mark += "  deprecated"
 		}
-		t.Line(output.Cyan(hit.Server+"/"+hit.Name), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark))
+		name := output.Cyan(hit.Server + "/" + hit.Name)
+		if hit.Kind != tool.Tool {
+			name = output.Cyan(fmt.Sprintf("%s %s  %s", hit.Server, hit.Name, hit.Kind))
+		}
+		t.Line(name, output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark))
 		if hit.Description != "" {
 			t.Wrap("  ", hit.Description)
 		}
@@ -280,7 +319,9 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		t.Line(a.help)
 		return
 	}
-	first := a.hits[0]
-	t.Line()
-	t.Line(output.Dim("Read one: "), output.Cyan(fmt.Sprintf("mcpl inspect %s %s", fault.Quote(first.Server), fault.Quote(first.Name))))
+	recs := make([]index.Record, len(a.hits))
+	for i, hit := range a.hits {
+		recs[i] = hit.Record
+	}
+	writeUses(t, recs)
 }

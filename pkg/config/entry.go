@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type entry struct {
 	cwd     string
 	url     string
 	headers []KeyValue
+	roots   []string
 }
 
 // written is a server's entry as it stands in a file.
@@ -32,6 +34,7 @@ type written struct {
 
 	connectTimeout, callTimeout, ttl, idle time.Duration
 	lifecycle                              Lifecycle
+	protocol                               string
 	disabled                               bool
 	fallBack                               bool // see Server
 	allowHTTP                              bool // "url" may be plain http:// to another machine
@@ -104,6 +107,12 @@ func (e *entryParser) field(w *written, typ *string, m member) {
 		w.idle = e.duration(m)
 	case "lifecycle":
 		w.lifecycle = e.lifecycle(m)
+	case "protocol":
+		w.protocol = e.protocol(m)
+	case "roots":
+		if w.roots = e.strings(m); w.roots == nil && m.value.Value.Kind() != 'n' {
+			w.roots = []string{} // which is not to say nothing
+		}
 	case "disabled":
 		w.disabled = e.bool(m)
 	case "allowHTTP":
@@ -158,7 +167,7 @@ func (e *entryParser) strings(m member) []string {
 	array, ok := m.value.Value.(*hujson.Array)
 	if !ok {
 		if m.value.Value.Kind() != 'n' {
-			e.fail(m.line, fmt.Sprintf("%q is %s, not an array", m.key, kind(m.value)), `Write it as in: "args": ["-y", "PACKAGE"]`)
+			e.fail(m.line, fmt.Sprintf("%q is %s, not an array", m.key, kind(m.value)), `Write it as in: `+example(m.key))
 		}
 		return nil
 	}
@@ -172,6 +181,14 @@ func (e *entryParser) strings(m member) []string {
 		list = append(list, s)
 	}
 	return list
+}
+
+// example returns a list of texts as it is written.
+func example(key string) string {
+	if key == "roots" {
+		return `"roots": ["src", "/data"]`
+	}
+	return `"args": ["-y", "PACKAGE"]`
 }
 
 // pairs reads an object of strings. Numbers and booleans count as their text.
@@ -236,6 +253,20 @@ func (e *entryParser) lifecycle(m member) Lifecycle {
 	e.problem(Warning, m.line, e.name, `"lifecycle" is not one that mcpl knows and is left out`,
 		`Use "ephemeral" (a process for each call) or "keep-alive" (never stopped for being idle), or leave it away.`)
 	return ""
+}
+
+// revisions are those of the protocol that an entry can pin, newest first.
+func revisions() []string {
+	return []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
+}
+
+// protocol reads a revision.
+func (e *entryParser) protocol(m member) string {
+	s := e.string(m)
+	if s != "" && !slices.Contains(revisions(), s) {
+		e.fail(m.line, `"protocol" is not a revision that mcpl knows`, "Use one of "+strings.Join(revisions(), ", ")+", or leave it away to have one agreed on.")
+	}
+	return s
 }
 
 func (e *entryParser) bool(m member) bool {

@@ -235,6 +235,15 @@ func (e Env) WhereToPut(s *Sources) string {
 	}
 }
 
+// Root returns the folder of the project: the one whose configuration was found, else the working
+// directory.
+func (e Env) Root(s *Sources) string {
+	if s.project != "" {
+		return s.project
+	}
+	return e.Dir
+}
+
 // projectDir returns the folder that a configuration file speaks of: its own, or the parent of a
 // client's dot folder.
 func projectDir(path string) string {

@@ -23,6 +23,12 @@ func (e entry) each(f func(where, text string) string) entry {
 	for _, p := range e.headers {
 		r.headers = append(r.headers, KeyValue{p.Name, f("headers."+p.Name, p.Value)})
 	}
+	if e.roots != nil {
+		r.roots = make([]string, len(e.roots))
+	}
+	for i, root := range e.roots {
+		r.roots[i] = f(fmt.Sprintf("roots[%d]", i), root)
+	}
 	return r
 }
 
@@ -31,7 +37,7 @@ func (e entry) each(f func(where, text string) string) entry {
 func (l *loader) resolve(file Source, w written) *Server {
 	w.command, w.cwd = tilde(w.command, l.env.Home), tilde(w.cwd, l.env.Home)
 	s := &Server{Name: w.name, Transport: w.transport, Disabled: w.disabled, File: file.Path, Line: w.line, Why: file.Why,
-		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, FallBack: w.fallBack, Idle: w.idle, Lifecycle: w.lifecycle, written: w.entry, put: l.put}
+		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, FallBack: w.fallBack, Idle: w.idle, Lifecycle: w.lifecycle, Protocol: w.protocol, written: w.entry, put: l.put}
 	var through []string
 	filled := w.each(func(where, text string) string {
 		x := expand(text, l.variables.text)
@@ -58,6 +64,7 @@ func (l *loader) resolve(file Source, w written) *Server {
 		filled.cwd = l.cwd(file, filled.cwd)
 	}
 	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url, filled.headers
+	s.Roots = l.roots(file, filled.roots)
 	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
 	s.secrets = replacer(append(through, filled.secrets()...))
 	s.literals = replacer(w.entry.secrets())
@@ -79,6 +86,16 @@ func (l *loader) cwd(file Source, cwd string) string {
 	default:
 		return filepath.Join(projectDir(file.Path), cwd)
 	}
+}
+
+// roots returns the folders of a server's roots as absolute paths; those of file URIs stay.
+func (l *loader) roots(file Source, roots []string) []string {
+	for i, root := range roots {
+		if !strings.Contains(root, "://") {
+			roots[i] = absolute(root, projectDir(file.Path), l.env.Home)
+		}
+	}
+	return roots
 }
 
 // setters says how each variable or header is set.
@@ -114,7 +131,7 @@ func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 			return fmt.Sprintf("the value of the header %s has a line break", header.Name), "Take it out, also from the variable it comes from."
 		}
 	}
-	texts := entry{s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers}
+	texts := entry{s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers, s.Roots}
 	bad := ""
 	texts.each(func(where, text string) string {
 		if bad == "" && strings.Contains(text, "\x00") {
@@ -127,6 +144,8 @@ func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 		return bad + " has a NUL character", "Take it out; no program can be given one."
 	case len(s.Missing) > 0:
 		return "", ""
+	case slices.ContainsFunc(s.Roots, func(root string) bool { return !filepath.IsAbs(root) && !strings.HasPrefix(root, "file://") }):
+		return `"roots" has a URI that is none of a folder`, `Write a path, or a URI that begins with file://`
 	case s.Transport != Stdio:
 		return unusableURL(s.URL, allowHTTP)
 	case strings.TrimSpace(s.Command) == "":

@@ -46,6 +46,11 @@ type Server struct {
 	URL      string
 	Headers  []KeyValue
 	FallBack bool
+	// Protocol is the MCP revision that the entry pins, as "2025-06-18"; "" is none.
+	Protocol string
+	// Roots are the folders (absolute paths) and file URIs that the server is told of as its roots;
+	// nil: the entry does not say, empty: none.
+	Roots []string
 	// The limits that the entry sets; 0 where it sets none.
 	ConnectTimeout, CallTimeout, TTL time.Duration
 	// Idle is after how long without a request the daemon stops the server; 0: the entry does not
@@ -111,6 +116,13 @@ func (s *Server) Fingerprint() string {
 		for _, p := range pairs {
 			texts = append(texts, p.Name, p.Value)
 		}
+	}
+	// Keys that came later enter only where they are set, so that others keep their fingerprints.
+	if s.Protocol != "" {
+		texts = append(texts, "protocol", s.Protocol)
+	}
+	if s.Roots != nil {
+		texts = append(append(texts, "roots", fmt.Sprint(len(s.Roots))), s.Roots...)
 	}
 	return digest(texts)
 }

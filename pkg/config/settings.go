@@ -20,6 +20,9 @@ import (
 type Settings struct {
 	// ConnectTimeout bounds starting and greeting a server, CallTimeout a call of a tool.
 	ConnectTimeout, CallTimeout time.Duration
+	// MaxTime bounds a call however much progress it tells. [DefaultMaxTime] gives way to a longer
+	// limit of the call.
+	MaxTime time.Duration
 	// TTL is the age at which the list of a server's tools is asked for again.
 	TTL time.Duration
 	// Grace is how much older than its TTL a list may be and still serve, while it is asked for
@@ -35,6 +38,9 @@ type Settings struct {
 	Idle   time.Duration
 }
 
+// DefaultMaxTime is the MaxTime of who sets none.
+const DefaultMaxTime = 10 * time.Minute
+
 // Setting is one setting as `mcpl config` shows it.
 type Setting struct {
 	Name  string `json:"name"`
@@ -44,14 +50,14 @@ type Setting struct {
 }
 
 // LoadSettings returns the settings in force and the origin of each: the variables
-// MCPL_CONNECT_TIMEOUT, MCPL_CALL_TIMEOUT, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON
-// and MCPL_IDLE, else the same names in small letters in the settings file, else 30 s, 30 s, 24 h, 7 days, 5,
-// no limit, true and 15 min. Times are
+// MCPL_CONNECT_TIMEOUT, MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES,
+// MCPL_DAEMON and MCPL_IDLE, else the same names in small letters in the settings file, else 30 s, 30 s, 10 min,
+// 24 h, 7 days, 5, no limit, true and 15 min. Times are
 // texts with a unit, as "30s" or "24h". An unknown key and a value that is not what it should be
 // are a fault.Config that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
-	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, TTL: 24 * time.Hour,
-		Grace: 7 * 24 * time.Hour, Limit: 5, Daemon: true, Idle: 15 * time.Minute}
+	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
+		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, Daemon: true, Idle: 15 * time.Minute}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err
@@ -90,6 +96,7 @@ func (s *Settings) slots() []slot {
 	return []slot{
 		{name: "connect_timeout", time: &s.ConnectTimeout},
 		{name: "call_timeout", time: &s.CallTimeout},
+		{name: "max_time", time: &s.MaxTime},
 		{name: "ttl", time: &s.TTL},
 		{name: "grace", time: &s.Grace, zero: true},
 		{name: "limit", int: &s.Limit, min: 1},
@@ -167,6 +174,7 @@ func (t *rawText) UnmarshalText(text []byte) error {
 type settingValues struct {
 	ConnectTimeout *rawText `toml:"connect_timeout"`
 	CallTimeout    *rawText `toml:"call_timeout"`
+	MaxTime        *rawText `toml:"max_time"`
 	TTL            *rawText `toml:"ttl"`
 	Grace          *rawText `toml:"grace"`
 	Limit          *rawText `toml:"limit"`
@@ -182,6 +190,8 @@ func (s slot) in(v *settingValues) *rawText {
 		return v.ConnectTimeout
 	case "call_timeout":
 		return v.CallTimeout
+	case "max_time":
+		return v.MaxTime
 	case "ttl":
 		return v.TTL
 	case "grace":

@@ -41,17 +41,18 @@ type child struct {
 	unheard chan struct{}
 }
 
-// listener is told of a child's output that is no message. Its functions may be called from
+// listener is told of a child's output that is no answer. Its functions may be called from
 // several goroutines; line may be nil.
 type listener struct {
+	message func([]byte) // a request or a notification
 	line    func(string) // of stderr
 	foreign func([]byte) // on stdout
 	tooLong func()       // a message exceeds maxMessage; stdout is read no further
 }
 
-// startChild starts cmd with three pipes. The pipes are *os.File on purpose: with an io.Writer,
+// startChild lets run start cmd with three pipes. The pipes are *os.File on purpose: with an io.Writer,
 // exec.Cmd copies in goroutines and Wait hangs for as long as a grandchild holds the pipe.
-func startChild(cmd *exec.Cmd, l listener) (*child, error) {
+func startChild(cmd *exec.Cmd, run *spawner, l listener) (*child, error) {
 	var ours, theirs []*os.File
 	for range 3 {
 		r, w, err := os.Pipe()
@@ -65,7 +66,7 @@ func startChild(cmd *exec.Cmd, l listener) (*child, error) {
 	ours[0], theirs[0] = theirs[0], ours[0]
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	ownGroup(cmd)
-	err := cmd.Start()
+	err := run.start(cmd)
 	closeAll(theirs)
 	if err != nil {
 		closeAll(ours)
@@ -73,7 +74,7 @@ func startChild(cmd *exec.Cmd, l listener) (*child, error) {
 	}
 	c := &child{cmd: cmd, stdin: ours[0], stdout: ours[1], stderr: ours[2], started: time.Now(),
 		exited: make(chan struct{}), ended: make(chan struct{}), unheard: make(chan struct{})}
-	c.messages = newMessageFilter(c.stdout, l.foreign, l.tooLong)
+	c.messages = newMessageFilter(c.stdout, l.message, l.foreign, l.tooLong)
 	c.tail = newTail(c.stderr, l.line)
 	go c.wait()
 	return c, nil

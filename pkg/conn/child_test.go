@@ -24,7 +24,7 @@ func startScripted(t *testing.T, script mcptest.Script, line func(string)) *chil
 	for name, value := range env {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	c, err := startChild(cmd, listener{line: line, foreign: func([]byte) {}, tooLong: func() {}})
+	c, err := startChild(cmd, newSpawner(t), listener{line: line, foreign: func([]byte) {}, tooLong: func() {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestCloseOfTalkativeChild(t *testing.T) {
 
 func TestStartFailure(t *testing.T) {
 	t.Parallel()
-	if c, err := startChild(exec.Command("no-such-program-here"), listener{}); err == nil {
+	if c, err := startChild(exec.Command("no-such-program-here"), newSpawner(t), listener{}); err == nil {
 		c.close()
 		t.Error("no error")
 	}
@@ -138,7 +138,7 @@ func TestStartsLeaveNothingOpen(t *testing.T) {
 		if _, err := p.List(t.Context(), "bad", tool.CallOptions{}); err == nil {
 			t.Error("a server that exits at once gives tools")
 		}
-		if _, err := startChild(exec.Command("no-such-program-here"), listener{}); err == nil {
+		if _, err := startChild(exec.Command("no-such-program-here"), newSpawner(t), listener{}); err == nil {
 			t.Error("no error")
 		}
 		p.Close()

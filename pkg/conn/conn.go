@@ -38,10 +38,19 @@ type Options struct {
 	Environ []string
 	// Dir is where servers without a cwd run; "" is the current directory.
 	Dir string
+	// Root is the project's folder, an absolute path: the root that servers are told of unless their
+	// entry says otherwise; "" is none.
+	Root string
 	// EnvFile is the environment file that help texts name for missing variables.
 	EnvFile string
 	// Log, when not nil, is told what happens, for --verbose. It may be called concurrently.
 	Log func(server, event string)
+	// Changed, when not nil, is called for each notification of a server that the list of its tools,
+	// resources or prompts has changed. It may be called concurrently and must not wait.
+	Changed func(server string)
+	// Listen says that such notifications are wanted also from servers that send them only on a
+	// stream of their own, which then stays open.
+	Listen bool
 }
 
 // defaultTimeout is the limit of each phase unless something sets another.
@@ -53,6 +62,7 @@ type Pool struct {
 	opt Options
 
 	closing chan struct{} // closed by Close
+	spawner *spawner
 
 	mu    sync.Mutex
 	slots map[string]*slot // nil once closed
@@ -78,19 +88,20 @@ func NewPool(cfg *config.Config, opt Options) *Pool {
 	if opt.CallTimeout == 0 {
 		opt.CallTimeout = defaultTimeout
 	}
-	return &Pool{cfg: cfg, opt: opt, closing: make(chan struct{}), slots: make(map[string]*slot)}
+	return &Pool{cfg: cfg, opt: opt, closing: make(chan struct{}), spawner: new(spawner), slots: make(map[string]*slot)}
 }
 
-// List asks a server for all its tools, starting it where it does not run yet.
+// List asks a server for all that it offers, starting it where it does not run yet.
 func (p *Pool) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
-	l, err := p.listOnce(ctx, server)
+	l, err := p.listOnce(ctx, server, opt)
 	if again(err, true) {
-		return p.listOnce(ctx, server)
+		return p.listOnce(ctx, server, opt)
 	}
 	return l, err
 }
 
-// Call calls a tool, starting its server where it does not run yet. A result that reports an
+// Call calls a tool, gets a prompt or reads a resource, as the kind of ref says, starting its server
+// where it does not run yet. The arguments of a prompt are strings, a resource has none. A result that reports an
 // error is a result; err is for calls that gave none.
 func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
 	res, err := p.callOnce(ctx, ref, args, opt)
@@ -106,21 +117,20 @@ func again(err error, harmless bool) bool {
 	return errors.Is(err, errSessionEnded) || harmless && errors.Is(err, errLost)
 }
 
-func (p *Pool) listOnce(ctx context.Context, server string) (tool.Listing, error) {
-	s, err := p.session(ctx, server)
+func (p *Pool) listOnce(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
+	s, err := p.session(ctx, server, opt.Known)
 	if err != nil {
 		return tool.Listing{}, err
 	}
-	return s.list(ctx, p.callTimeout(s.server, 0))
+	return s.list(ctx, p.callTimeout(s.server, opt.Timeout), opt)
 }
 
 func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
-	s, err := p.session(ctx, ref.Server)
+	s, err := p.session(ctx, ref.Server, opt.Known)
 	if err != nil {
 		return nil, err
 	}
-	opt.Timeout = p.callTimeout(s.server, opt.Timeout)
-	return s.call(ctx, ref, args, opt)
+	return s.call(ctx, ref, args, p.callTimeout(s.server, opt.Timeout), opt)
 }
 
 // Close stops every server of the pool, all at once, and returns when none of them or of what
@@ -149,11 +159,13 @@ func (p *Pool) Close() error {
 		})
 	}
 	wg.Wait()
+	p.spawner.close()
 	return nil
 }
 
-// session returns the live session of a server, started now if need be. A dead one is replaced.
-func (p *Pool) session(ctx context.Context, name string) (*session, error) {
+// session returns the live session of a server, started now if need be, with what is known of it. A
+// dead one is replaced.
+func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*session, error) {
 	server, err := p.cfg.Server(name)
 	if err != nil {
 		return nil, err
@@ -184,7 +196,7 @@ func (p *Pool) session(ctx context.Context, name string) (*session, error) {
 		f := *s.failure // it failed while this request waited for its turn, and would again
 		return nil, &f
 	}
-	return p.startIn(ctx, s, server)
+	return p.startIn(ctx, s, server, known)
 }
 
 // slot returns the place of a server.
@@ -204,7 +216,7 @@ func (p *Pool) slot(name string) (*slot, error) {
 }
 
 // startIn starts a server in its slot, whose turn the caller holds, so that Close can give it up.
-func (p *Pool) startIn(ctx context.Context, s *slot, server *config.Server) (*session, error) {
+func (p *Pool) startIn(ctx context.Context, s *slot, server *config.Server, known tool.Known) (*session, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	if !p.abortable(s, func() { cancel(errClosed) }) {
@@ -212,7 +224,7 @@ func (p *Pool) startIn(ctx context.Context, s *slot, server *config.Server) (*se
 	}
 	defer p.abortable(s, nil)
 	s.session, s.failure = nil, nil
-	session, failure := p.start(ctx, server)
+	session, failure := p.start(ctx, server, known)
 	s.starts.Add(1)
 	if failure == nil {
 		s.session = session

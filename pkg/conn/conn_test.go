@@ -62,6 +62,14 @@ func load(t *testing.T, path string) *config.Config {
 	return cfg
 }
 
+// newSpawner returns a spawner, closed at the end of the test.
+func newSpawner(t *testing.T) *spawner {
+	t.Helper()
+	s := new(spawner)
+	t.Cleanup(s.close)
+	return s
+}
+
 // call calls a tool of a server with {} or the arguments given.
 func call(ctx context.Context, p *Pool, server, name string, args ...string) (*tool.Result, error) {
 	raw := json.RawMessage("{}")

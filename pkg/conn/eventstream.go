@@ -48,7 +48,7 @@ func openEventStream(ctx context.Context, r *remote) (*eventStream, *wire, error
 		return nil, nil, err
 	}
 	s.body = body
-	messages := newMessageFilter(&broken{body, s.fail}, func(line []byte) {
+	messages := newMessageFilter(&broken{body, s.fail}, nil, func(line []byte) {
 		r.log("not a message: %s", line[:min(len(line), maxLogged)])
 	}, func() { s.fail(errTooLong) })
 	s.out = newOutbox(&poster{post: func(message []byte) error { return s.post(life, endpoint, message) }, close: cancel})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -12,18 +13,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// errTimeout is the cause of contexts that a limit of ours has ended.
-var errTimeout = errors.New("timed out")
-
-// errInput says that a tool wants more input before it answers (MCP 2026-07-28).
-var errInput = errors.New("the server answered with resultType input_required")
-
 // phase is what was going on when something failed, and how to give it more time.
 type phase struct {
 	name  string
 	limit time.Duration
-	flag  string // of the command line; "" where there is none
-	key   string // of the server's entry
+	most  time.Duration // that progress may extend limit to
+	flag  string        // of the command line; "" where there is none
+	key   string        // of the server's entry
 }
 
 // refusal is a JSON-RPC error that a server answered with.
@@ -51,6 +47,8 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 	name := s.server.Name
 	var refused *refusal
 	var broke *breach
+	var waits *unopened
+	var other *unpinned
 	switch timeout := errors.Is(context.Cause(ctx), errTimeout); {
 	case ctx.Err() != nil && !timeout:
 		return interrupted(context.Cause(ctx), s.server, ph.name)
@@ -62,11 +60,18 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 		f := fault.New(fault.Protocol, fmt.Sprintf("%s broke the protocol: %s", name, broke.what),
 			"Update the server, or report this to its authors.").On(name, "")
 		return s.peer.attach(f.Because(masked(s.server, broke.cause)), ph)
-	case errors.Is(err, errInput):
-		return s.peer.attach(fault.New(fault.Protocol, fmt.Sprintf("%s asks for more input before it answers, which mcpl cannot give", name),
-			"Give all it may need in the arguments of the call.").On(name, "").Because(err), ph)
+	case errors.As(err, &waits):
+		return s.peer.attach(s.unopened(waits), ph)
+	case errors.As(err, &other):
+		return s.peer.attach(s.unpinned(other), ph)
+	case errors.Is(err, errRounds), errors.Is(err, errLater), errors.Is(err, errModel):
+		return s.peer.attach(fault.New(fault.Protocol, fmt.Sprintf("%s did not answer %s: %s", name, ph.name, err),
+			"Give all it may need in the arguments of the call, or try again later.").On(name, ""), ph)
 	case timeout:
 		f := timedOut(s.server, ph)
+		if errors.Is(context.Cause(ctx), errMaxTime) {
+			f = outOfTime(s.server, ph)
+		}
 		if u := (*unfinished)(nil); errors.As(err, &u) && u.stage != "" {
 			f.Trace(s.server.Mask("it was " + u.stage))
 		}
@@ -109,6 +114,10 @@ func (s *session) refused(r *refusal) *fault.Fault {
 		f.Help = "It runs, but does not accept the handshake. " + askVerbosely(s.server)
 	case r.method == "tools/list":
 		f.Help = "It runs, but cannot say which tools it has; often a service behind it is down. " + askVerbosely(s.server)
+	case r.method == methodRead && (r.details.Code == mcp.RESOURCE_NOT_FOUND || r.details.Code == mcp.INVALID_PARAMS):
+		f.Help = "The server has nothing at this URI. See what it offers with: mcpl resources " + fault.Quote(name)
+	case r.method == methodPrompt && r.details.Code == mcp.INVALID_PARAMS:
+		f.Help = "The server does not know this prompt or does not take these arguments. See what it offers with: mcpl prompts " + fault.Quote(name)
 	case r.details.Code == mcp.INVALID_PARAMS:
 		f.Help = "The server does not know this tool or does not take these arguments. See what it offers now with: mcpl list " +
 			fault.Quote(name) + " --refresh"
@@ -127,6 +136,33 @@ func timedOut(server *config.Server, ph phase) *fault.Fault {
 	}
 	help += fmt.Sprintf("with \"%s\": \"%s\" in its entry in %s, line %d.", ph.key, more, server.File, server.Line)
 	return fault.New(fault.Timeout, fmt.Sprintf("%s did not answer %s within %s", server.Name, ph.name, ph.limit), help).On(server.Name, "")
+}
+
+// outOfTime is the fault of a request that made progress, but took too long in all.
+func outOfTime(server *config.Server, ph phase) *fault.Fault {
+	return fault.New(fault.Timeout, fmt.Sprintf("%s did not finish %s within %s in all", server.Name, ph.name, ph.most),
+		fmt.Sprintf("Give it more time with --max-time %s.", 2*ph.most)).On(server.Name, "")
+}
+
+// unopened is the fault of a call that waits for pages that the user has to open.
+func (s *session) unopened(u *unopened) *fault.Fault {
+	var pages []string
+	for _, q := range u.pages {
+		pages = append(pages, s.server.Mask(strings.TrimSpace(q.URL+" "+q.Message)))
+	}
+	return fault.New(fault.ApprovalRequired, fmt.Sprintf("%s wants you to open a page first", s.server.Name),
+		"Open it if you trust it, and type the command again:\n  "+strings.Join(pages, "\n  ")).On(s.server.Name, "").Trace(s.server.Mask(u.Error()))
+}
+
+// unpinned says that a server does not speak the revision that its entry asks for.
+type unpinned struct{ pin, offered string }
+
+func (u *unpinned) Error() string { return "it speaks revision " + u.offered + ", not " + u.pin }
+
+// unpinned is the fault of that.
+func (s *session) unpinned(u *unpinned) *fault.Fault {
+	return fault.New(fault.Protocol, fmt.Sprintf("%s speaks revision %s of the protocol, not %s", s.server.Name, u.offered, u.pin),
+		fmt.Sprintf("Correct \"protocol\" of %s in %s, line %d, or leave it away to have one agreed on.", s.server.Name, s.server.File, s.server.Line)).On(s.server.Name, "")
 }
 
 // interrupted is the fault of a request that was given up, by the user or by closing the pool.

@@ -17,6 +17,7 @@ const maxMessage = 64 << 20
 // the rest: the protocol forbids other output ("The server MUST NOT write anything to its
 // stdout that is not a valid MCP message", MCP 2025-11-25, transports, stdio), but banners,
 // logs and JSON of other kinds are common, and an "id" in those must not pass for an answer.
+// Requests and notifications of the server are handed out, answers passed on.
 //
 // It ends with io.EOF whatever ends the stream, since the reader above it logs other errors.
 type messageFilter struct {
@@ -24,14 +25,15 @@ type messageFilter struct {
 	limit   int               // of a line, in bytes
 	out     []byte            // what is left of the current message
 	line    []byte            // buffer for a message
+	taken   func(line []byte) // given each request and notification; nil where the stream has none
 	dropped func(line []byte) // told of each foreign line, without its ends' white space
 	tooLong func()            // told when a line exceeds limit; the stream ends there
 	ended   chan struct{}     // closed when the stream has ended
 }
 
-func newMessageFilter(r io.Reader, dropped func([]byte), tooLong func()) *messageFilter {
+func newMessageFilter(r io.Reader, taken, dropped func([]byte), tooLong func()) *messageFilter {
 	return &messageFilter{in: bufio.NewReaderSize(r, 64<<10), limit: maxMessage,
-		dropped: dropped, tooLong: tooLong, ended: make(chan struct{})}
+		taken: taken, dropped: dropped, tooLong: tooLong, ended: make(chan struct{})}
 }
 
 // Read implements io.Reader.
@@ -46,11 +48,13 @@ func (f *messageFilter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads lines until one is a message. It returns false at the end of the stream.
+// next reads lines until one is an answer. It returns false at the end of the stream.
 func (f *messageFilter) next() bool {
 	for f.read() {
 		line := bytes.TrimSpace(bytes.TrimPrefix(f.line, []byte("\ufeff")))
 		switch {
+		case f.taken != nil && isMessage(line) && isCall(line):
+			f.taken(line)
 		case isMessage(line):
 			f.out = append(line, '\n')
 			return true

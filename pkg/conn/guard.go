@@ -39,6 +39,9 @@ type guard struct {
 	agent   string // the User-Agent, unless the entry has one
 	// answered is told of each answer, before it is looked at, but those to notifications.
 	answered func(req *http.Request, resp *http.Response)
+	// take is given each request and notification of the server, and the context of the request in
+	// whose stream it came.
+	take func(ctx context.Context, message []byte)
 	// sessionLost is told when the server does not know our session any more.
 	sessionLost func()
 }
@@ -81,6 +84,9 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, nil
 	}
 	resp.Body = &meter{ReadCloser: resp.Body, events: isEvents(resp), trip: t}
+	if isEvents(resp) {
+		resp.Body = newTap(resp.Body, func(message []byte) { g.take(req.Context(), message) })
+	}
 	return resp, nil
 }
 
@@ -119,7 +125,8 @@ func (g *guard) end(req *http.Request) (*http.Response, error) {
 // refused makes an error of an answer that is no success: the JSON-RPC error in it, as an answer,
 // where there is one and it says more than the status.
 func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due) (*http.Response, error) {
-	session := req.Header.Get("Mcp-Session-Id") != ""
+	// To a GET that resumes nothing, 404 may mean that there is no such stream.
+	session := req.Header.Get("Mcp-Session-Id") != "" && (req.Method != http.MethodGet || req.Header.Get("Last-Event-ID") != "")
 	bad := readBadAnswer(req, resp)
 	if session && (bad.status == http.StatusNotFound || bad.status == http.StatusBadRequest && codeIn(bad.body) == serverError) {
 		g.sessionLost()

@@ -279,7 +279,7 @@ func TestTLSFaults(t *testing.T) {
 func remoteTo(t *testing.T, url string) *remote {
 	t.Helper()
 	server := urlPool(t, map[string]string{"s": fmt.Sprintf(`"url": %q`, url)}).cfg.Servers[0]
-	r, err := newRemote(server, Options{EnvFile: "/etc/mcpl.env"}, newLogger(server, nil))
+	r, err := newRemote(server, Options{EnvFile: "/etc/mcpl.env"}, newLogger(server, nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

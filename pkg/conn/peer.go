@@ -15,6 +15,8 @@ type peer interface {
 	// failure is the fault of a request that ended with err although neither a time limit nor its
 	// caller ended it, and that the server did not refuse.
 	failure(err error, ph phase) *fault.Fault
+	// stderr returns the end of what a process has written to stderr, secrets masked; else "".
+	stderr() string
 	// attach adds to a fault what is known of the server, secrets masked, and returns it.
 	attach(f *fault.Fault, ph phase) *fault.Fault
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -218,7 +219,7 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 	}
 	var child *child
 	started := make(chan struct{})
-	s := &session{server: server, log: newLogger(server, nil)}
+	s := newSession(server, Options{}, config.Stdio)
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Env = server.Environ(os.Environ())
 	proc := &process{server: server}
@@ -229,13 +230,13 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 		<-child.exited
 		slow.Do(func() { time.Sleep(50 * time.Millisecond) }) // far less than drainGrace in all, on any machine
 	}
-	if child, err = startChild(cmd, l); err != nil {
+	if child, err = startChild(cmd, newSpawner(t), l); err != nil {
 		t.Fatal(err)
 	}
 	proc.child, proc.out = child, newOutbox(child.stdin)
 	s.peer, s.wire = proc, newPipeWire(child.messages, proc.out, stuckGrace)
 	close(started)
-	f := s.explain(t.Context(), s.handshake(t.Context()), phase{name: methodInitialize})
+	f := s.explain(t.Context(), s.handshake(t.Context(), tool.Known{}), phase{name: methodInitialize})
 	wantFault(t, f, fault.ServerConnection, "s exited with code 1 after ")
 	if !strings.HasSuffix(f.Traceback, "\n  the reason") {
 		t.Errorf("traceback:\n%s", f.Traceback)

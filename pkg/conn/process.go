@@ -26,8 +26,8 @@ type process struct {
 	tooLong atomic.Bool  // a message exceeded maxMessage
 }
 
-// startProcess runs the command of a server.
-func startProcess(server *config.Server, opt Options, log logger) (*process, *wire, *fault.Fault) {
+// startProcess runs the command of a server. take is given its requests and notifications.
+func startProcess(server *config.Server, opt Options, log logger, run *spawner, take func([]byte)) (*process, *wire, *fault.Fault) {
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Dir = server.Cwd
 	if cmd.Dir == "" {
@@ -36,11 +36,11 @@ func startProcess(server *config.Server, opt Options, log logger) (*process, *wi
 	cmd.Env = server.Environ(opt.Environ)
 	p := &process{server: server, envFile: opt.EnvFile}
 	log("starting %s", server.Display().Command)
-	l := listener{foreign: p.hear(log), tooLong: func() { p.tooLong.Store(true) }}
+	l := listener{message: take, foreign: p.hear(log), tooLong: func() { p.tooLong.Store(true) }}
 	if opt.Log != nil {
 		l.line = func(line string) { log("stderr: %s", line) }
 	}
-	c, err := startChild(cmd, l)
+	c, err := startChild(cmd, run, l)
 	if err != nil {
 		return nil, nil, cannotStart(server, err)
 	}
@@ -102,11 +102,14 @@ func (p *process) gone(ph phase) *fault.Fault {
 	return fault.New(fault.ServerConnection, message, help).On(p.server.Name, "")
 }
 
+// stderr implements peer.
+func (p *process) stderr() string { return p.server.Mask(p.child.tail.text()) }
+
 // attach implements peer. It adds the command, the state of the process and the tail of stderr to a fault, masked,
 // and lets stderr speak in the help where it says what is missing: alone where that kept the
 // server from starting, else at the end, since then it may be a mere warning.
 func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
-	stderr := p.server.Mask(p.child.tail.text())
+	stderr := p.stderr()
 	f.Trace("command: " + p.server.Display().Command)
 	f.Trace("process: " + p.child.ending())
 	if n := p.foreign.Load(); n > 0 {

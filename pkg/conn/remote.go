@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -28,8 +29,8 @@ type remote struct {
 
 // newRemote returns the way to a server over HTTP. Nothing is sent yet. The system's certificate
 // authorities are trusted, and the environment's proxy is used (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
-// Limits of time are those of the requests' contexts.
-func newRemote(server *config.Server, opt Options, log logger) (*remote, error) {
+// Limits of time are those of the requests' contexts. take is as in guard.
+func newRemote(server *config.Server, opt Options, log logger, take func(context.Context, []byte)) (*remote, error) {
 	u, err := url.Parse(server.URL)
 	if err != nil {
 		return nil, err
@@ -42,7 +43,7 @@ func newRemote(server *config.Server, opt Options, log logger) (*remote, error) 
 		IdleConnTimeout:   90 * time.Second,
 	}
 	r.client = &http.Client{Transport: &guard{base: r.base, origin: u, headers: server.Headers, agent: "mcpl/" + opt.Version,
-		answered: r.answered, sessionLost: func() { r.lost.Store(true) }}}
+		answered: r.answered, take: take, sessionLost: func() { r.lost.Store(true) }}}
 	return r, nil
 }
 
@@ -64,6 +65,9 @@ func (r *remote) alive() bool { return !r.lost.Load() }
 
 // close implements peer.
 func (r *remote) close() { r.base.CloseIdleConnections() }
+
+// stderr implements peer.
+func (r *remote) stderr() string { return "" }
 
 // attach implements peer. It adds the URL and the last answer.
 func (r *remote) attach(f *fault.Fault, _ phase) *fault.Fault {

@@ -3,8 +3,8 @@ package conn
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,25 +17,45 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Bounds of one tools/list, so that a server that invents pages cannot hold us for ever.
-const (
-	maxPages = 1000
-	maxTools = 100_000
-)
-
 // session is one running server and the client that speaks to it.
 type session struct {
 	server *config.Server
 	opt    Options
+	via    config.Transport
 	log    logger
 	peer   peer
-	wire   transport.Interface
-	client *client.Client
-	// connected is how long start and handshake took.
-	connected time.Duration
+	wire   link
+	http   *streamable     // the wire's, where it is Streamable HTTP
+	roots  json.RawMessage // the answer to roots/list; nil: none are offered
+
+	desk    desk
+	crew    *crew
+	ids     atomic.Int64 // the last request's
+	waiting atomic.Int64 // requests of the server that are being answered
+
+	// Set by the handshake.
+	version   string // the revision
 	info      mcp.Implementation
-	about     string      // the server's instructions
-	closing   atomic.Bool // close was called
+	about     string // the server's instructions
+	offers    mcp.ServerCapabilities
+	connected time.Duration // how long start and handshake took
+	ready     atomic.Bool   // the handshake is over
+
+	headered sync.Map // by name: *mcp.Tool, where arguments are repeated in headers
+
+	closing atomic.Bool   // close was called
+	over    chan struct{} // closed when the connection is ended
+}
+
+// link is a wire.
+type link interface {
+	transport.Interface
+	send(ctx context.Context, reply []byte) error
+}
+
+func newSession(server *config.Server, opt Options, via config.Transport) *session {
+	return &session{server: server, opt: opt, via: via, log: newLogger(server, opt.Log), roots: rootsOf(server, opt.Root),
+		crew: newCrew(), over: make(chan struct{})}
 }
 
 // logger tells what happens, with secrets masked.
@@ -50,61 +70,82 @@ func newLogger(server *config.Server, log func(server, event string)) logger {
 }
 
 // start starts server and shakes hands. On failure nothing is left running.
-func (p *Pool) start(ctx context.Context, server *config.Server) (*session, *fault.Fault) {
+func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Known) (*session, *fault.Fault) {
 	limit := p.connectTimeout(server)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	started := time.Now()
-	s := &session{server: server, opt: p.opt, log: newLogger(server, p.opt.Log)}
-	if f := s.connect(ctx, phase{name: methodInitialize, limit: limit, flag: "--connect-timeout", key: "connectTimeout"}); f != nil {
-		s.log("%s", f.Message)
+	log := newLogger(server, p.opt.Log)
+	s, f := p.connect(ctx, server, known, phase{name: methodInitialize, limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
+	if f != nil {
+		log("%s", f.Message)
 		return nil, f
 	}
 	s.connected = time.Since(started)
-	s.log("connected in %s: %s %s, protocol %s", seconds(s.connected), s.info.Name, s.info.Version, s.client.ProtocolVersion())
+	log("connected in %s: %s %s, protocol %s", seconds(s.connected), s.info.Name, s.info.Version, s.version)
+	s.setLevel(ctx)
+	s.ready.Store(true)
+	if p.opt.Listen {
+		s.listen()
+	}
 	return s, nil
 }
 
-// connect reaches the server and shakes hands. On failure nothing is left running.
-func (s *session) connect(ctx context.Context, ph phase) *fault.Fault {
-	f := s.connectOver(ctx, s.server.Transport, ph)
-	http, isHTTP := s.wire.(*streamableWire)
-	if f == nil || !s.server.FallBack || !isHTTP || !http.http.older() || ctx.Err() != nil {
-		return f
+// connect reaches the server over its transport, or over both where the entry leaves that open: the
+// one that is known to work first, else Streamable HTTP.
+func (p *Pool) connect(ctx context.Context, server *config.Server, known tool.Known, ph phase) (*session, *fault.Fault) {
+	first, second := server.Transport, config.SSE
+	if server.FallBack && known.Transport == string(config.SSE) {
+		first, second = config.SSE, config.HTTP
 	}
-	s.log("%s; trying the older transport, SSE", f.Message)
-	second := s.connectOver(ctx, config.SSE, ph)
-	if second == nil || second.Type == fault.AuthRequired || second.Type == fault.Interrupted {
-		return second
+	s, f := p.connectOver(ctx, server, first, known, ph)
+	if f == nil {
+		return s, nil
 	}
-	return f.Trace("over sse: " + second.Message)
+	other := first == config.SSE && f.Type != fault.AuthRequired || s.http != nil && s.http.older()
+	if !server.FallBack || !other || ctx.Err() != nil {
+		return nil, f
+	}
+	s.log("%s; trying the other transport, %s", f.Message, second)
+	s, g := p.connectOver(ctx, server, second, known, ph)
+	switch {
+	case g == nil:
+		return s, nil
+	case g.Type == fault.AuthRequired || g.Type == fault.Interrupted:
+		return nil, g
+	case second == config.HTTP:
+		f, g, second = g, f, first // what Streamable HTTP says counts more
+	}
+	return nil, f.Trace(fmt.Sprintf("over %s: %s", second, g.Message))
 }
 
-// connectOver is connect over one transport.
-func (s *session) connectOver(ctx context.Context, via config.Transport, ph phase) *fault.Fault {
-	failure := s.reach(ctx, via, ph)
-	if failure != nil {
-		return failure
+// connectOver reaches the server over one transport and shakes hands. On failure nothing is left
+// running, and the session says only what was found.
+func (p *Pool) connectOver(ctx context.Context, server *config.Server, via config.Transport, known tool.Known, ph phase) (*session, *fault.Fault) {
+	s := newSession(server, p.opt, via)
+	if f := s.reach(ctx, via, p.spawner, ph); f != nil {
+		s.crew.close()
+		return s, f
 	}
-	if err := s.handshake(ctx); err != nil {
+	if err := s.handshake(ctx, known); err != nil {
 		f := s.explain(ctx, err, ph)
 		s.hangUp()
-		return f
+		return s, f
 	}
-	return nil
+	return s, nil
 }
 
 // reach gives the session a peer and a wire to it. On failure there is nothing to close.
-func (s *session) reach(ctx context.Context, via config.Transport, ph phase) *fault.Fault {
+func (s *session) reach(ctx context.Context, via config.Transport, run *spawner, ph phase) *fault.Fault {
 	if via == config.Stdio {
-		process, wire, f := startProcess(s.server, s.opt, s.log)
+		process, wire, f := startProcess(s.server, s.opt, s.log, run, func(message []byte) { s.receive(context.Background(), message) })
 		if f == nil {
 			s.peer, s.wire = process, wire
 		}
 		return f
 	}
 	s.log("connecting to %s over %s", s.server.Display().URL, via)
-	r, err := newRemote(s.server, s.opt, s.log)
+	r, err := newRemote(s.server, s.opt, s.log, s.receive)
 	if err != nil {
 		return badURL(s.server)
 	}
@@ -114,7 +155,7 @@ func (s *session) reach(ctx context.Context, via config.Transport, ph phase) *fa
 		if err != nil {
 			return badURL(s.server)
 		}
-		s.wire = wire
+		s.wire, s.http = wire, wire.http
 		return nil
 	}
 	stream, wire, err := openEventStream(ctx, r)
@@ -130,44 +171,82 @@ func (s *session) reach(ctx context.Context, via config.Transport, ph phase) *fa
 // maxLogged is how much of a line of a server is shown with --verbose, in bytes.
 const maxLogged = 4 << 10
 
-// discoverGrace is how long a server that has refused initialize may take for server/discover.
+// discoverGrace is how long a server may take for server/discover, and for logging/setLevel: some
+// ignore a method that they do not know.
 const discoverGrace = 2 * time.Second
 
-// handshake agrees on a revision. It tries initialize first, which servers of every revision up
-// to 2025-11-25 and most newer ones answer; only a server that refuses it is asked the way of
-// 2026-07-28 (server/discover). The other order costs five seconds with each old server that
-// ignores a method it does not know.
-func (s *session) handshake(ctx context.Context) error {
-	// The SDK answers the server's own requests under this context, also after the handshake.
-	scope := context.WithoutCancel(ctx)
-	req := mcp.InitializeRequest{}
-	req.Params.ClientInfo = mcp.Implementation{Name: "mcpl", Version: s.opt.Version}
-
-	s.client = client.NewClient(s.wire, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
-	if err := s.client.Start(scope); err != nil {
-		return err
-	}
-	try, x := record(ctx)
-	res, err := s.client.Initialize(try, req)
-	if err != nil && x.answer != nil && x.answer.Error != nil {
-		refused := &refusal{method: methodInitialize, details: *x.answer.Error}
-		s.client = client.NewClient(s.wire, client.WithDiscoverTimeout(discoverGrace))
-		if err := s.client.Start(scope); err != nil {
-			return err
+// handshake agrees on a revision: the one that the entry pins, or one that both sides know. It tries
+// initialize first, which servers of every revision up to 2025-11-25 and most newer ones answer; only
+// a server that refuses it, or is known for it, is asked the way of 2026-07-28 (server/discover). The
+// other order costs discoverGrace with each old server that ignores a method it does not know.
+func (s *session) handshake(ctx context.Context, known tool.Known) error {
+	pin := s.server.Protocol
+	res, err := (*mcp.InitializeResult)(nil), error(nil)
+	if mcp.IsModernProtocol(pin) || pin == "" && mcp.IsModernProtocol(known.Protocol) {
+		res, _, err = s.greet(ctx, client.WithDiscoverTimeout(discoverGrace))
+	} else {
+		asked := pin
+		if asked == "" {
+			asked = mcp.LATEST_LEGACY_PROTOCOL_VERSION
 		}
-		if res, err = s.client.Initialize(ctx, req); err != nil {
-			return refused
+		var refused *refusal
+		res, refused, err = s.greet(ctx, client.WithProtocolVersion(asked))
+		if refused != nil && pin == "" {
+			if res, _, err = s.greet(ctx, client.WithDiscoverTimeout(discoverGrace)); err != nil {
+				err = refused
+			}
 		}
 	}
 	switch {
-	case err != nil && x.answer != nil:
-		return &breach{what: "its answer to initialize is not what the protocol says", cause: err}
 	case err != nil:
 		return err
+	case pin != "" && res.ProtocolVersion != pin:
+		return &unpinned{pin: pin, offered: res.ProtocolVersion}
 	}
-	s.info, s.about = res.ServerInfo, res.Instructions
+	s.version, s.info, s.about, s.offers = res.ProtocolVersion, res.ServerInfo, res.Instructions, res.Capabilities
 	return nil
 }
+
+// greet shakes hands once, with a client of the SDK. refused is set where the server answered
+// initialize with an error, which err then is.
+func (s *session) greet(ctx context.Context, how client.ClientOption) (res *mcp.InitializeResult, refused *refusal, err error) {
+	c := client.NewClient(s.wire, how)
+	// The transport lives as long as the context it is started with.
+	if err := c.Start(context.WithoutCancel(ctx)); err != nil {
+		return nil, nil, err
+	}
+	req := mcp.InitializeRequest{}
+	req.Params.ClientInfo, req.Params.Capabilities = s.self(), s.capabilities()
+	try, x := record(ctx)
+	res, err = c.Initialize(try, req)
+	s.ids.Store(x.count) // the SDK counts its requests from 1
+	switch {
+	case err == nil:
+		return res, nil, nil
+	case x.answer == nil:
+		return nil, nil, err
+	case x.answer.Error != nil:
+		refused = &refusal{method: methodInitialize, details: *x.answer.Error}
+		return nil, refused, refused
+	}
+	return nil, nil, &breach{what: "its answer to initialize is not what the protocol says", cause: err}
+}
+
+// setLevel asks for all log messages where somebody wants to see them. From 2026-07-28 on each
+// request says so itself.
+func (s *session) setLevel(ctx context.Context) {
+	if s.opt.Log == nil || s.offers.Logging == nil || s.modern() {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, discoverGrace, errTimeout)
+	defer cancel()
+	if _, err := s.request(ctx, "logging/setLevel", []tool.Field{{Key: "level", Value: json.RawMessage(`"debug"`)}}); err != nil {
+		s.log("its log messages cannot be had: %v", err)
+	}
+}
+
+// overHTTP reports whether the transport is Streamable HTTP.
+func (s *session) overHTTP() bool { return s.http != nil }
 
 // alive reports whether the server can be asked something.
 func (s *session) alive() bool { return s.peer.alive() }
@@ -180,131 +259,8 @@ func (s *session) close() {
 
 // hangUp ends the connection.
 func (s *session) hangUp() {
+	close(s.over)
 	_ = s.wire.Close() // releases waiting requests; what fails in it does not matter any more
+	s.crew.close()
 	s.peer.close()
-}
-
-// list follows all pages of tools/list.
-func (s *session) list(ctx context.Context, limit time.Duration) (tool.Listing, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
-	defer cancel()
-	l := tool.Listing{Known: tool.Known{Protocol: s.client.ProtocolVersion()}, ServerName: s.info.Name,
-		ServerVersion: s.info.Version, Instructions: s.about, Connect: s.connected}
-	col := collector{headers: s.repeatsInHeaders()}
-	var cursor mcp.Cursor
-	for page := 1; ; page++ {
-		next, ttl, err := s.page(ctx, cursor, &col)
-		if err != nil {
-			return tool.Listing{}, s.explain(ctx, err, phase{name: "tools/list", limit: limit, key: "callTimeout"})
-		}
-		if ttl > 0 {
-			l.TTL = ttl
-		}
-		if next == "" || col.stop(next, page) {
-			break
-		}
-		cursor = next
-	}
-	l.Tools, l.Notes = col.tools, col.notes
-	s.log("listed %d tools", len(l.Tools))
-	return l, nil
-}
-
-// page asks for one page and collects its tools from the raw answer.
-func (s *session) page(ctx context.Context, cursor mcp.Cursor, col *collector) (mcp.Cursor, time.Duration, error) {
-	var req mcp.ListToolsRequest
-	req.Params.Cursor = cursor
-	try, x := recordOnly(ctx)
-	_, err := s.client.ListToolsByPage(try, req)
-	switch {
-	case x.answer == nil:
-		return "", 0, err
-	case x.answer.Error != nil && x.answer.Error.Code == mcp.METHOD_NOT_FOUND && cursor == "":
-		return "", 0, nil // a server without tools
-	case x.answer.Error != nil:
-		return "", 0, &refusal{method: "tools/list", details: *x.answer.Error}
-	}
-	var result struct {
-		Tools      []json.RawMessage `json:"tools"`
-		NextCursor mcp.Cursor        `json:"nextCursor"`
-		TTLMs      json.RawMessage   `json:"ttlMs"`
-	}
-	if err := json.Unmarshal(x.answer.Result, &result); err != nil {
-		return "", 0, &breach{what: "its answer to tools/list is not what the protocol says", cause: err}
-	}
-	for _, raw := range result.Tools {
-		col.add(raw)
-	}
-	return result.NextCursor, ttlOf(result.TTLMs), nil
-}
-
-// ttlOf reads a ttlMs; one that is no time at all counts as unsaid, one of years as a year.
-func ttlOf(raw json.RawMessage) time.Duration {
-	const year = 365 * 24 * time.Hour
-	var ms float64
-	if json.Unmarshal(raw, &ms) != nil || ms <= 0 {
-		return 0
-	}
-	return time.Duration(min(ms, float64(year/time.Millisecond)) * float64(time.Millisecond))
-}
-
-// call sends tools/call and returns the raw result.
-func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, opt.Timeout, errTimeout)
-	defer cancel()
-	var req mcp.CallToolRequest
-	req.Params.Name = ref.Name
-	if args != nil {
-		req.Params.Arguments = args
-	}
-	if s.repeatsInHeaders() {
-		req.Header = headersOf(opt.HeaderSchema, args)
-	}
-	started := time.Now()
-	res, err := s.callOnce(ctx, req)
-	var refused *refusal
-	if errors.As(err, &refused) && refused.details.Code == mcp.HEADER_MISMATCH && s.learnHeaders(ctx) {
-		req.Header = nil // made of a definition that has changed meanwhile
-		res, err = s.callOnce(ctx, req)
-	}
-	if err != nil {
-		ph := phase{name: "tools/call", limit: opt.Timeout, flag: "--timeout", key: "callTimeout"}
-		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
-	}
-	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
-	return res, nil
-}
-
-func (s *session) callOnce(ctx context.Context, req mcp.CallToolRequest) (*tool.Result, error) {
-	try, x := recordOnly(ctx)
-	_, err := s.client.CallTool(try, req)
-	if x.answer != nil {
-		return resultIn(x.answer)
-	}
-	return nil, err
-}
-
-// learnHeaders lets the SDK read the definitions of the tools and make the headers itself. It reports
-// whether the call that was refused for their lack may be made again.
-func (s *session) learnHeaders(ctx context.Context) bool {
-	_, err := s.client.ListTools(ctx, mcp.ListToolsRequest{})
-	return err == nil
-}
-
-// resultIn takes the result out of an answer to tools/call.
-func resultIn(answer *transport.JSONRPCResponse) (*tool.Result, error) {
-	if answer.Error != nil {
-		return nil, &refusal{method: "tools/call", details: *answer.Error}
-	}
-	var head *struct {
-		Type    json.RawMessage `json:"resultType"`
-		IsError json.RawMessage `json:"isError"`
-	}
-	if err := json.Unmarshal(answer.Result, &head); err != nil || head == nil {
-		return nil, &breach{what: "its answer to tools/call is not what the protocol says", cause: err}
-	}
-	if string(head.Type) == `"input_required"` { // MCP 2026-07-28, multi round-trip requests
-		return nil, errInput
-	}
-	return &tool.Result{Raw: answer.Result, IsError: string(head.IsError) == "true"}, nil
 }

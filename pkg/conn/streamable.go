@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync/atomic"
+	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -17,8 +19,9 @@ import (
 // what the SDK forgets about requests that fail.
 type streamable struct {
 	*transport.StreamableHTTP
-	modern  atomic.Bool  // the revision is 2026-07-28 or later
-	greeted atomic.Int64 // the HTTP status that initialize was answered with; 0 until then
+	remote  *remote
+	version atomic.Pointer[string] // the revision agreed on; nil until then
+	greeted atomic.Int64           // the HTTP status that initialize was answered with; 0 until then
 }
 
 // unfinished is the error of a request whose context ended.
@@ -37,8 +40,8 @@ func dialStreamable(r *remote) (*streamableWire, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &streamable{StreamableHTTP: sdk}
-	return &streamableWire{&wire{s, s.cancelled}, s}, nil
+	s := &streamable{StreamableHTTP: sdk, remote: r}
+	return &streamableWire{&wire{s, s.cancelled, s.reply}, s}, nil
 }
 
 // streamableWire is a wire that also tells the transport which revision was agreed on: each request
@@ -50,7 +53,7 @@ type streamableWire struct {
 
 // SetProtocolVersion implements transport.HTTPConnection.
 func (w *streamableWire) SetProtocolVersion(version string) {
-	w.http.modern.Store(mcp.IsModernProtocol(version))
+	w.http.version.Store(&version)
 	w.http.SetProtocolVersion(version)
 }
 
@@ -83,6 +86,41 @@ func (s *streamable) SendRequest(ctx context.Context, req transport.JSONRPCReque
 	return nil, &breach{what: fmt.Sprintf("its answer to %s is not an MCP message", req.Method), cause: err}
 }
 
+// own returns a request of ours beside those of the SDK, with the headers of the session.
+func (s *streamable) own(ctx context.Context, method string, body []byte) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, method, s.remote.server.URL, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	if id := s.GetSessionId(); id != "" {
+		req.Header.Set(transport.HeaderKeySessionID, id)
+	}
+	if v := s.version.Load(); v != nil {
+		req.Header.Set(transport.HeaderKeyProtocolVersion, *v)
+	}
+	return req, nil
+}
+
+// replyLimit is how long an answer to a request of the server may take to be sent.
+const replyLimit = 30 * time.Second
+
+// reply sends an answer to a request of the server.
+func (s *streamable) reply(ctx context.Context, message []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, replyLimit)
+	defer cancel()
+	req, err := s.own(ctx, http.MethodPost, message)
+	if err != nil {
+		return err
+	}
+	resp, err := s.remote.client.Do(req)
+	if err != nil {
+		return err
+	}
+	return resp.Body.Close()
+}
+
 // older reports whether the answer to initialize is that of a server of the transport before this
 // one: "If it fails with an HTTP 4xx status code (e.g., 405 Method Not Allowed or 404 Not Found):
 // Issue a GET request to the server URL" (MCP 2025-11-25, transports, backwards compatibility).
@@ -98,7 +136,7 @@ func (s *streamable) older() bool {
 // says so itself; before, "disconnection SHOULD NOT be interpreted as the client cancelling its
 // request" (MCP 2025-11-25, transports, sending messages to the server).
 func (s *streamable) cancelled(ctx context.Context, note mcp.JSONRPCNotification) {
-	if s.modern.Load() {
+	if v := s.version.Load(); v != nil && mcp.IsModernProtocol(*v) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, farewell)

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -15,33 +14,44 @@ const stuckGrace = 250 * time.Millisecond
 const (
 	methodInitialize = string(mcp.MethodInitialize)
 	methodDiscover   = string(mcp.MethodServerDiscover)
+	methodCall       = string(mcp.MethodToolsCall)
+	methodPrompt     = string(mcp.MethodPromptsGet)
+	methodRead       = string(mcp.MethodResourcesRead)
+	methodListen     = string(mcp.MethodSubscriptionsListen)
 	methodCancelled  = string(mcp.MethodNotificationCancelled)
 )
 
-// wire is a transport of the SDK. It adds the untouched answer, for callers that must not lose a
-// byte to the SDK's structs; cancellation that is sent before SendRequest returns, since the
-// connection may be closed right after; and the right answer to requests of the server.
+// wire is a transport of the SDK, which sees answers alone: what else a server says is taken out
+// before, byte for byte, since the SDK decodes it, forgets in whose stream it came and gives a
+// person half a minute for an answer. Its cancellations are sent before SendRequest returns, since
+// the connection may be closed right after.
 type wire struct {
-	transport.BidirectionalInterface
+	transport.Interface
 	// cancelled tells the server that a request is given up.
 	cancelled func(ctx context.Context, note mcp.JSONRPCNotification)
+	// reply sends an answer to a request of the server.
+	reply func(ctx context.Context, message []byte) error
 }
 
 // newPipeWire returns a wire over two streams of messages. Its Close closes out. A cancellation may
 // take grace to be written.
 func newPipeWire(in *messageFilter, out *outbox, grace time.Duration) *wire {
 	pipe := transport.NewIO(in, out, nil)
-	return &wire{pipe, func(ctx context.Context, note mcp.JSONRPCNotification) {
+	cancelled := func(ctx context.Context, note mcp.JSONRPCNotification) {
 		if pipe.SendNotification(ctx, note) == nil {
 			out.flush(grace)
 		}
+	}
+	return &wire{pipe, cancelled, func(_ context.Context, message []byte) error {
+		_, err := out.Write(append(message, '\n'))
+		return err
 	}}
 }
 
-// exchange receives the raw answer to a request whose context carries it.
+// exchange receives the raw answer to the last request whose context carries it, and counts them.
 type exchange struct {
 	answer *transport.JSONRPCResponse
-	hidden bool // the SDK is not to decode the result
+	count  int64
 }
 
 type exchangeKey struct{}
@@ -52,22 +62,12 @@ func record(ctx context.Context) (context.Context, *exchange) {
 	return context.WithValue(ctx, exchangeKey{}, x), x
 }
 
-// recordOnly is record for results that only we decode. The SDK sees an empty one: its own
-// decoding loses keywords, rejects odd schemas and takes half a second for 20 MB.
-func recordOnly(ctx context.Context) (context.Context, *exchange) {
-	ctx, x := record(ctx)
-	x.hidden = true
-	return ctx, x
-}
-
 // SendRequest implements transport.Interface.
 func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	answer, err := w.BidirectionalInterface.SendRequest(ctx, req)
+	answer, err := w.Interface.SendRequest(ctx, req)
 	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
 		x.answer = answer
-		if x.hidden && answer != nil && answer.Error == nil {
-			answer = transport.NewJSONRPCResultResponse(answer.ID, json.RawMessage("{}"))
-		}
+		x.count++
 	}
 	// "The initialize request MUST NOT be cancelled by clients" (MCP 2025-11-25, cancellation).
 	if err != nil && ctx.Err() != nil && req.Method != methodInitialize && req.Method != methodDiscover {
@@ -75,6 +75,9 @@ func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*
 	}
 	return answer, err
 }
+
+// send sends an answer to a request of the server.
+func (w *wire) send(ctx context.Context, reply []byte) error { return w.reply(ctx, reply) }
 
 func (w *wire) cancel(ctx context.Context, id mcp.RequestId) {
 	note := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{
@@ -91,16 +94,5 @@ func (w *wire) SendNotification(ctx context.Context, note mcp.JSONRPCNotificatio
 	if note.Method == methodCancelled {
 		return nil
 	}
-	return w.BidirectionalInterface.SendNotification(ctx, note)
-}
-
-// SetRequestHandler implements transport.BidirectionalInterface. We declare no capabilities, so
-// only ping is a request that a server may send; to the SDK the others are internal errors.
-func (w *wire) SetRequestHandler(handle transport.RequestHandler) {
-	w.BidirectionalInterface.SetRequestHandler(func(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-		if req.Method == string(mcp.MethodPing) {
-			return handle(ctx, req)
-		}
-		return transport.NewJSONRPCErrorResponse(req.ID, mcp.METHOD_NOT_FOUND, "mcpl does not offer "+req.Method, nil), nil
-	})
+	return w.Interface.SendNotification(ctx, note)
 }

@@ -191,6 +191,9 @@ func (l *listener) ask(ctx context.Context, q question) {
 	l.wg.Go(func() { // ends with ctx
 		defer cancel()
 		answer, err := l.audience.Elicit(ctx, q.whole())
+		if ctx.Err() != nil {
+			return // the request, or the question, was given up, which the daemon is told or knows
+		}
 		r := reply{ID: q.ID, Reply: answer, Content: answer.Content}
 		if err != nil {
 			r = reply{ID: q.ID, Failed: err.Error()}

@@ -45,13 +45,23 @@ func (e *Engine) Search(ctx context.Context, q search.Query, servers []string, r
 			list = append(list, some...)
 		}
 		if len(kinds) > 1 {
-			slices.SortStableFunc(list, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
-			if q.Limit > 0 && len(list) > q.Limit {
-				list = list[:q.Limit]
-			}
+			list = merged(list, q)
 		}
 		return list, nil
 	})
+}
+
+// merged orders the hits of several rankings by score, and cuts them as a single one is cut: at the
+// limit, and where they are far behind the first.
+func merged(list []Found, q search.Query) []Found {
+	slices.SortStableFunc(list, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
+	if q.Limit > 0 && len(list) > q.Limit {
+		list = list[:q.Limit]
+	}
+	if q.Method == search.Regex || q.Method == search.Exact {
+		return list
+	}
+	return slices.DeleteFunc(list, func(f Found) bool { return f.Score < search.DefaultModel().Tail*list[0].Score })
 }
 
 func found(sn *index.Snapshot, q search.Query, kind tool.Kind) ([]Found, error) {

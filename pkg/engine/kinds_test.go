@@ -163,9 +163,11 @@ func TestInspectKinds(t *testing.T) {
 	for ref, want := range map[tool.Ref][]string{
 		{Server: "books", Name: "recomend", Kind: tool.Prompt}:         {"recommend", "mcpl prompts books", "has no prompt"},
 		{Server: "books", Name: "catalogue", Kind: tool.Resource}:      {"book://catalogue", "mcpl resources books --refresh", "has no resource"},
-		{Server: "books", Name: "find_book", Kind: tool.Prompt}:        {"recommend", "mcpl prompts books", "has no prompt"},
+		{Server: "books", Name: "find_book", Kind: tool.Prompt}:        {"", "It is a tool. Use it with: mcpl call books find_book", "has no prompt"},
 		{Server: "plain", Name: "book://catalogue", Kind: tool.Prompt}: {"", "mcpl prompts plain", "has no prompt"},
-		{Server: "books", Name: "recommend"}:                           {"", "mcpl list books", "has no tool"},
+		{Server: "books", Name: "recommend"}:                           {"", "It is a prompt. Use it with: mcpl prompt books recommend", "has no tool"},
+		{Server: "books", Name: "book://{isbn}"}:                       {"", "mcpl list books", "has no tool"},
+		{Server: "books", Name: "book://rules", Kind: tool.Prompt}:     {"", "mcpl read books book://rules", "has no prompt"},
 	} {
 		w.with(func(e *Engine) error {
 			_, err := e.Inspect(t.Context(), ref)

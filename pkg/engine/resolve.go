@@ -239,6 +239,12 @@ func (e *Engine) noTool(sn *index.Snapshot, ref tool.Ref) error {
 	if err != nil {
 		return err
 	}
+	if f.Help, err = e.otherKind(sn, ref); err != nil {
+		return err
+	}
+	if f.Help != "" {
+		return f
+	}
 	f.Suggestions = nearest(ref.Name, names)
 	if len(f.Suggestions) == 0 {
 		hits, err := sn.Search(search.Query{Text: ref.Name, Limit: 3, Keep: func(doc int) bool { return sn.ServerOf(doc) == ref.Server }}, ref.Kind)
@@ -257,6 +263,19 @@ func (e *Engine) noTool(sn *index.Snapshot, ref tool.Ref) error {
 	f.Help += fmt.Sprintf("See its %ss with: mcpl %s %s. Ask it again, if the %[1]s is new, with: mcpl %[2]s %[3]s --refresh",
 		ref.Kind, list, fault.Quote(ref.Server))
 	return f
+}
+
+// otherKind says how to use what has exactly the name that ref has, but is of another kind; "" where
+// there is no such thing.
+func (e *Engine) otherKind(sn *index.Snapshot, ref tool.Ref) (string, error) {
+	verbs := map[tool.Kind]string{tool.Tool: "call", tool.Resource: "read", tool.Prompt: "prompt"}
+	for _, kind := range []tool.Kind{tool.Tool, tool.Prompt, tool.Resource} {
+		other := tool.Ref{Server: ref.Server, Name: ref.Name, Kind: kind}
+		if _, ok, err := sn.Find(other); err != nil || ok && e.allows(other) {
+			return fmt.Sprintf("It is a %s. Use it with: mcpl %s %s %s", kind, verbs[kind], fault.Quote(ref.Server), fault.Quote(ref.Name)), err
+		}
+	}
+	return "", nil
 }
 
 // namesLike returns the names of what the server of ref has of its kind, as far as that is on.

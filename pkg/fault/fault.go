@@ -73,7 +73,8 @@ type Fault struct {
 	Suggestions []string `json:"suggestions,omitempty"`
 	// Arguments lists every argument that does not fit, for InvalidArguments.
 	Arguments []Argument `json:"arguments,omitempty"`
-	// Result is the untouched result of a tool that reported an error, for Tool.
+	// Result is what the tool gave all the same: of one that reported an error (Tool), or that asked
+	// something and got no answer (ApprovalRequired) or one that did not fit (InvalidArguments).
 	Result any `json:"result,omitempty"`
 
 	cause error

@@ -3,27 +3,109 @@ package output
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"strings"
 )
+
+// Dialog is a conversation with the person at the terminal: texts and prompts on stderr, lines from
+// stdin. It is for one goroutine at a time.
+type Dialog struct {
+	p  *Printer
+	in *bufio.Reader
+	// typed brings the line that is being read; nil: none is.
+	typed chan typed
+}
+
+type typed struct {
+	line string
+	err  error
+}
+
+// NewDialog returns a dialog that reads from in, of which it may read ahead: one input has one dialog.
+func (p *Printer) NewDialog(in io.Reader) *Dialog {
+	return &Dialog{p: p, in: bufio.NewReader(in)}
+}
+
+// Open begins a question. Until [Dialog.Close] notices, faults and progress wait, so that nothing
+// comes between a prompt and what is typed.
+func (d *Dialog) Open() {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	d.p.clearStatus()
+	d.p.asking = true
+	select {
+	case <-d.typed: // meant for a question that was withdrawn
+		d.typed = nil
+	default:
+	}
+}
+
+// Close ends a question, and writes what has waited for that.
+func (d *Dialog) Close() {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	d.p.asking = false
+	_, _ = d.p.err.Write(d.p.later) // nowhere to report it
+	d.p.later = nil
+}
+
+// Show writes text.
+func (d *Dialog) Show(render func(*Text)) {
+	t := newText(d.p.errTTY)
+	render(t)
+	d.write(t.buf.Bytes())
+}
+
+func (d *Dialog) write(data []byte) {
+	d.p.mu.Lock()
+	defer d.p.mu.Unlock()
+	_, _ = d.p.err.Write(data) // nowhere to report it
+}
+
+// Line writes a prompt, made of strings and [Span]s, and returns the line that is typed, without its
+// end. The end of the input (Ctrl-D) is io.EOF. When ctx ends the error is that of ctx.
+func (d *Dialog) Line(ctx context.Context, prompt ...any) (string, error) {
+	d.Show(func(t *Text) { t.Print(prompt...) })
+	if d.typed == nil {
+		answer := make(chan typed, 1)
+		d.typed = answer
+		// Reading a terminal cannot be cut short. Where the question is withdrawn meanwhile, the next
+		// one waits for this read, and without a next one it ends with the program.
+		go func() {
+			line, err := d.in.ReadString('\n')
+			answer <- typed{line, err}
+		}()
+	}
+	select {
+	case got := <-d.typed:
+		d.typed = nil
+		if !strings.HasSuffix(got.line, "\n") {
+			d.write([]byte("\n")) // the cursor still stands behind the prompt
+		}
+		if got.err != nil && got.line == "" {
+			if errors.Is(got.err, io.EOF) {
+				return "", io.EOF
+			}
+			return "", got.err
+		}
+		return strings.TrimRight(got.line, "\r\n"), nil
+	case <-ctx.Done():
+		d.write([]byte("\n"))
+		return "", ctx.Err()
+	}
+}
 
 // Ask puts a question to the person at the terminal, on stderr, and returns whether the line
 // that comes back begins with a y. The end of the input is a no. It fails only where ctx ends
 // first.
 func (p *Printer) Ask(ctx context.Context, in io.Reader, question string) (bool, error) {
-	t := newText(p.errTTY)
-	t.Print(Bold(question), " [y/N] ")
-	_ = p.write(p.err, t.buf.Bytes()) // nowhere to report it
-	answer := make(chan string, 1)
-	// Reading a terminal cannot be cut short. After an interrupt the program ends, and this with it.
-	go func() {
-		line, _ := bufio.NewReader(in).ReadString('\n')
-		answer <- line
-	}()
-	select {
-	case line := <-answer:
-		return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y"), nil
-	case <-ctx.Done():
+	d := p.NewDialog(in)
+	d.Open()
+	defer d.Close()
+	line, err := d.Line(ctx, Bold(question), " [y/N] ")
+	if err != nil && ctx.Err() != nil {
 		return false, ctx.Err()
 	}
+	return strings.HasPrefix(strings.ToLower(strings.TrimSpace(line)), "y"), nil
 }

@@ -1,5 +1,5 @@
 // Package output is the only writer to stdout and stderr: answers as JSON or text, faults,
-// notices and progress.
+// notices, progress and questions to the person at the terminal.
 //
 // stdout carries the answer and nothing else; with --json it is exactly one JSON document, also
 // on failure. Text is written through [Text], which makes control sequences harmless: names,
@@ -42,7 +42,9 @@ type Printer struct {
 	started  time.Time
 
 	mu     sync.Mutex
-	status int // width of the progress line that stands on the terminal now
+	status string // the progress line that stands on the terminal now
+	asking bool   // a [Dialog] has the terminal
+	later  []byte // what waits for its end
 }
 
 // Terminal says what is known of the terminal behind a stream; its zero value is no terminal.
@@ -130,7 +132,7 @@ func (p *Printer) Fault(f *fault.Fault) error {
 			}
 		}
 	}
-	return p.write(p.err, t.buf.Bytes())
+	return p.aside(t.buf.Bytes())
 }
 
 func orRoot(pointer string) string {
@@ -151,7 +153,7 @@ func prefixed(prefix, s string) string {
 func (p *Printer) Notice(format string, args ...any) {
 	t := newText(p.errTTY)
 	t.Line(Yellow("note: "), fmt.Sprintf(format, args...))
-	_ = p.write(p.err, t.buf.Bytes()) // nowhere to report it
+	_ = p.aside(t.buf.Bytes()) // nowhere to report it
 }
 
 // Verbose tells what happens and when, on stderr, with --verbose.
@@ -161,39 +163,66 @@ func (p *Printer) Verbose(who, event string) {
 	}
 	t := newText(p.errTTY)
 	t.Line(Dim(fmt.Sprintf("%8.3fs ", time.Since(p.started).Seconds())), Bold(who), " ", event)
-	_ = p.write(p.err, t.buf.Bytes())
+	_ = p.aside(t.buf.Bytes())
 }
 
 // Status shows a line of progress on a terminal, replacing the last one; "" removes it. Without
-// a terminal on stderr it does nothing.
-func (p *Printer) Status(line string) {
+// a terminal on stderr, and while a person is asked something, it does nothing.
+func (p *Printer) Status(status string) {
 	if !p.errTTY.Is || p.verbose {
 		return
 	}
+	status = clip(strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(status)), p.statusWidth())
 	t := newText(p.errTTY)
-	if limit := p.errTTY.Width - 1; limit > 0 {
-		line = clip(clean(line), limit)
-	}
-	t.Print(Dim(line))
+	t.Print(Dim(status))
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.clearStatus()
-	if line != "" {
-		_, _ = p.err.Write(t.buf.Bytes())
+	switch {
+	case p.asking || status == p.status:
+	case status == "":
+		p.clearStatus()
+	default:
+		// In one write, the old line's rest removed last: a line that is removed first flickers.
+		_, _ = fmt.Fprintf(p.err, "\r%s\x1b[K", t.buf.Bytes())
+		p.status = status
 	}
-	p.status = len(line)
+}
+
+// statusWidth is how many columns the progress line may have: the last column stays free, since a
+// character there moves the cursor on some terminals.
+func (p *Printer) statusWidth() int {
+	if p.errTTY.Width <= 1 {
+		return defaultWidth
+	}
+	return p.errTTY.Width - 1
 }
 
 func (p *Printer) clearStatus() {
-	if p.status > 0 {
+	if p.status != "" {
 		_, _ = io.WriteString(p.err, "\r\x1b[K")
-		p.status = 0
+		p.status = ""
 	}
+}
+
+// aside writes to stderr, or keeps data until a question is answered.
+func (p *Printer) aside(data []byte) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asking {
+		p.later = append(p.later, data...)
+		return nil
+	}
+	return p.put(p.err, data)
 }
 
 func (p *Printer) write(w io.Writer, data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	return p.put(w, data)
+}
+
+// put is write for who holds the lock.
+func (p *Printer) put(w io.Writer, data []byte) error {
 	p.clearStatus()
 	if _, err := w.Write(data); err != nil {
 		return &LostError{err}

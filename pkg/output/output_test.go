@@ -162,7 +162,7 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.Status("")
-	if want := "short" + clear + "longer tha…" + clear; errs.String() != want {
+	if want := "\rshort\x1b[K\rlonger tha…\x1b[K" + clear; errs.String() != want {
 		t.Errorf("got %q, want %q", errs, want)
 	}
 	if out.String() != "answer\n" {
@@ -320,4 +320,20 @@ func TestPrintRefusesOtherTypes(t *testing.T) {
 		}
 	}()
 	newText(Terminal{}).Print(1)
+}
+
+// TestVerbatim: a text goes to a file byte for byte, and to a terminal without what drives it.
+func TestVerbatim(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"a\r\nb\x1b[2J": "a\nb␛[2J\n", "a\n": "a\n", "": "\n", "\xff": "\ufffd\n"} {
+		file, tty := newText(Terminal{}), newText(Terminal{Is: true})
+		file.Verbatim(text)
+		tty.Verbatim(text)
+		if got := file.buf.String(); got != text {
+			t.Errorf("%q in a file is %q", text, got)
+		}
+		if got := tty.buf.String(); got != want {
+			t.Errorf("%q on a terminal is %q", text, got)
+		}
+	}
 }

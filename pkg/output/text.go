@@ -67,6 +67,19 @@ func (t *Text) Print(parts ...any) {
 	}
 }
 
+// Verbatim writes a text as it is: byte for byte where no terminal reads it, so that it can go to a
+// file; on a terminal as Print does, with a newline at its end.
+func (t *Text) Verbatim(s string) {
+	if !t.tty.Is {
+		t.buf.WriteString(s)
+		return
+	}
+	t.Print(s)
+	if !strings.HasSuffix(s, "\n") {
+		t.buf.WriteByte('\n')
+	}
+}
+
 func (t *Text) span(s Span) {
 	if !t.tty.Color || s.text == "" || s.code == "" {
 		t.buf.WriteString(clean(s.text))

@@ -167,6 +167,10 @@ func TestCommandIsQuotedForSh(t *testing.T) {
 			t.Errorf("%q became %q, %v", s, out, err)
 		}
 	}
+	ofPrompt := Fault(tool.Ref{Server: "s", Name: "p", Kind: tool.Prompt}, []byte(`{"additionalProperties":false}`), []byte(`{"x":1}`), []fault.Argument{{Pointer: "/x", Problem: unknownKey}})
+	if want := "The prompt takes no parameters.\nTry: mcpl prompt s p '{}'"; ofPrompt.Help != want || ofPrompt.Tool != "" || ofPrompt.Server != "s" {
+		t.Errorf("of a prompt: %+v, want %q", ofPrompt, want)
+	}
 	if got := Command(tool.Ref{Name: "t"}, json.RawMessage(`{}`)); got != "mcpl call '' t '{}'" {
 		t.Error(got)
 	}

@@ -1,0 +1,319 @@
+package verb
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/schema"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// How much of a server's text a person is shown, in bytes, and how many of its choices.
+const (
+	maxQuestionText = 4 << 10
+	maxMemberText   = 1 << 10
+	maxNameText     = 80
+	maxChoices      = 50
+)
+
+// theirs stands before each line that a server wrote, so that none passes for one of ours.
+const theirs = "  | "
+
+// errDeclined says that the person does not want to answer.
+var errDeclined = errors.New("declined")
+
+// ask asks the person at the terminal. The end of the input and the word decline decline.
+func (a *audience) ask(ctx context.Context, q tool.Question) (tool.Reply, error) {
+	d := &form{Dialog: a.dialog, server: a.plan.Ref.Server}
+	d.Open()
+	defer d.Close()
+	content, err := d.answer(ctx, q)
+	switch {
+	case err == nil:
+		return tool.Reply{Action: tool.Accept, Content: content}, nil
+	case ctx.Err() != nil:
+		return tool.Reply{}, ctx.Err()
+	}
+	d.Show(func(t *output.Text) { t.Line("Declined.") })
+	return tool.Reply{Action: tool.Decline}, nil
+}
+
+// form leads a person through one question.
+type form struct {
+	*output.Dialog
+	server string
+}
+
+// answer returns what the person agreed to send, nil for a URL. All errors but that of ctx decline.
+func (d *form) answer(ctx context.Context, q tool.Question) (json.RawMessage, error) {
+	if q.URL != "" {
+		return nil, d.askURL(ctx, q)
+	}
+	members, ok := schema.Form(q.Schema)
+	d.Show(func(t *output.Text) {
+		t.Line()
+		t.Line(output.Bold(d.server), " asks you something. Its own words stand behind a bar:")
+		d.quote(t, q.Message, maxQuestionText)
+		if !ok || len(members) > 0 {
+			t.Wrap("", "Enter takes what stands in [brackets], or skips what is optional. Ctrl-D or the word decline declines.")
+		}
+	})
+	if !ok {
+		return d.askJSON(ctx, q.Schema)
+	}
+	var fields []tool.Field
+	for {
+		for i, m := range members {
+			if given := fieldOf(fields, m.Name); given != nil {
+				m.Default = given // it was answered before, and is to be changed
+			}
+			value, err := d.askMember(ctx, m, i+1, len(members))
+			if err != nil {
+				return nil, err
+			}
+			fields = withField(fields, m.Name, value)
+		}
+		content := json.RawMessage(tool.JoinObject(fields))
+		again, err := d.agree(ctx, q.Schema, content, len(members) > 0)
+		if err != nil || !again {
+			return content, err
+		}
+	}
+}
+
+// quote shows a server's text, each line behind the bar.
+func (d *form) quote(t *output.Text, text string, most int) {
+	if strings.TrimSpace(text) != "" {
+		t.Wrap(theirs, cutText(text, most))
+	}
+}
+
+// line asks for a line. The word decline declines.
+func (d *form) line(ctx context.Context, prompt ...any) (string, error) {
+	text, err := d.Line(ctx, prompt...)
+	if err == nil && strings.EqualFold(strings.TrimSpace(text), string(tool.Decline)) {
+		return "", errDeclined
+	}
+	return text, err
+}
+
+// problem shows why an answer is asked for again.
+func (d *form) problem(text string) {
+	d.Show(func(t *output.Text) { t.Line(output.Yellow("again: "), text) })
+}
+
+// askMember asks for one member until it fits; nil leaves it out.
+func (d *form) askMember(ctx context.Context, m schema.Member, at, of int) (json.RawMessage, error) {
+	d.Show(func(t *output.Text) { d.showMember(t, m, at, of) })
+	prompt := "> "
+	if m.Default != nil {
+		prompt = "[" + oneLine(shownDefault(m.Default), maxNameText) + "] > "
+	}
+	for {
+		text, err := d.line(ctx, prompt)
+		if err != nil {
+			return nil, err
+		}
+		if strings.TrimSpace(text) == "" {
+			switch {
+			case m.Default == nil && !m.Required:
+				return nil, nil
+			case m.Default == nil:
+				d.problem("an answer is needed" + emptyHint(m))
+				continue
+			}
+			if problem := checked(m, m.Default); problem != "" {
+				d.problem("the default does not fit: " + problem)
+				continue
+			}
+			return m.Default, nil
+		}
+		value, problem := typedValue(m, text)
+		if problem == "" {
+			return value, nil
+		}
+		d.problem(problem)
+	}
+}
+
+// shownDefault is a default as one would type it.
+func shownDefault(value json.RawMessage) string {
+	list, err := tool.SplitArray(value)
+	if err != nil {
+		return plainText(value)
+	}
+	var words []string
+	for _, word := range list {
+		words = append(words, plainText(word))
+	}
+	return strings.Join(words, ", ")
+}
+
+// emptyHint says how an empty text is given.
+func emptyHint(m schema.Member) string {
+	if m.Type == "string" && m.Choices == nil {
+		return `; "" is the empty text`
+	}
+	return ""
+}
+
+// showMember shows what is asked for.
+func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
+	kind := m.Type
+	switch {
+	case m.Type == "array":
+		kind = "any of these, with commas between"
+	case m.Choices != nil:
+		kind = "one of these"
+	case m.Type == "":
+		kind = "JSON"
+	case m.Type == "boolean":
+		kind = "yes or no"
+	case m.Format != "":
+		kind = oneLine(m.Format, maxNameText)
+	}
+	about := []string{kind}
+	if m.Limits != "" {
+		about = append(about, oneLine(m.Limits, maxMemberText))
+	}
+	if !m.Required {
+		about = append(about, "optional")
+	}
+	t.Line()
+	t.Line(fmt.Sprintf("%d/%d ", at, of), output.Bold(oneLine(m.Name, maxNameText)), " (", strings.Join(about, ", "), ")")
+	d.quote(t, m.Title, maxMemberText)
+	d.quote(t, m.Description, maxMemberText)
+	for i, c := range m.Choices[:min(len(m.Choices), maxChoices)] {
+		text := oneLine(c.Text, maxMemberText)
+		if c.Title != "" && c.Title != c.Text {
+			text += ": " + oneLine(c.Title, maxMemberText)
+		}
+		t.Wrap(theirs, fmt.Sprintf("%d. %s", i+1, text))
+	}
+	if more := len(m.Choices) - maxChoices; more > 0 {
+		t.Line(fmt.Sprintf("  and %d more: type the value", more))
+	}
+	if looksSecret(m) {
+		t.Line(output.Yellow("note: "), "this looks like a secret. MCP forbids servers to ask for one this way: what you type is shown here and given to ", d.server, ".")
+	}
+}
+
+// agree shows what would be sent and asks whether to; again: it is to be changed first.
+func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, changeable bool) (again bool, err error) {
+	var wrong []string
+	for _, f := range checkAnswer(inputSchema, content) {
+		wrong = append(wrong, strings.TrimSpace(f.Pointer+" "+f.Problem+prefixed("; expected ", f.Expected)))
+	}
+	d.Show(func(t *output.Text) {
+		t.Line()
+		if changeable {
+			t.Line(string(content))
+		}
+		for _, text := range wrong {
+			t.Line(output.Yellow("note: "), text)
+		}
+	})
+	prompt := "Accept? yes, no: "
+	if changeable {
+		prompt = "Send this to " + d.server + "? yes, no, change: "
+	}
+	for {
+		text, err := d.line(ctx, output.Bold(prompt))
+		if err != nil {
+			return false, err
+		}
+		switch strings.ToLower(strings.TrimSpace(text)) {
+		case "y", "yes", "accept":
+			return false, nil
+		case "n", "no":
+			return false, errDeclined
+		case "c", "change":
+			if changeable {
+				return true, nil
+			}
+		}
+		d.problem("type one of the words")
+	}
+}
+
+// askJSON asks for the whole answer at once, where the schema is no form.
+func (d *form) askJSON(ctx context.Context, inputSchema json.RawMessage) (json.RawMessage, error) {
+	d.Show(func(t *output.Text) {
+		t.Line()
+		t.Line("It wants a JSON object on one line, of this schema:")
+		d.quote(t, string(inputSchema), maxQuestionText)
+	})
+	for {
+		text, err := d.line(ctx, "> ")
+		if err != nil {
+			return nil, err
+		}
+		content := json.RawMessage(strings.TrimSpace(text))
+		if _, err := tool.SplitObject(content); err != nil {
+			d.problem(`that is no JSON object, like {"name": "value"}`)
+			continue
+		}
+		again, err := d.agree(ctx, inputSchema, content, true)
+		if err != nil || !again {
+			return content, err
+		}
+	}
+}
+
+// askURL asks for consent to open a URL. Nothing but the person opens it.
+func (d *form) askURL(ctx context.Context, q tool.Question) error {
+	u, err := url.Parse(q.URL)
+	d.Show(func(t *output.Text) {
+		t.Line()
+		t.Line(output.Bold(d.server), " wants you to open a page in your browser. Its own words stand behind a bar:")
+		d.quote(t, q.Message, maxQuestionText)
+		t.Line("  ", q.URL)
+		switch {
+		case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+			t.Line(output.Yellow("note: "), "that is no address of a web page.")
+		case u.Scheme == "http":
+			t.Line("  at ", output.Bold(u.Host), ", unencrypted")
+		default:
+			t.Line("  at ", output.Bold(u.Host))
+		}
+		if err == nil && strings.ContainsFunc(u.Host, func(r rune) bool { return r >= 0x80 }) {
+			t.Line(output.Yellow("note: "), "the name of the host has letters that look like others.")
+		}
+	})
+	if _, err := d.agree(ctx, nil, nil, false); err != nil {
+		return err
+	}
+	d.Show(func(t *output.Text) { t.Line("Open it yourself; ", d.server, " notices when you are done.") })
+	return nil
+}
+
+// oneLine returns a text on one line of at most n bytes.
+func oneLine(text string, n int) string { return cutText(strings.Join(strings.Fields(text), " "), n) }
+
+// fieldOf returns the value of a member, nil where it is not there.
+func fieldOf(fields []tool.Field, name string) json.RawMessage {
+	if i := slices.IndexFunc(fields, func(f tool.Field) bool { return f.Key == name }); i >= 0 {
+		return fields[i].Value
+	}
+	return nil
+}
+
+// withField sets a member, or with a nil value removes it.
+func withField(fields []tool.Field, name string, value json.RawMessage) []tool.Field {
+	i := slices.IndexFunc(fields, func(f tool.Field) bool { return f.Key == name })
+	switch {
+	case i >= 0 && value != nil:
+		fields[i].Value = value
+	case i >= 0:
+		fields = slices.Delete(fields, i, i+1)
+	case value != nil:
+		fields = append(fields, tool.Field{Key: name, Value: value})
+	}
+	return fields
+}

@@ -1,0 +1,157 @@
+package verb
+
+import (
+	"encoding/json"
+	"net/mail"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-launchpad/mcpl/pkg/schema"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// pointerEscape escapes a name for a JSON pointer (RFC 6901, section 3).
+var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
+
+// typedValue makes of a line that a person typed a value of the member. problem says why it is none.
+func typedValue(m schema.Member, line string) (value json.RawMessage, problem string) {
+	text := strings.TrimSpace(line)
+	switch {
+	case !utf8.ValidString(line):
+		return nil, "it is not UTF-8 text"
+	case strings.ContainsFunc(line, unicode.IsControl):
+		return nil, "it holds control characters; were arrow keys pressed?"
+	case m.Type == "array":
+		return chosenValues(m, text)
+	case m.Choices != nil:
+		return chosenValue(m.Choices, text)
+	}
+	switch m.Type {
+	case "string":
+		value = tool.Quote(line)
+		if text == `""` { // Enter alone means something else
+			value = json.RawMessage(text)
+		} else if expected := wrongFormat(m.Format, line); expected != "" {
+			return nil, "that is not " + expected
+		}
+	case "boolean":
+		switch strings.ToLower(text) {
+		case "y", "yes", "true":
+			value = json.RawMessage("true")
+		case "n", "no", "false":
+			value = json.RawMessage("false")
+		default:
+			return nil, "say yes or no"
+		}
+	case "integer", "number":
+		if !isNumber(text) {
+			return nil, "that is not a number"
+		}
+		value = json.RawMessage(text)
+	default:
+		if !json.Valid([]byte(text)) {
+			return nil, `that is not JSON; write a text as "text"`
+		}
+		value = json.RawMessage(text)
+	}
+	return value, checked(m, value)
+}
+
+// checked says what the schema has against a value.
+func checked(m schema.Member, value json.RawMessage) string {
+	var problems []string
+	for _, f := range m.Check(value) {
+		problem := f.Problem
+		if f.Expected != "" {
+			problem += "; expected " + f.Expected
+		}
+		problems = append(problems, "it "+problem)
+	}
+	return strings.Join(problems, ", ")
+}
+
+// isNumber reports whether text is a JSON number (RFC 8259, section 6).
+func isNumber(text string) bool {
+	return text != "" && strings.ContainsRune("-0123456789", rune(text[0])) && json.Valid([]byte(text))
+}
+
+// chosenValue finds the choice that text names: by its number, its value or its title.
+func chosenValue(choices []schema.Choice, text string) (json.RawMessage, string) {
+	for _, c := range choices { // a value that looks like a number is meant itself
+		if c.Text == text {
+			return c.Value, ""
+		}
+	}
+	if n, err := strconv.Atoi(text); err == nil && n >= 1 && n <= len(choices) {
+		return choices[n-1].Value, ""
+	}
+	for _, c := range choices {
+		if strings.EqualFold(c.Text, text) || c.Title != "" && strings.EqualFold(c.Title, text) {
+			return c.Value, ""
+		}
+	}
+	return nil, "that is none of them; type a number from 1 to " + strconv.Itoa(len(choices))
+}
+
+// chosenValues finds the choices that a list with commas names, each once.
+func chosenValues(m schema.Member, text string) (json.RawMessage, string) {
+	var list []string
+	if text != "-" { // none
+		for word := range strings.SplitSeq(text, ",") {
+			value, problem := chosenValue(m.Choices, strings.TrimSpace(word))
+			if problem != "" {
+				return nil, problem + ", or several with commas, or - for none"
+			}
+			list = append(list, string(value))
+		}
+	}
+	value := json.RawMessage("[" + strings.Join(list, ",") + "]")
+	return value, checked(m, value)
+}
+
+// wrongFormat returns what is expected where text is not of the format, else "". The formats are
+// those of forms (MCP 2025-11-25, client/elicitation); others are not checked.
+func wrongFormat(format, text string) (expected string) {
+	switch format {
+	case "email":
+		if a, err := mail.ParseAddress(text); err != nil || a.Address != text {
+			return "an e-mail address like name@example.com"
+		}
+	case "uri":
+		if u, err := url.Parse(text); err != nil || u.Scheme == "" || u.Host == "" && u.Opaque == "" && u.Path == "" {
+			return "a URI like https://example.com/path"
+		}
+	case "date":
+		if _, err := time.Parse(time.DateOnly, text); err != nil {
+			return "a date like 2026-01-31"
+		}
+	case "date-time":
+		if _, err := time.Parse(time.RFC3339, text); err != nil {
+			return "a date and time like 2026-01-31T12:00:00Z"
+		}
+	}
+	return ""
+}
+
+// secretWords are what a member is called that one should think about before filling it in.
+const secretWords = "password passwd passphrase secret token apikey credential privatekey pincode"
+
+// looksSecret reports whether a member asks for a secret by its name or title.
+func looksSecret(m schema.Member) bool {
+	squeezed := strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, m.Name+m.Title)
+	for word := range strings.FieldsSeq(secretWords) {
+		if strings.Contains(squeezed, word) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,101 @@
+package verb
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// contents is what a resource holds (MCP 2025-11-25, server/resources, "Resource Contents").
+type contents struct {
+	URI      string  `json:"uri"`
+	MimeType string  `json:"mimeType"`
+	Text     *string `json:"text"`
+	Blob     string  `json:"blob"`
+}
+
+// contentsOf reduces the result of resources/read: to its text where there is one, as JSON where it
+// is an object or array, else to the list of contents.
+func contentsOf(raw json.RawMessage) (result, error) {
+	var head struct {
+		Contents []json.RawMessage `json:"contents"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return result{}, err
+	}
+	r := result{kind: tool.Resource}
+	for _, raw := range head.Contents {
+		var c contents
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return result{}, err
+		}
+		r.blocks = append(r.blocks, block{Resource: &c, raw: raw})
+	}
+	if len(r.blocks) == 1 && r.blocks[0].Resource.Text != nil {
+		r.plain = r.blocks[0].Resource.Text // as it is, for people
+		r.value = jsonIn(*r.plain)
+	}
+	return r, nil
+}
+
+// message is one message of a prompt (MCP 2025-11-25, server/prompts, "PromptMessage").
+type message struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+}
+
+// messagesOf reads the result of prompts/get: the blocks are the contents of its messages.
+func messagesOf(raw json.RawMessage) (result, error) {
+	var head struct {
+		Description json.RawMessage `json:"description"`
+		Messages    []message       `json:"messages"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil {
+		return result{}, err
+	}
+	r := result{kind: tool.Prompt, about: head.Description}
+	for _, m := range head.Messages {
+		if m.Content == nil {
+			return result{}, errors.New("a message has no content")
+		}
+		b := block{raw: m.Content, role: m.Role}
+		// A block of a kind that we do not know is passed on as it is.
+		_ = json.Unmarshal(m.Content, &b)
+		r.blocks = append(r.blocks, b)
+	}
+	return r, nil
+}
+
+// messages returns the result of a prompt as a JSON value.
+func (r result) messages() json.RawMessage {
+	var o output.Object
+	if r.about != nil {
+		o.Add("description", r.about)
+	}
+	list := make([][]byte, len(r.blocks))
+	for i, b := range r.blocks {
+		var m output.Object
+		m.Add("role", b.role)
+		m = append(m, tool.Field{Key: "content", Value: b.raw})
+		list[i] = m.Bytes()
+	}
+	o.Add("messages", json.RawMessage(append(append([]byte("["), bytes.Join(list, []byte(","))...), ']')))
+	return o.Bytes()
+}
+
+// writeMessages writes the messages of a prompt, each below its role.
+func writeMessages(t *output.Text, blocks []block) {
+	if len(blocks) == 0 {
+		t.Line(output.Dim("(the prompt has no messages)"))
+	}
+	for i, b := range blocks {
+		if i > 0 {
+			t.Line()
+		}
+		t.Line(output.Bold(b.role + ":"))
+		b.writeText(t)
+	}
+}

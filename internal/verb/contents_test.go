@@ -1,0 +1,104 @@
+package verb
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// rendered returns an answer as text and as JSON.
+func rendered(t testing.TB, r result) (text, doc string) {
+	t.Helper()
+	a := &callAnswer{ref: tool.Ref{Server: "s", Name: "n", Kind: r.kind}, value: r, results: []json.RawMessage{r.json()}}
+	for _, asJSON := range []bool{false, true} {
+		var out bytes.Buffer
+		if err := output.New(output.Options{Out: &out, Err: &out, JSON: asJSON}).Answer(a); err != nil {
+			t.Fatal(err)
+		}
+		text, doc = doc, out.String()
+	}
+	return text, doc
+}
+
+func TestContents(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string][2]string{
+		`{"contents":[{"uri":"a:b","text":"x\ny"}]}`:                       {"x\ny", `"x\ny"`},
+		`{"contents":[{"uri":"a:b","text":""}]}`:                           {"", `""`},
+		`{"contents":[{"uri":"a:b","text":" [1, 2.0]\n"}]}`:                {" [1, 2.0]\n", `[1, 2.0]`},
+		`{"contents":[{"uri":"a:b","text":"[1,"}]}`:                        {"[1,", `"[1,"`},
+		`{"contents":[{"uri":"a:b","mimeType":"x/y","blob":"AQID"}]}`:      {"[resource a:b x/y, 3 B; save it with --output-dir DIR]\n", `[{"uri":"a:b","mimeType":"x/y","blob":"AQID"}]`},
+		`{"contents":[{"uri":"a:b","text":"x"},{"uri":"c:d","text":"y"}]}`: {"a:b\nx\nc:d\ny\n", `[{"uri":"a:b","text":"x"},{"uri":"c:d","text":"y"}]`},
+		`{"contents":[]}`: {"(the resource answered without content)\n", `[]`},
+		`{}`:              {"(the resource answered without content)\n", `[]`},
+	} {
+		r, err := contentsOf([]byte(raw))
+		if err != nil {
+			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		text, doc := rendered(t, r)
+		if text != want[0] || doc != `{"success":true,"result":`+want[1]+"}\n" {
+			t.Errorf("%s: %q and %s", raw, text, doc)
+		}
+	}
+	for _, raw := range []string{`{"contents":7}`, `[]`, `{`, `{"contents":["x"]}`, `{"contents":[{"text":5}]}`} {
+		if r, err := contentsOf([]byte(raw)); err == nil {
+			t.Errorf("%s is %+v", raw, r)
+		}
+	}
+}
+
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	for raw, want := range map[string][2]string{
+		`{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"x"}},{"role":"assistant","content":{"type":"text","text":"y"}}],"x":1}`: {
+			"user:\nx\n\nassistant:\ny\n",
+			`{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"x"}},{"role":"assistant","content":{"type":"text","text":"y"}}]}`},
+		`{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:b","text":"x"}}}]}`: {
+			"user:\na:b\nx\n", `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:b","text":"x"}}}]}`},
+		`{"messages":[{"role":"user","content":["odd"]}]}`: {"user:\n[\n  \"odd\"\n]\n", `{"messages":[{"role":"user","content":["odd"]}]}`},
+		`{"messages":[]}`: {"(the prompt has no messages)\n", `{"messages":[]}`},
+	} {
+		r, err := messagesOf([]byte(raw))
+		if err != nil {
+			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		text, doc := rendered(t, r)
+		if text != want[0] || doc != `{"success":true,"result":`+want[1]+"}\n" {
+			t.Errorf("%s: %q and %s", raw, text, doc)
+		}
+	}
+	for _, raw := range []string{`{"messages":7}`, `[]`, `{`, `{"messages":[{"role":"user"}]}`} {
+		if r, err := messagesOf([]byte(raw)); err == nil {
+			t.Errorf("%s is %+v", raw, r)
+		}
+	}
+}
+
+// FuzzResults: whatever a server answers to a request is refused, or rendered as one JSON document.
+func FuzzResults(f *testing.F) {
+	f.Add([]byte(`{"contents":[{"uri":"a:b","text":"{\"a\":1}"}]}`))
+	f.Add([]byte(`{"contents":[{"uri":"a:b","blob":"AQID"},null]}`))
+	f.Add([]byte(`{"description":null,"messages":[{"role":"user","content":{"type":"image","data":"AQID"}}]}`))
+	f.Add([]byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1}}`))
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for name, parse := range map[string]func(json.RawMessage) (result, error){"tool": resultOf, "resource": contentsOf, "prompt": messagesOf} {
+			r, err := parse(raw)
+			if err != nil {
+				continue
+			}
+			if _, doc := rendered(t, r); !json.Valid([]byte(doc)) {
+				t.Fatalf("%s: %s is no JSON", name, doc)
+			}
+			if r, err = saveFiles(r, dir, tool.Ref{Server: "s", Name: "n"}); err == nil && !json.Valid(r.json()) {
+				t.Fatalf("%s: with files %s is no JSON", name, r.json())
+			}
+		}
+	})
+}

@@ -1,0 +1,168 @@
+package verb
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Resources lists the resources of all servers or of one: mcpl resources [SERVER].
+type Resources struct{ Refresh bool }
+
+// Prompts lists the prompts of all servers or of one: mcpl prompts [SERVER].
+type Prompts struct{ Refresh bool }
+
+// Flags implements [Verb].
+func (v *Resources) Flags(fs *pflag.FlagSet) { refreshFlag(fs, &v.Refresh) }
+
+// Flags implements [Verb].
+func (v *Prompts) Flags(fs *pflag.FlagSet) { refreshFlag(fs, &v.Refresh) }
+
+func refreshFlag(fs *pflag.FlagSet, refresh *bool) {
+	fs.BoolVar(refresh, "refresh", false, "ask the servers again, all at once")
+}
+
+// Run implements [Verb].
+func (v *Resources) Run(ctx context.Context, s *Session, args []string) error {
+	return s.listOffers(ctx, tool.Resource, args, v.Refresh, tool.Resource, tool.Template)
+}
+
+// Run implements [Verb].
+func (v *Prompts) Run(ctx context.Context, s *Session, args []string) error {
+	return s.listOffers(ctx, tool.Prompt, args, v.Refresh, tool.Prompt)
+}
+
+func (s *Session) listOffers(ctx context.Context, what tool.Kind, args []string, refresh bool, kinds ...tool.Kind) error {
+	if len(args) > 1 {
+		return fault.New(fault.Usage, fmt.Sprintf("%ss takes one server, %q is too much", what, args[1]), fmt.Sprintf("Type: mcpl %ss %s", what, fault.Quote(args[0])))
+	}
+	var servers []string
+	if len(args) == 1 {
+		servers = args
+	}
+	recs, err := s.Engine.Offers(ctx, servers, refresh, kinds...)
+	if err != nil {
+		return err
+	}
+	a := &offersAnswer{kind: what, recs: recs}
+	if len(recs) == 0 {
+		a.help = fmt.Sprintf("There are no %ss", what)
+		if servers != nil {
+			a.help = fmt.Sprintf("%s has no %ss", args[0], what)
+		}
+		a.help += ". See what the servers have with: mcpl list"
+		if failed := s.Engine.FailedServers(); servers == nil && len(failed) > 0 {
+			a.help += ". Not known, because they could not be asked: " + strings.Join(failed, ", ")
+		}
+	}
+	return s.Printer.Answer(a)
+}
+
+// offersAnswer lists resources and templates, or prompts.
+type offersAnswer struct {
+	kind tool.Kind
+	recs []index.Record
+	help string
+}
+
+// RawJSON implements [output.RawDocument].
+func (a *offersAnswer) RawJSON() []byte {
+	var o output.Object
+	if a.kind == tool.Resource {
+		o.Add("resources", a.list(tool.Resource))
+		o.Add("templates", a.list(tool.Template))
+	} else {
+		o.Add("prompts", a.list(tool.Prompt))
+	}
+	if a.help != "" {
+		o.Add("help", a.help)
+	}
+	return o.Bytes()
+}
+
+func (a *offersAnswer) list(kind tool.Kind) json.RawMessage {
+	list := []byte{'['}
+	for _, rec := range a.recs {
+		if rec.Kind != kind {
+			continue
+		}
+		if len(list) > 1 {
+			list = append(list, ',')
+		}
+		var o output.Object
+		o.Add("server", rec.Server)
+		o.Add(nameKey(kind), rec.Name)
+		if rec.Title != "" {
+			o.Add("title", rec.Title)
+		}
+		o.Add("description", rec.Description)
+		switch {
+		case kind == tool.Prompt:
+			o.Add("signature", rec.Signature)
+			o.Add("required", rec.Required)
+		case rec.MediaType != "":
+			o.Add("mimeType", rec.MediaType)
+		}
+		list = append(list, o.Bytes()...)
+	}
+	return append(list, ']')
+}
+
+// nameKey is the member of a JSON answer that names something of that kind.
+func nameKey(kind tool.Kind) string {
+	switch kind {
+	case tool.Resource:
+		return "uri"
+	case tool.Template:
+		return "uriTemplate"
+	}
+	return kind.String()
+}
+
+// WriteText implements [output.Document].
+func (a *offersAnswer) WriteText(t *output.Text) {
+	for i, rec := range a.recs {
+		if i > 0 {
+			t.Line()
+		}
+		more := ""
+		if rec.Title != rec.Name {
+			more = prefixed("  ", rec.Title)
+		}
+		t.Line(output.Bold(rec.Server), " ", output.Cyan(rec.Name), output.Dim(more+prefixed("  ", rec.MediaType)))
+		if rec.Description != "" {
+			t.Wrap("  ", rec.Description)
+		}
+		if rec.Signature != "" {
+			t.Wrap("  ", "("+rec.Signature+")")
+		}
+	}
+	if a.help != "" {
+		t.Line(a.help)
+		return
+	}
+	writeUses(t, a.recs)
+}
+
+// writeUses says how to use the first of each kind.
+func writeUses(t *output.Text, recs []index.Record) {
+	said := map[tool.Kind]bool{}
+	for _, rec := range recs {
+		if said[rec.Kind] {
+			continue
+		}
+		if len(said) == 0 {
+			t.Line()
+		}
+		said[rec.Kind] = true
+		t.Line(output.Dim(howTo(rec.Kind)), output.Cyan(useOf(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind})))
+	}
+}

@@ -1,0 +1,114 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// errTimeout is the cause of contexts that a limit of ours has ended.
+var errTimeout = errors.New("timed out")
+
+// errMaxTime is errTimeout for a request that ran into the limit of what it may take in all.
+var errMaxTime = fmt.Errorf("%w in all", errTimeout)
+
+// clock ends a request that takes too long: longer than limit without a sign of progress, or longer
+// than most in all. It stands still while a person is asked.
+type clock struct {
+	limit time.Duration
+	end   context.CancelCauseFunc
+
+	mu       sync.Mutex
+	silence  *time.Timer
+	due      time.Time // of silence
+	most     *time.Timer
+	left     time.Duration // of most, when it last began to run
+	since    time.Time     // when that was
+	standing int           // the questions that are being answered
+	renewed  bool          // there was progress
+}
+
+// newClock starts a clock that ends a request by end. It is to be stopped.
+func newClock(limit, most time.Duration, end context.CancelCauseFunc) *clock {
+	c := &clock{limit: limit, end: end, left: most}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.run()
+	return c
+}
+
+// run lets both limits begin. It needs mu.
+func (c *clock) run() {
+	c.since = time.Now()
+	c.due = c.since.Add(c.limit)
+	c.silence = time.AfterFunc(c.limit, c.silent)
+	c.most = time.AfterFunc(c.left, c.over)
+}
+
+// silent ends the request, unless progress came just before.
+func (c *clock) silent() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.standing > 0 || time.Now().Before(c.due) {
+		return
+	}
+	c.end(errTimeout)
+}
+
+// over ends the request, whatever its progress.
+func (c *clock) over() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.standing > 0:
+	case c.renewed || c.left < c.limit:
+		c.end(errMaxTime)
+	default:
+		c.end(errTimeout)
+	}
+}
+
+// renew begins the limit anew: the request has made progress.
+func (c *clock) renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.standing == 0 && c.silence.Stop() {
+		c.renewed = true
+		c.due = time.Now().Add(c.limit)
+		c.silence.Reset(c.limit)
+	}
+}
+
+// pause lets the clock stand still until as many resumes.
+func (c *clock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.standing++; c.standing > 1 {
+		return
+	}
+	c.silence.Stop()
+	if c.most.Stop() {
+		c.left -= time.Since(c.since)
+	}
+}
+
+// resume undoes a pause; the limit begins anew.
+func (c *clock) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.standing--; c.standing == 0 {
+		c.renewed = true
+		c.run()
+	}
+}
+
+// stop ends the clock. What is called after does nothing.
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.silence.Stop()
+	c.most.Stop()
+	c.standing++ // a limit that is just ending comes too late
+}

@@ -1,0 +1,88 @@
+package conn
+
+import (
+	"encoding/json"
+	"net/url"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// elicit asks the user what a server wants to know (MCP 2025-11-25, client/elicitation), and returns
+// the result. Without anybody to ask it is declined.
+func (s *session) elicit(e *errand, params json.RawMessage, begun func(giveUp func())) (json.RawMessage, *rpcError) {
+	q, wrong := questionIn(s.server.Name, params)
+	if wrong != "" {
+		return nil, &rpcError{mcp.INVALID_PARAMS, wrong}
+	}
+	return outcome(s.ask(e, q, begun), q), nil
+}
+
+// ask puts a question to whom it may concern.
+func (s *session) ask(e *errand, q tool.Question, begun func(giveUp func())) tool.Reply {
+	s.log("it asks: %s", q.Message[:min(len(q.Message), maxLogged)])
+	if e == nil {
+		return tool.Reply{Action: tool.Decline}
+	}
+	reply, err := e.ask(q, begun)
+	switch {
+	case err == errNobody:
+		reply = tool.Reply{Action: tool.Decline}
+	case err != nil:
+		reply = tool.Reply{Action: tool.Cancel}
+	}
+	s.log("the answer: %s", reply.Action)
+	return reply
+}
+
+// questionIn reads the params of elicitation/create; the schema keeps its bytes. wrong says why
+// they are none.
+func questionIn(server string, params json.RawMessage) (q tool.Question, wrong string) {
+	var p struct {
+		Mode    string          `json:"mode"`
+		Message string          `json:"message"`
+		Schema  json.RawMessage `json:"requestedSchema"`
+		URL     string          `json:"url"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return q, "the params of elicitation/create cannot be read"
+	}
+	q = tool.Question{Server: server, Message: p.Message}
+	switch p.Mode {
+	case "", "form":
+		if _, err := tool.SplitObject(p.Schema); err != nil {
+			return q, "requestedSchema is not an object"
+		}
+		q.Schema = p.Schema
+	case "url":
+		// Anything else than a web page (file:, javascript:) is nothing to send a person to.
+		if u, err := url.Parse(p.URL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+			return q, "url is no http:// or https:// address"
+		}
+		q.URL = p.URL
+	default:
+		return q, "mcpl knows the modes form and url alone"
+	}
+	return q, ""
+}
+
+// outcome returns a reply as the result of elicitation/create. One that the protocol does not allow
+// is a cancellation.
+func outcome(r tool.Reply, q tool.Question) json.RawMessage {
+	content := r.Content
+	switch r.Action {
+	case tool.Accept:
+		if _, err := tool.SplitObject(content); q.Schema != nil && err != nil {
+			r.Action = tool.Cancel
+		}
+	case tool.Decline, tool.Cancel:
+	default:
+		r.Action = tool.Cancel
+	}
+	fields := []tool.Field{{Key: "action", Value: tool.Quote(string(r.Action))}}
+	if r.Action == tool.Accept && q.Schema != nil {
+		fields = append(fields, tool.Field{Key: "content", Value: content})
+	}
+	return tool.JoinObject(fields)
+}

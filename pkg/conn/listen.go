@@ -1,0 +1,112 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// How long to wait before a stream of notifications that has ended is opened again: twice as long
+// each time it ends at once.
+const (
+	minRelisten = time.Second
+	maxRelisten = time.Minute
+)
+
+// listen keeps a stream of notifications open where the server sends them only so: from 2026-07-28
+// on the answer to subscriptions/listen, before that the GET of Streamable HTTP. Elsewhere they come
+// unasked.
+func (s *session) listen() {
+	open := s.subscribe
+	if !s.modern() {
+		if !s.overHTTP() {
+			return
+		}
+		open = s.listenHTTP
+	}
+	s.crew.do(func(ctx context.Context) {
+		for wait := minRelisten; ; wait = min(2*wait, maxRelisten) {
+			opened := time.Now()
+			err := open(ctx)
+			if ctx.Err() != nil {
+				return
+			}
+			if final(err) {
+				s.log("it sends no notifications: %v", err)
+				return
+			}
+			s.log("its stream of notifications has ended: %v", err)
+			if time.Since(opened) > maxRelisten {
+				wait = minRelisten
+			}
+			if !pause(ctx, wait) {
+				return
+			}
+		}
+	})
+}
+
+// final reports whether a stream that ended with err is not to be opened again.
+func final(err error) bool {
+	var refused *refusal
+	var bad *badAnswer
+	return errors.As(err, &refused) || errors.As(err, &bad) && bad.status/100 == 4 || errors.Is(err, errSessionEnded) || errors.Is(err, errNothing)
+}
+
+// errNothing says that the server has nothing to notify of.
+var errNothing = errors.New("it declares none")
+
+// subscribe holds a subscriptions/listen open (SEP-2575). What it brings goes to receive.
+func (s *session) subscribe(ctx context.Context) error {
+	var filter mcp.SubscriptionFilter
+	filter.ToolsListChanged = s.offers.Tools != nil && s.offers.Tools.ListChanged
+	filter.ResourcesListChanged = s.offers.Resources != nil && s.offers.Resources.ListChanged
+	filter.PromptsListChanged = s.offers.Prompts != nil && s.offers.Prompts.ListChanged
+	if filter.IsEmpty() {
+		return errNothing
+	}
+	raw, err := json.Marshal(filter)
+	if err != nil {
+		return err
+	}
+	_, err = s.request(ctx, methodListen, []tool.Field{{Key: "notifications", Value: raw}})
+	return err
+}
+
+// listenHTTP reads the GET stream of Streamable HTTP (MCP 2025-11-25, transports, listening for
+// messages from the server). The guard hands out what it brings.
+func (s *session) listenHTTP(ctx context.Context) error {
+	req, err := s.http.own(ctx, http.MethodGet, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	resp, err := s.http.remote.client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if _, err = io.Copy(io.Discard, resp.Body); err == nil {
+		err = io.EOF
+	}
+	return err
+}
+
+// pause waits for d. It reports whether ctx has not ended meanwhile.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,230 @@
+package conn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Bounds of one list, so that a server that invents pages cannot hold us for ever.
+const (
+	maxPages = 1000
+	maxTools = 100_000
+)
+
+// listGrace is how long the other lists may take once the tools are listed.
+const listGrace = 10 * time.Second
+
+// offered is one of a server's lists.
+type offered struct {
+	what   string // they are, as in "tools"
+	method string
+	key    string // of the result
+	kind   tool.Kind
+}
+
+// toolList is the list that a server is asked for first of all.
+func toolList() offered { return offered{"tools", string(mcp.MethodToolsList), "tools", tool.Tool} }
+
+// otherLists are those that the server says it has beside its tools.
+func (s *session) otherLists() []offered {
+	var lists []offered
+	if s.offers.Resources != nil {
+		lists = append(lists, offered{"resources", string(mcp.MethodResourcesList), "resources", tool.Resource},
+			offered{"resource templates", string(mcp.MethodResourcesTemplatesList), "resourceTemplates", tool.Template})
+	}
+	if s.offers.Prompts != nil {
+		lists = append(lists, offered{"prompts", string(mcp.MethodPromptsList), "prompts", tool.Prompt})
+	}
+	return lists
+}
+
+// list asks for all that the server offers, at once. Only the tools have to be listed.
+func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOptions) (tool.Listing, error) {
+	ctx, end := s.begin(ctx, limit, opt)
+	defer end()
+	rest, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	lists := s.otherLists()
+	found := make([]collector, len(lists))
+	failed := make([]error, len(lists))
+	var wg sync.WaitGroup
+	for i, l := range lists {
+		wg.Go(func() { failed[i] = s.pages(rest, l, &found[i]) })
+	}
+	tools := collector{}
+	if err := s.pages(ctx, toolList(), &tools); err != nil && !s.toolless(err) {
+		giveUp(nil)
+		wg.Wait()
+		return tool.Listing{}, s.explain(ctx, err, phase{name: toolList().method, limit: limit, key: "callTimeout"})
+	}
+	grace := time.AfterFunc(listGrace, func() { giveUp(errTimeout) })
+	wg.Wait()
+	grace.Stop()
+
+	l := tool.Listing{Known: tool.Known{Protocol: s.version, Transport: string(s.via)}, ServerName: s.info.Name,
+		ServerVersion: s.info.Version, Instructions: s.about, Connect: s.connected, TTL: tools.ttl, Stderr: s.peer.stderr()}
+	l.Tools = s.withHeaders(&tools)
+	l.Notes = tools.notes
+	for i, list := range lists {
+		if failed[i] != nil {
+			l.Notes = append(l.Notes, s.server.Mask(fmt.Sprintf("its %s could not be listed: %v", list.what, failed[i])))
+		}
+		l.Notes = append(l.Notes, found[i].notes...)
+		if list.kind == tool.Prompt {
+			l.Prompts = found[i].defs
+		} else {
+			l.Resources = append(l.Resources, found[i].defs...)
+		}
+	}
+	s.log("listed %d tools, %d resources, %d prompts", len(l.Tools), len(l.Resources), len(l.Prompts))
+	return l, nil
+}
+
+// toolless reports whether a refused tools/list means that the server has no tools.
+func (s *session) toolless(err error) bool {
+	var refused *refusal
+	return errors.As(err, &refused) && s.offers.Tools == nil
+}
+
+// pages follows all pages of a list. A server that does not know the method has nothing of the kind.
+func (s *session) pages(ctx context.Context, l offered, col *collector) error {
+	cursor := ""
+	for page := 1; ; page++ {
+		next, err := s.page(ctx, l, cursor, col)
+		var refused *refusal
+		switch {
+		case page == 1 && errors.As(err, &refused) && refused.details.Code == mcp.METHOD_NOT_FOUND:
+			return nil
+		case errors.Is(context.Cause(ctx), errTimeout) && err != nil:
+			return fmt.Errorf("%w: %w", errTimeout, err)
+		case err != nil:
+			return err
+		case next == "" || col.stop(l, next, page):
+			return nil
+		}
+		cursor = next
+	}
+}
+
+// page asks for one page and collects the definitions from the raw answer.
+func (s *session) page(ctx context.Context, l offered, cursor string, col *collector) (next string, err error) {
+	var params []tool.Field
+	if cursor != "" {
+		params = append(params, tool.Field{Key: "cursor", Value: tool.Quote(cursor)})
+	}
+	raw, err := s.request(ctx, l.method, params)
+	if err != nil {
+		return "", err
+	}
+	var result map[string]json.RawMessage
+	var defs []json.RawMessage
+	for _, part := range []struct {
+		key  string
+		into any
+	}{{"", &result}, {l.key, &defs}, {"nextCursor", &next}} {
+		text := raw
+		if part.key != "" {
+			text = result[part.key]
+		}
+		if text == nil {
+			continue
+		}
+		if err := json.Unmarshal(text, part.into); err != nil {
+			return "", &breach{what: "its answer to " + l.method + " is not what the protocol says", cause: err}
+		}
+	}
+	if ttl := ttlOf(result["ttlMs"]); ttl > 0 {
+		col.ttl = ttl
+	}
+	for _, def := range defs {
+		col.add(l, def)
+	}
+	return next, nil
+}
+
+// ttlOf reads a ttlMs; one that is no time at all counts as unsaid, one of years as a year.
+func ttlOf(raw json.RawMessage) time.Duration {
+	const year = 365 * 24 * time.Hour
+	var ms float64
+	if json.Unmarshal(raw, &ms) != nil || ms <= 0 {
+		return 0
+	}
+	return time.Duration(min(ms, float64(year/time.Millisecond)) * float64(time.Millisecond))
+}
+
+// withHeaders returns the tools that may be used. Over HTTP from 2026-07-28 on some want arguments
+// repeated in headers (x-mcp-header); those are remembered, and those that want what cannot be are
+// left out: "Clients using Streamable HTTP MUST exclude it from tools/list" (SEP-2243).
+func (s *session) withHeaders(col *collector) []tool.Def {
+	if !s.modern() || !s.overHTTP() {
+		return col.defs
+	}
+	var usable []tool.Def
+	for _, def := range col.defs {
+		if !bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
+			usable = append(usable, def)
+			continue
+		}
+		definition := &mcp.Tool{Name: def.Name, RawInputSchema: def.InputSchema}
+		if err := mcp.ValidateParamHeaderAnnotations(definition); err != nil {
+			s.headered.Delete(def.Name)
+			col.notes = append(col.notes, fmt.Sprintf("the tool %q is left out, since its headers cannot be sent: %v", def.Name, err))
+			continue
+		}
+		s.headered.Store(def.Name, definition)
+		usable = append(usable, def)
+	}
+	return usable
+}
+
+// collector gathers definitions over pages and notes what is odd about them.
+type collector struct {
+	defs    []tool.Def
+	ttl     time.Duration
+	notes   []string
+	names   map[string]bool
+	cursors map[string]bool
+}
+
+func (c *collector) add(l offered, raw json.RawMessage) {
+	def, err := tool.Parse(l.kind, raw)
+	if err != nil {
+		c.notes = append(c.notes, fmt.Sprintf("a definition was left out: %v", err))
+		return
+	}
+	if c.names[def.Name] {
+		c.notes = append(c.notes, fmt.Sprintf("the %s %q is defined more than once; the first definition counts", l.kind, def.Name))
+		return
+	}
+	if c.names == nil {
+		c.names = make(map[string]bool)
+	}
+	c.names[def.Name] = true
+	c.defs = append(c.defs, def)
+}
+
+// stop reports whether to ask for no more pages although the server offers next.
+func (c *collector) stop(l offered, next string, pages int) bool {
+	switch {
+	case c.cursors[next]:
+		c.notes = append(c.notes, fmt.Sprintf("page %d of its %s points back to an earlier one; what came until then is kept", pages, l.what))
+	case pages >= maxPages || len(c.defs) >= maxTools:
+		c.notes = append(c.notes, fmt.Sprintf("its %s have no end; the first %d are kept", l.what, len(c.defs)))
+	default:
+		if c.cursors == nil {
+			c.cursors = make(map[string]bool)
+		}
+		c.cursors[next] = true
+		return false
+	}
+	return true
+}

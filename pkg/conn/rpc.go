@@ -1,0 +1,112 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strconv"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// tasksExtension is the name under which a client of MCP 2026-07-28 says that it can follow tasks
+// (SEP-2663).
+const tasksExtension = "io.modelcontextprotocol/tasks"
+
+// request sends a request and returns its result as the server sent it. An error that the server
+// answers with is a refusal. The SDK's own methods would decode the result, which loses keywords,
+// rejects odd schemas and takes half a second for 20 MB.
+func (s *session) request(ctx context.Context, method string, params []tool.Field) (json.RawMessage, error) {
+	id := s.ids.Add(1)
+	e := errandOf(ctx)
+	if e != nil {
+		s.desk.expect(id, e)
+	}
+	if meta := s.meta(id, e); meta != nil {
+		params = append(params[:len(params):len(params)], tool.Field{Key: "_meta", Value: meta})
+	}
+	body := json.RawMessage(tool.JoinObject(params))
+	answer, err := s.wire.SendRequest(ctx, transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id),
+		Method: method, Params: body, Header: s.headers(method, body)})
+	switch {
+	case err != nil:
+		return nil, err
+	case answer.Error != nil:
+		return nil, &refusal{method: method, details: *answer.Error}
+	case len(answer.Result) == 0:
+		return nil, &breach{what: "its answer to " + method + " has neither a result nor an error"}
+	}
+	return answer.Result, nil
+}
+
+// meta returns the _meta of a request: the token for its progress, and from 2026-07-28 on what the
+// handshake said before (SEP-2575).
+func (s *session) meta(id int64, e *errand) json.RawMessage {
+	var fields []tool.Field
+	add := func(key string, value any) {
+		raw, err := json.Marshal(value)
+		if err == nil { // all of them encode
+			fields = append(fields, tool.Field{Key: key, Value: raw})
+		}
+	}
+	if e != nil {
+		fields = append(fields, tool.Field{Key: "progressToken", Value: json.RawMessage(strconv.FormatInt(id, 10))})
+	}
+	if s.modern() {
+		add(mcp.MetaKeyProtocolVersion, s.version)
+		add(mcp.MetaKeyClientInfo, s.self())
+		add(mcp.MetaKeyClientCapabilities, s.capabilities())
+		if s.offers.Logging != nil && (s.opt.Log != nil || e != nil && e.audience != nil) {
+			add(mcp.MetaKeyLogLevel, mcp.LoggingLevelDebug)
+		}
+	}
+	if fields == nil {
+		return nil
+	}
+	return tool.JoinObject(fields)
+}
+
+// headers returns the headers that repeat parts of a request over HTTP from 2026-07-28 on (SEP-2243).
+func (s *session) headers(method string, params json.RawMessage) http.Header {
+	if !s.modern() || !s.overHTTP() {
+		return nil
+	}
+	headers := make(http.Header)
+	for name, value := range mcp.StandardHeaders(s.version, mcp.MCPMethod(method), params) {
+		headers.Set(name, value)
+	}
+	var call struct {
+		Name string `json:"name"`
+	}
+	if method == methodCall && json.Unmarshal(params, &call) == nil {
+		if definition, ok := s.headered.Load(call.Name); ok {
+			for name, value := range mcp.GenerateParamHeaders(definition.(*mcp.Tool), params) {
+				headers.Set(name, value)
+			}
+		}
+	}
+	return headers
+}
+
+// self is what mcpl says of itself.
+func (s *session) self() mcp.Implementation {
+	return mcp.Implementation{Name: "mcpl", Version: s.opt.Version}
+}
+
+// capabilities are what mcpl offers a server. They do not depend on who asks, or lists would.
+func (s *session) capabilities() mcp.ClientCapabilities {
+	c := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
+		Extensions: map[string]any{tasksExtension: struct{}{}}}
+	if s.roots != nil {
+		c.Roots = &struct {
+			ListChanged bool `json:"listChanged,omitempty"`
+		}{}
+	}
+	return c
+}
+
+// modern reports whether the revision is 2026-07-28 or later.
+func (s *session) modern() bool { return mcp.IsModernProtocol(s.version) }

@@ -1,0 +1,154 @@
+package conn
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Bounds of the time between two looks at a task.
+const (
+	minPoll     = 100 * time.Millisecond
+	maxPoll     = 30 * time.Second
+	defaultPoll = time.Second
+)
+
+// task is the state of a task (MCP 2025-11-25, basic/utilities/tasks; from 2026-07-28 on the
+// extension of SEP-2663, which has the outcome and what it waits for in the state itself).
+type task struct {
+	ID       string                   `json:"taskId"`
+	Status   mcp.TaskStatus           `json:"status"`
+	Message  string                   `json:"statusMessage"`
+	Poll     *float64                 `json:"pollInterval"` // ms
+	PollMs   *float64                 `json:"pollIntervalMs"`
+	Result   json.RawMessage          `json:"result"`
+	Error    *mcp.JSONRPCErrorDetails `json:"error"`
+	Requests json.RawMessage          `json:"inputRequests"`
+}
+
+// taskIn reads the answer to a call that became a task.
+func taskIn(raw json.RawMessage) (task, error) {
+	var created struct {
+		Task *task `json:"task"` // until 2025-11-25
+		task
+	}
+	err := json.Unmarshal(raw, &created)
+	if created.Task != nil {
+		created.task = *created.Task
+	}
+	if err != nil || created.ID == "" {
+		return task{}, &breach{what: "the task that it made of the call is not what the protocol says", cause: err}
+	}
+	return created.task, nil
+}
+
+// interval is how long to wait before the next look at the task.
+func (t task) interval() time.Duration {
+	ms := cmp.Or(t.PollMs, t.Poll)
+	if ms == nil {
+		return defaultPoll
+	}
+	bounded := min(max(*ms, float64(minPoll/time.Millisecond)), float64(maxPoll/time.Millisecond))
+	return time.Duration(bounded * float64(time.Millisecond))
+}
+
+// follow waits for the outcome of a task, which is cancelled where the errand is given up. Each sign
+// of its life begins the errand's limit anew.
+func (s *session) follow(ctx context.Context, created json.RawMessage) (json.RawMessage, error) {
+	t, err := taskIn(created)
+	if err != nil {
+		return nil, err
+	}
+	s.log("it made task %s of it", t.ID)
+	raw, err := s.outcomeOf(ctx, t)
+	if err != nil && ctx.Err() != nil {
+		// The errand has ended; this is the last that is said in it.
+		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), farewell, errTimeout)
+		defer cancel()
+		_, _ = s.request(late, string(mcp.MethodTasksCancel), taskParams(t.ID)) // nobody is left to be told of its failure
+	}
+	return raw, err
+}
+
+func taskParams(id string) []tool.Field {
+	return []tool.Field{{Key: "taskId", Value: tool.Quote(id)}}
+}
+
+// outcomeOf looks at a task until it has an outcome.
+func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error) {
+	id, said := t.ID, ""
+	given := map[string]bool{} // input, by key
+	for {
+		if words := cmp.Or(t.Message, string(t.Status)); words != said {
+			said = words
+			s.log("task %s: %s", id, words)
+			errandOf(ctx).hear(func(a tool.Audience) { a.Progress(tool.Progress{Message: words}) })
+		}
+		switch {
+		case t.Status.IsTerminal() && s.modern():
+			return t.ending()
+		case t.Status.IsTerminal(), t.Status == mcp.TaskStatusInputRequired && !s.modern():
+			// "When the requestor encounters the input_required status, it SHOULD preemptively call
+			// tasks/result" (MCP 2025-11-25, tasks): over HTTP its stream brings the questions.
+			return s.request(ctx, string(mcp.MethodTasksResult), taskParams(id))
+		case t.Status == mcp.TaskStatusInputRequired:
+			if err := s.update(ctx, t, given); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.sleep(ctx, t.interval()); err != nil {
+			return nil, err
+		}
+		raw, err := s.request(ctx, string(mcp.MethodTasksGet), taskParams(id))
+		if err != nil {
+			return nil, err
+		}
+		errandOf(ctx).clock.renew()
+		t = task{}
+		if err := json.Unmarshal(raw, &t); err != nil {
+			return nil, &breach{what: "its answer to tasks/get is not what the protocol says", cause: err}
+		}
+		t.ID = id
+	}
+}
+
+// ending returns the outcome that the state of a task holds.
+func (t task) ending() (json.RawMessage, error) {
+	switch {
+	case t.Status == mcp.TaskStatusCompleted && t.Result != nil:
+		return t.Result, nil
+	case t.Error != nil:
+		return nil, &refusal{method: methodCall, details: *t.Error}
+	}
+	return nil, &breach{what: fmt.Sprintf("its task ended as %s without saying more", t.Status)}
+}
+
+// update gives a task the input that it waits for, once.
+func (s *session) update(ctx context.Context, t task, given map[string]bool) error {
+	requests, err := tool.SplitObject(orEmpty(t.Requests))
+	if err != nil {
+		return &breach{what: "the input that its task requires is not what the protocol says", cause: err}
+	}
+	var fresh []tool.Field
+	for _, r := range requests {
+		if !given[r.Key] {
+			given[r.Key] = true
+			fresh = append(fresh, r)
+		}
+	}
+	if len(fresh) == 0 {
+		return nil
+	}
+	responses, err := s.fulfil(ctx, fresh)
+	if err != nil {
+		return err
+	}
+	_, err = s.request(ctx, "tasks/update", append(taskParams(t.ID), tool.Field{Key: "inputResponses", Value: responses}))
+	return err
+}

@@ -1,0 +1,203 @@
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Limits of a form that a person is asked to fill in.
+const (
+	maxFormBytes   = 256 << 10
+	maxFormMembers = 60
+)
+
+// Member is one member of a [Form].
+type Member struct {
+	Name, Title, Description string
+	// Type is string, integer, number, boolean, or array: some of the Choices. Empty is anything else.
+	Type     string
+	Required bool
+	Default  json.RawMessage // nil: none
+	// Choices are the values there are to choose from; nil: any.
+	Choices []Choice
+	Format  string
+	// Limits says which values are allowed, like "1 to 20 characters"; empty is no limit.
+	Limits string
+
+	alone json.RawMessage // the schema of an object with this member only
+}
+
+// Choice is a value of an enumeration, with what a person is shown.
+type Choice struct {
+	Value json.RawMessage
+	// Text is the value, a string bare; Title what the server calls it, often empty.
+	Text, Title string
+}
+
+// Form reads the schema of what a server asks its user for (MCP 2025-11-25, client/elicitation): an
+// object with flat members, in the schema's order. ok is false where the schema is nothing that a
+// person could be led through.
+func Form(raw json.RawMessage) (members []Member, ok bool) {
+	p := parser{raw: raw}
+	if len(raw) > maxFormBytes || p.check() != nil {
+		return nil, false
+	}
+	top := membersOf(raw)
+	fields, err := tool.SplitObject(top["properties"])
+	if top == nil || err != nil && top["properties"] != nil || len(fields) > maxFormMembers {
+		return nil, false
+	}
+	for _, name := range []string{"$ref", "allOf", "anyOf", "oneOf", "patternProperties"} {
+		if top[name] != nil {
+			return nil, false
+		}
+	}
+	var required []string
+	_ = json.Unmarshal(top["required"], &required) // what is no list of names requires nothing
+	seen := map[string]bool{}
+	for _, f := range fields {
+		if seen[f.Key] {
+			return nil, false
+		}
+		seen[f.Key] = true
+		members = append(members, memberOf(f, slices.Contains(required, f.Key)))
+	}
+	for _, name := range required {
+		if !seen[name] {
+			return nil, false
+		}
+	}
+	return members, true
+}
+
+// Check returns what is wrong with a value of the member. What cannot be checked is not wrong.
+func (m Member) Check(value json.RawMessage) []fault.Argument {
+	faults, _ := Validate(m.alone, tool.JoinObject([]tool.Field{{Key: m.Name, Value: value}}))
+	return faults
+}
+
+// Corrected returns an object that fits the schema and is as near to args as that allows: what is
+// right is kept, what is missing made up as in [Example].
+func Corrected(inputSchema, args []byte) json.RawMessage { return corrected(inputSchema, args) }
+
+// membersOf returns the members of an object by name, nil where raw is none.
+func membersOf(raw json.RawMessage) map[string]json.RawMessage {
+	fields, err := tool.SplitObject(raw)
+	if err != nil {
+		return nil
+	}
+	m := make(map[string]json.RawMessage, len(fields))
+	for _, f := range fields {
+		m[f.Key] = f.Value
+	}
+	return m
+}
+
+func memberOf(f tool.Field, required bool) Member {
+	s := membersOf(f.Value)
+	m := Member{Name: f.Key, Required: required, Title: text(s["title"]), Description: text(s["description"]),
+		Default: s["default"], Format: text(s["format"])}
+	if string(m.Default) == "null" {
+		m.Default = nil
+	}
+	m.alone = tool.JoinObject([]tool.Field{
+		{Key: "type", Value: json.RawMessage(`"object"`)},
+		{Key: "properties", Value: tool.JoinObject([]tool.Field{f})},
+	})
+	m.Choices = choicesOf(s)
+	switch typ := text(s["type"]); typ {
+	case "string", "integer", "number", "boolean":
+		m.Type = typ
+	case "array":
+		if m.Choices = choicesOf(membersOf(s["items"])); m.Choices != nil {
+			m.Type = typ
+		}
+	case "":
+		if s["type"] == nil && m.Choices != nil {
+			m.Type = "string"
+		}
+	}
+	m.Limits = limitsOf(s, m.Type)
+	return m
+}
+
+// choicesOf reads enum, with the titles of enumNames, or oneOf or anyOf of titled constants (SEP-1330).
+func choicesOf(s map[string]json.RawMessage) []Choice {
+	var choices []Choice
+	if list, err := tool.SplitArray(s["enum"]); err == nil {
+		var names []json.RawMessage
+		names, _ = tool.SplitArray(s["enumNames"]) // without titles the values say enough
+		for i, value := range list {
+			c := Choice{Value: value, Text: bare(value)}
+			if i < len(names) {
+				c.Title = text(names[i])
+			}
+			choices = append(choices, c)
+		}
+		return choices
+	}
+	for _, key := range []string{"oneOf", "anyOf"} {
+		list, err := tool.SplitArray(s[key])
+		if err != nil {
+			continue
+		}
+		for _, raw := range list {
+			one := membersOf(raw)
+			if one["const"] == nil {
+				return nil
+			}
+			choices = append(choices, Choice{Value: one["const"], Text: bare(one["const"]), Title: text(one["title"])})
+		}
+	}
+	return choices
+}
+
+// limitsOf describes the keywords that bound a value.
+func limitsOf(s map[string]json.RawMessage, typ string) string {
+	var list []string
+	between := func(low, high, of string) {
+		least, most := scalar(s[low]), scalar(s[high])
+		switch {
+		case least != "" && most != "":
+			list = append(list, least+" to "+most+of)
+		case least != "":
+			list = append(list, "at least "+least+of)
+		case most != "":
+			list = append(list, "at most "+most+of)
+		}
+	}
+	switch typ {
+	case "string":
+		between("minLength", "maxLength", " characters")
+		if pattern := text(s["pattern"]); pattern != "" {
+			list = append(list, "matching "+cut(pattern, 100))
+		}
+	case "integer", "number":
+		between("minimum", "maximum", "")
+		if low := scalar(s["exclusiveMinimum"]); low != "" {
+			list = append(list, "more than "+low)
+		}
+		if high := scalar(s["exclusiveMaximum"]); high != "" {
+			list = append(list, "less than "+high)
+		}
+		if step := scalar(s["multipleOf"]); step != "" {
+			list = append(list, fmt.Sprintf("a multiple of %s", step))
+		}
+	case "array":
+		between("minItems", "maxItems", " of them")
+	}
+	return strings.Join(list, ", ")
+}
+
+// scalar returns a number as it is written, of a readable length; else "".
+func scalar(raw json.RawMessage) string {
+	if len(raw) == 0 || len(raw) > 24 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
+		return ""
+	}
+	return string(raw)
+}
