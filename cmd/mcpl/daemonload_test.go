@@ -131,6 +131,31 @@ func TestKilledWhileAsking(t *testing.T) {
 	}
 }
 
+// A warm server that says that it offers something else now is listed again by the daemon, and the
+// index follows.
+func TestListChangedInDaemon(t *testing.T) {
+	t.Parallel()
+	grow := mcptest.Tool{Name: "grow", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{{Method: "notifications/tools/list_changed", ID: mcptest.Raw("none")}}}}
+	script := mcptest.Script{Tools: []mcptest.Tool{grow}}
+	script.Later = []mcptest.Later{{From: 2, Script: mcptest.Script{Tools: []mcptest.Tool{grow, {Name: "anew"}}}}}
+	h := newWarmHome(t, script)
+	cmd, stdout, stderr := h.mcpl(t, "list")
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s%s", err, stdout, stderr)
+	}
+	if code, answer := h.call(t, "grow"); code != 0 { // by the second process of the server
+		t.Fatalf("exit code %d: %s", code, answer)
+	}
+	eventually(t, func() (string, bool) {
+		cmd, stdout, stderr := h.mcpl(t, "--json", "search", "anew")
+		err := cmd.Run()
+		return fmt.Sprintf("%v: %s%s%s", err, stdout, stderr, h.log(t)), err == nil && strings.Contains(stdout.String(), `"tool":"anew"`)
+	})
+	if n := len(mcptest.Lines(t, h.starts)); n != 2 {
+		t.Errorf("%d starts\n%s", n, h.log(t))
+	}
+}
+
 // A socket that is taken away while somebody is being asked: the call comes to its end, and others
 // find another daemon.
 func TestSocketTakenAway(t *testing.T) {
@@ -156,11 +181,7 @@ func TestSocketTakenAway(t *testing.T) {
 	if err != nil || !strings.Contains(string(res.Raw), "asked") {
 		t.Errorf("%+v, %v", res, err)
 	}
-	// It finds out within a minute by itself; here somebody helps.
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	mcptest.WaitGone(t, pid)
+	mcptest.WaitGone(t, pid) // it finds out by itself
 	if code, answer := h.call(t, "greet"); code != 0 || h.daemon(t) == 0 {
 		t.Errorf("exit code %d: %s", code, answer)
 	}
