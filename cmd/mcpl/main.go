@@ -41,15 +41,15 @@ func run() int {
 	app.InProcess = func(cfg *config.Config, o daemon.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
-			Version: app.Version, Environ: o.Environ, Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
-			Changed: o.Changed,
+			Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
+			Changed: o.Changed, Listen: o.Listen,
 		})
 	}
 	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
 		pool := func() engine.Caller {
 			return app.InProcess(cfg, daemon.CallerOptions{
 				ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
-				Environ: os.Environ(), Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+				Environ: os.Environ(), Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
 				Changed: o.Changed,
 			})
 		}

@@ -52,7 +52,7 @@ type App struct {
 type CallerOptions struct {
 	ConnectTimeout, CallTimeout time.Duration // for entries that set none
 	ForceConnectTimeout         time.Duration // beats the entries; 0: does not
-	EnvFile, Dir                string
+	EnvFile, Dir, Root          string
 	Log                         func(server, event string) // nil: nobody listens
 	// Changed is told of servers that say that they offer something else now.
 	Changed func(server string)
@@ -232,7 +232,7 @@ func (s *Session) newEngine() *engine.Engine {
 		opt.NewCaller = func(cfg *config.Config, changed func(string)) engine.Caller {
 			o := s.callerOptions()
 			o.Changed = changed
-			o.EnvFile = s.App.Env.WhereToPut(cfg.Sources)
+			o.EnvFile, o.Root = s.App.Env.WhereToPut(cfg.Sources), s.App.Env.Root(cfg.Sources)
 			if s.usesDaemon() {
 				client := s.daemonClient(o)
 				o.Daemon = &client

@@ -103,8 +103,11 @@ func sameFiles(a, b *config.Sources) bool {
 
 // key identifies the process that serves an entry for this client: what it is started with, where,
 // and what it inherits. Clients of the same key share a server.
-func (o *origin) key(server *config.Server) string {
-	return digest("server", server.Name, server.Fingerprint(), o.folder(server), o.environment)
+func (o *origin) key(server *config.Server, root string) string {
+	if server.Roots != nil {
+		root = "" // in the fingerprint there are others
+	}
+	return digest("server", server.Name, server.Fingerprint(), o.folder(server), root, o.environment)
 }
 
 // folder returns where a server runs.
@@ -121,15 +124,15 @@ func (o *origin) keyIn(cfg *config.Config, name string) string {
 	if err != nil || server.Disabled || server.Usable() != nil {
 		return ""
 	}
-	return o.key(server)
+	return o.key(server, o.env.Root(cfg.Sources))
 }
 
 // open opens a caller for one server of the configuration.
 func (d *server) open(o *origin, cfg *config.Config, server *config.Server, l limits, log func(who, text string), changed func()) engine.Caller {
-	opt := CallerOptions{Dir: o.dir, Environ: append(slices.Clip(o.inherited), "PWD="+o.folder(server)), EnvFile: o.env.WhereToPut(cfg.Sources),
+	opt := CallerOptions{Dir: o.dir, Environ: append(slices.Clip(o.inherited), "PWD="+o.folder(server)), Root: o.env.Root(cfg.Sources), EnvFile: o.env.WhereToPut(cfg.Sources),
 		ConnectTimeout: l.connect, CallTimeout: l.call, ForceConnectTimeout: l.forceConnect, Log: log}
 	if changed != nil {
-		opt.Changed = func(string) { changed() }
+		opt.Changed, opt.Listen = func(string) { changed() }, true
 	}
 	own, only := *server, *cfg
 	own.Command = o.program(server.Command)
@@ -150,7 +153,7 @@ func (d *server) spec(q *query, o *origin) (spec, *config.Server, error) {
 	if err := server.Usable(); err != nil {
 		return spec{}, nil, err
 	}
-	key := o.key(server)
+	key := o.key(server, o.env.Root(cfg.Sources))
 	l := limits{q.ConnectTimeout, q.CallTimeout, q.ForceConnectTimeout}
 	return spec{key: key, name: server.Name, origin: o.id,
 		idle: firstSet(server.Idle, q.Idle, defaultIdle), keep: server.Lifecycle == config.KeepAlive, process: server.Transport == config.Stdio,

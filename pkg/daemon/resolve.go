@@ -18,15 +18,18 @@ type CallerOptions struct {
 	// Dir is where a server without a cwd runs, Environ what it inherits.
 	Dir     string
 	Environ []string
+	// Root is the project's folder, which servers are told of.
+	Root string
 	// EnvFile is the environment file that help texts name.
 	EnvFile string
 	// The limits of phases for servers whose entry sets none; Force beats the entries.
 	ConnectTimeout, CallTimeout, ForceConnectTimeout time.Duration
 	// Log is told what happens, secrets masked; nil: nobody listens.
 	Log func(server, event string)
-	// Changed is told that a server says that what it offers has changed. nil: nobody listens, and
-	// nothing is done to hear of it.
+	// Changed is told that a server says that what it offers has changed; nil: nobody is.
 	Changed func(server string)
+	// Listen says that a stream is to be kept open for that where it needs one.
+	Listen bool
 }
 
 // surroundings are what a client's configuration is resolved with.

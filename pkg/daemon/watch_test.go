@@ -302,6 +302,9 @@ func TestRelist(t *testing.T) {
 	h.ask(h.client(nil), "{}")
 	h.ask(h.client(func(o *ClientOptions) { o.Environ = []string{"A=1", "TERM=x"} }), "{}")
 	h.talk = func(_ context.Context, ref tool.Ref, _ tool.CallOptions) error { listed <- ref; return nil }
+	if o := h.opened[0]; !o.Listen || o.Root != h.env.Dir {
+		t.Errorf("opened with %+v", o)
+	}
 	for range 5 {
 		h.opened[0].Changed("s")
 	}
