@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -96,6 +97,34 @@ func TestTwentyFirstCalls(t *testing.T) {
 	}
 	if n := len(mcptest.Lines(t, h.starts)); n != 1 {
 		t.Errorf("the server was started %d times:\n%s", n, h.log(t))
+	}
+}
+
+// Nobody who waits for what the first call has inherited, a lock or the end of a pipe, waits for the
+// daemon.
+func TestDaemonKeepsNothingOpen(t *testing.T) {
+	t.Parallel()
+	h := newWarmHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "greet", Text: "hello"}}})
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	cmd, stdout, stderr := h.mcpl(t, "--json", "call", "s", "greet")
+	cmd.ExtraFiles = []*os.File{nil, write, nil, write}
+	err = cmd.Run()
+	write.Close()
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, stdout, stderr)
+	}
+	if err := read.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := read.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	if h.daemon(t) == 0 {
+		t.Error("no daemon")
 	}
 }
 

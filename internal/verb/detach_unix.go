@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 )
 
 // detach starts this program with other arguments in a session of its own, with nothing of our
@@ -17,6 +19,7 @@ func detach(args []string) error {
 		return err
 	}
 	cmd := &exec.Cmd{Path: self, Args: append([]string{os.Args[0]}, args...), SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	daemon.KeepToSelf()
 	if err := cmd.Start(); err != nil {
 		return err
 	}

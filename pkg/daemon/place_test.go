@@ -89,6 +89,9 @@ func TestInheritable(t *testing.T) {
 // Who shares a server with whom.
 func TestKey(t *testing.T) {
 	t.Parallel()
+	rooted := func(root string, roots []string) string {
+		return new(origin).key(&config.Server{Name: "s", Command: "x", Roots: roots}, root)
+	}
 	key := func(dir, cwd string, args ...string) string {
 		o := origin{surroundings: surroundings{dir: dir}}
 		return o.key(&config.Server{Name: "s", Command: "x", Args: args, Cwd: cwd}, "/p")
@@ -97,6 +100,8 @@ func TestKey(t *testing.T) {
 		"a digest":                      len(key("/a", "", "x")) == 32,
 		"a cwd of its own":              key("/a", "/c") == key("/b", "/c"),
 		"another folder without a cwd":  key("/a", "") != key("/b", ""),
+		"another project":               rooted("/p", nil) != rooted("/q", nil),
+		"roots of its own":              rooted("/p", []string{}) == rooted("/q", []string{}),
 		"other arguments":               key("/a", "", "x") != key("/a", "", "y"),
 		"arguments that are only split": key("/a", "", "x", "y") != key("/a", "", "x\x00y"),
 	} {

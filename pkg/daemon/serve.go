@@ -73,6 +73,7 @@ type server struct {
 	cancelAll context.CancelCauseFunc
 	leave     once // asked to end once its requests have
 	hurry     once // told to end soon
+	lost      once // nobody can reach it any more
 
 	mu         sync.Mutex
 	streams    map[*stream]bool
@@ -140,7 +141,7 @@ func Serve(ctx context.Context, opt Options) (err error) {
 	}
 	file := newLogger(opt.Place.Log)
 	defer file.close()
-	d := &server{opt: opt, log: file.log, started: time.Now(), socket: socket, asked: time.Now(), leave: newOnce(), hurry: newOnce(),
+	d := &server{opt: opt, log: file.log, started: time.Now(), socket: socket, asked: time.Now(), leave: newOnce(), hurry: newOnce(), lost: newOnce(),
 		streams: make(map[*stream]bool), origins: make(map[string]*origin), idle: make(chan struct{}, 1)}
 	if opt.Event != nil {
 		d.log = func(who, text string) { file.log(who, text); opt.Event(who, text) }
@@ -210,6 +211,13 @@ func (d *server) reachable() bool {
 	return err == nil && os.SameFile(d.socket, now)
 }
 
+// checkSocket has a daemon end that nobody can reach.
+func (d *server) checkSocket() {
+	if !d.reachable() {
+		d.lost.close()
+	}
+}
+
 // accept serves each connection in a goroutine of its own, which ends with it.
 func (d *server) accept(ctx context.Context, listener *net.UnixListener, wg *sync.WaitGroup) {
 	for {
@@ -275,10 +283,10 @@ func (d *server) wait() string {
 	for {
 		select {
 		case <-look.C:
-			if !d.reachable() {
-				return "its socket was taken away, and nobody can reach it any more"
-			}
+			d.checkSocket()
 			d.forget()
+		case <-d.lost.ch:
+			return "its socket was taken away, and nobody can reach it any more"
 		case <-d.hurry.ch:
 			return "told to stop"
 		case <-d.leave.ch:

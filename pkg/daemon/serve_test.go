@@ -65,7 +65,9 @@ func newHome(t *testing.T) *home {
 
 func (h *home) configure(text string) {
 	h.t.Helper()
-	if err := os.WriteFile(filepath.Join(h.env.Dir, ".mcp.json"), []byte(text), 0o600); err != nil {
+	// Replaced at once: a daemon that looks all the time would see it half written.
+	file := filepath.Join(h.env.Dir, ".mcp.json")
+	if err := errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Rename(file+".new", file)); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,6 +41,7 @@ func spawn(ctx context.Context, args []string, dir, log string) error {
 		cmd.Stderr = crash
 		defer crash.Close()
 	}
+	KeepToSelf()
 	err = cmd.Start()
 	say.Close()
 	if err != nil {
@@ -58,6 +60,21 @@ func spawn(ctx context.Context, args []string, dir, log string) error {
 		return fmt.Errorf("the daemon has not started: %w", err)
 	}
 	return fmt.Errorf("the daemon ended at once, see %s", log)
+}
+
+// KeepToSelf has no process that is started from now on inherit a descriptor that this one has
+// inherited itself, beyond its standard streams: whoever waits for the end of a pipe, or for a lock,
+// would otherwise wait for the daemon. Go's own are not inherited anyway.
+func KeepToSelf() {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil { // macOS
+		entries, _ = os.ReadDir("/dev/fd") // where there is neither, all stays as it is
+	}
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			syscall.CloseOnExec(fd)
+		}
+	}
 }
 
 // Announce tells the process that spawned this one whether it listens: nil, or why not.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -17,9 +18,10 @@ type Status struct {
 	Started time.Time `json:"started"`
 	// Ending says that it takes no requests any more.
 	Ending bool `json:"ending,omitempty"`
-	// Requests is how many run now.
-	Requests int            `json:"requests"`
-	Servers  []ServerStatus `json:"servers"`
+	// Requests is how many run now, Goroutines how much goes on inside the daemon.
+	Requests   int            `json:"requests"`
+	Goroutines int            `json:"goroutines"`
+	Servers    []ServerStatus `json:"servers"`
 }
 
 // ServerStatus is one server of a daemon.
@@ -37,7 +39,8 @@ type ServerStatus struct {
 }
 
 func (d *server) status() Status {
-	st := Status{PID: os.Getpid(), Version: d.opt.Identity, Started: d.started, Ending: d.endingFor() > 0, Servers: d.hub.status()}
+	st := Status{PID: os.Getpid(), Version: d.opt.Identity, Started: d.started, Ending: d.endingFor() > 0,
+		Goroutines: runtime.NumGoroutine(), Servers: d.hub.status()}
 	for _, s := range st.Servers {
 		st.Requests += s.Running
 	}

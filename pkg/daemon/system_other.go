@@ -28,3 +28,6 @@ func spawn(context.Context, []string, string, string) error { return errors.ErrU
 
 // Announce tells the process that spawned this one whether it listens: nobody, here.
 func Announce(error) {}
+
+// KeepToSelf does nothing here: no process is started that outlives a command.
+func KeepToSelf() {}

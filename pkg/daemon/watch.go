@@ -9,8 +9,8 @@ import (
 // watchEvery is how often files are looked at while servers run.
 const watchEvery = 2 * time.Second
 
-// watch has the hub follow the configuration, as a request would, also while nothing is asked. It
-// ends with ctx.
+// watch has the hub follow the configuration, as a request would, also while nothing is asked, and
+// looks after the socket: an unreachable daemon keeps others from starting. It ends with ctx.
 func (d *server) watch(ctx context.Context) {
 	for {
 		select {
@@ -20,6 +20,7 @@ func (d *server) watch(ctx context.Context) {
 		}
 		ticker := time.NewTicker(d.opt.watchEvery)
 		for d.look() {
+			d.checkSocket()
 			select {
 			case <-ctx.Done():
 				ticker.Stop()

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -135,48 +136,24 @@ func TestReadOnce(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	h.serve(t.Context(), nil)
-	file := filepath.Join(h.env.Dir, ".mcp.json")
-	stamp := func(age time.Duration) {
+	put := func(command string, at time.Time) {
 		t.Helper()
-		at := time.Now().Add(-age)
-		if err := os.Chtimes(file, at, at); err != nil {
+		file := filepath.Join(h.env.Dir, ".mcp.json")
+		text := `{"mcpServers": {"s": {"command": "` + command + `"}}}`
+		if err := errors.Join(os.WriteFile(file+".new", []byte(text), 0o600), os.Chtimes(file+".new", at, at), os.Rename(file+".new", file)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	starts := func(command string) (n int) {
-		h.configure(`{"mcpServers": {"s": {"command": "` + command + `"}}}`)
-		stamp(time.Hour)
-		return len(h.opened)
-	}
 	c := h.client(nil)
-	before := starts("one1")
-	info, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.ask(c, "{}")
-	// The same size and time: nobody can tell.
-	starts("two2")
-	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	h.ask(c, "{}")
-	if n := len(h.opened) - before; n != 1 {
-		t.Errorf("%d callers", n)
-	}
-	h.configure(`{"mcpServers": {"s": {"command": "new1"}}}`)
-	stamp(-time.Hour)
-	if info, err = os.Stat(file); err != nil {
-		t.Fatal(err)
-	}
-	h.ask(c, "{}")
-	h.configure(`{"mcpServers": {"s": {"command": "new2"}}}`)
-	if err := os.Chtimes(file, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
-	h.ask(c, "{}")
-	if n := len(h.opened) - before; n != 3 {
-		t.Errorf("%d callers", n)
+	for i, age := range []time.Duration{time.Hour, -time.Hour} {
+		before, at := len(h.opened), time.Now().Add(-age)
+		put("one"+fmt.Sprint(i), at)
+		h.ask(c, "{}")
+		put("two"+fmt.Sprint(i), at) // the same size and time: of an old file nobody can tell
+		h.ask(c, "{}")
+		if n := len(h.opened) - before; n != 1+i {
+			t.Errorf("%s old: %d callers", age, n)
+		}
 	}
 }
 
@@ -226,14 +203,19 @@ func TestRefresh(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	h.configure(fmt.Sprintf(servers, ""))
-	begun, held := make(chan struct{}, 2), make(chan struct{})
+	begun, held := make(chan struct{}, 9), make(chan struct{})
 	var outcome error
+	var running atomic.Int64
 	h.serve(t.Context(), func(o *Options) {
 		o.NewEngine = func(o EngineOptions) (Engine, error) {
 			if v, _ := o.Env.Lookup("A"); v != "1" || o.Env.Dir != h.env.Dir || o.Selection.Configs != nil {
 				t.Errorf("%+v", o)
 			}
 			return &fakeEngine{EngineOptions: o, late: func(e *fakeEngine, ctx context.Context) error {
+				if running.Add(1) > 1 {
+					t.Error("two at once")
+				}
+				defer running.Add(-1)
 				begun <- struct{}{}
 				<-held
 				caller := e.NewCaller(h.config())
@@ -262,16 +244,13 @@ func TestRefresh(t *testing.T) {
 	}
 	<-begun
 	close(held)
-	h.wait("the end of what was opened for it", func() bool { return h.closed == 2 })
-	if len(h.opened) != 3 || len(begun) != 0 {
-		t.Errorf("%d callers, %d more refreshes", len(h.opened), len(begun))
-	}
+	// Two are opened for each refresh; how many there are beside the first is a matter of time.
+	h.wait("the end of what was opened for it", func() bool { return h.closed >= 2 && h.closed == len(h.opened)-1 && running.Load() == 0 })
 	if st, _, err := Ask(h.place); err != nil || len(st.Servers) != 1 || st.Servers[0].Calls != 1 {
 		t.Errorf("%+v, %v", st, err)
 	}
 	outcome = errors.New("the disk is full")
-	h.wait("another one", func() bool { _ = c.Refresh(t.Context()); return len(begun) == 1 })
-	h.wait("a word about it", func() bool { return len(h.logged("the disk is full")) == 1 })
+	h.wait("a word about it", func() bool { _ = c.Refresh(t.Context()); return len(h.logged("the disk is full")) > 0 })
 }
 
 // Without a daemon of this version a client is told at once, and nothing is started.
@@ -323,6 +302,9 @@ func TestRelist(t *testing.T) {
 	h.ask(h.client(nil), "{}")
 	h.ask(h.client(func(o *ClientOptions) { o.Environ = []string{"A=1", "TERM=x"} }), "{}")
 	h.talk = func(_ context.Context, ref tool.Ref, _ tool.CallOptions) error { listed <- ref; return nil }
+	if o := h.opened[0]; !o.Listen || o.Root != h.env.Dir {
+		t.Errorf("opened with %+v", o)
+	}
 	for range 5 {
 		h.opened[0].Changed("s")
 	}
