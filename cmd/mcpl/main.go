@@ -38,10 +38,12 @@ func run() int {
 		return f.Type.ExitCode()
 	}
 	app.Query = cli.Query
+	manager := newLogins(app)
+	app.Logins = logins{manager}
 	app.InProcess = func(cfg *config.Config, o daemon.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
-			Version: app.Version, Environ: o.Environ, Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log,
+			Version: app.Version, Environ: o.Environ, Dir: o.Dir, EnvFile: o.EnvFile, Log: o.Log, Tokens: manager,
 		})
 	}
 	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {

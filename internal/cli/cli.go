@@ -93,7 +93,7 @@ Searching and inspecting start nothing; a call starts its server and stops it.`,
 	root.SetHelpFunc(t.help(root.HelpFunc()))
 	root.AddGroup(&cobra.Group{ID: "agent", Title: "Tools:"}, &cobra.Group{ID: "setup", Title: "Setup:"})
 	root.AddCommand(t.search(), t.inspect(), t.call(), t.list(),
-		t.config(), t.doctor(), t.enable(), t.disable(), t.instructions(), t.completion(), t.daemon(), t.version(), t.refresh(), t.exampleServer())
+		t.config(), t.auth(), t.doctor(), t.enable(), t.disable(), t.instructions(), t.completion(), t.daemon(), t.version(), t.refresh(), t.exampleServer())
 	root.SetHelpCommand(helpCommand())
 	return root
 }

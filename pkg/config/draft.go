@@ -31,7 +31,7 @@ type Entry struct {
 
 // inner returns what the entry says of reaching the server.
 func (d Entry) inner() entry {
-	return entry{d.Command, d.Args, d.Env, d.Cwd, d.URL, d.Headers}
+	return entry{command: d.Command, args: d.Args, env: d.Env, cwd: d.Cwd, url: d.URL, headers: d.Headers}
 }
 
 // HoldsValues reports whether the entry itself holds a value of a variable or a header, so that

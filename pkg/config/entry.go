@@ -21,6 +21,7 @@ type entry struct {
 	cwd     string
 	url     string
 	headers []KeyValue
+	oauthTexts
 }
 
 // written is a server's entry as it stands in a file.
@@ -35,6 +36,7 @@ type written struct {
 	disabled                               bool
 	fallBack                               bool // see Server
 	allowHTTP                              bool // "url" may be plain http:// to another machine
+	login                                  writtenOAuth
 }
 
 // entryParser reads the fields of one entry.
@@ -108,6 +110,8 @@ func (e *entryParser) field(w *written, typ *string, m member) {
 		w.disabled = e.bool(m)
 	case "allowHTTP":
 		w.allowHTTP = e.bool(m)
+	case "oauth":
+		e.oauth(w, m)
 	}
 }
 

@@ -23,6 +23,7 @@ func (e entry) each(f func(where, text string) string) entry {
 	for _, p := range e.headers {
 		r.headers = append(r.headers, KeyValue{p.Name, f("headers."+p.Name, p.Value)})
 	}
+	r.oauthTexts = e.oauthTexts.each(f)
 	return r
 }
 
@@ -58,6 +59,7 @@ func (l *loader) resolve(file Source, w written) *Server {
 		filled.cwd = l.cwd(file, filled.cwd)
 	}
 	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url, filled.headers
+	s.OAuth = w.resolvedOAuth(filled.oauthTexts)
 	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
 	s.secrets = replacer(append(through, filled.secrets()...))
 	s.literals = replacer(w.entry.secrets())
@@ -114,7 +116,7 @@ func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 			return fmt.Sprintf("the value of the header %s has a line break", header.Name), "Take it out, also from the variable it comes from."
 		}
 	}
-	texts := entry{s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers}
+	texts := entry{command: s.Command, args: s.Args, env: s.Env, cwd: s.Cwd, url: s.URL, headers: s.Headers}
 	bad := ""
 	texts.each(func(where, text string) string {
 		if bad == "" && strings.Contains(text, "\x00") {
@@ -128,7 +130,10 @@ func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 	case len(s.Missing) > 0:
 		return "", ""
 	case s.Transport != Stdio:
-		return unusableURL(s.URL, allowHTTP)
+		if message, fix = unusableURL(s.URL, allowHTTP); message == "" {
+			message, fix = s.OAuth.unusable()
+		}
+		return message, fix
 	case strings.TrimSpace(s.Command) == "":
 		return `"command" is empty once its variables are filled in`, "Set the variable, or write the command itself."
 	case strings.ContainsAny(s.Command, " \t\n") && !l.exists(s):

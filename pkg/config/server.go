@@ -46,6 +46,8 @@ type Server struct {
 	URL      string
 	Headers  []KeyValue
 	FallBack bool
+	// OAuth is what the entry says of the login; nil where it says nothing.
+	OAuth *OAuth
 	// The limits that the entry sets; 0 where it sets none.
 	ConnectTimeout, CallTimeout, TTL time.Duration
 	// Idle is after how long without a request the daemon stops the server; 0: the entry does not
@@ -112,7 +114,7 @@ func (s *Server) Fingerprint() string {
 			texts = append(texts, p.Name, p.Value)
 		}
 	}
-	return digest(texts)
+	return digest(append(texts, s.OAuth.texts()...))
 }
 
 // Environ returns the environment of the server's process: base ("NAME=value", as os.Environ

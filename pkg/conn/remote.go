@@ -42,7 +42,7 @@ func newRemote(server *config.Server, opt Options, log logger) (*remote, error) 
 		IdleConnTimeout:   90 * time.Second,
 	}
 	r.client = &http.Client{Transport: &guard{base: r.base, origin: u, headers: server.Headers, agent: "mcpl/" + opt.Version,
-		answered: r.answered, sessionLost: func() { r.lost.Store(true) }}}
+		login: newLogin(server, u, opt.Tokens), answered: r.answered, sessionLost: func() { r.lost.Store(true) }}}
 	return r, nil
 }
 
@@ -90,7 +90,11 @@ func (r *remote) failure(err error, ph phase) *fault.Fault {
 	name := r.server.Name
 	var bad *badAnswer
 	var cut *cutOff
+	var known *fault.Fault
 	switch {
+	case errors.As(err, &known): // of the login
+		f := *known
+		return &f
 	case errors.As(err, &bad):
 		return r.answeredBadly(bad, ph)
 	case errors.Is(err, errTooLong):
