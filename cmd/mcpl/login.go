@@ -52,19 +52,8 @@ func stateOf(st auth.State, err error) (verb.LoginState, error) {
 		Renewable: st.Renewable, Kept: string(st.Kept), File: st.File}, err
 }
 
-// browserWait is how long a browser is watched. One that cannot be started says so at once; one that was
-// not running before may stay with the program that opened it for as long as it is open.
-const browserWait = 2 * time.Second
-
 // openBrowser opens a browser. What it has to say stays out of our streams.
 func openBrowser(address string) error {
 	browser.Stdout, browser.Stderr = io.Discard, io.Discard
-	done := make(chan error, 1)
-	go func() { done <- browser.OpenURL(address) }() // ends with the browser, or stays until the program ends
-	select {
-	case err := <-done:
-		return err
-	case <-time.After(browserWait):
-		return nil
-	}
+	return browser.OpenURL(address)
 }

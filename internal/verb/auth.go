@@ -30,8 +30,8 @@ type LoginOptions struct {
 	Timeout time.Duration
 	// Browser says that a browser is to be opened.
 	Browser bool
-	// Show shows the person the address to open. With an error it says why no browser was opened.
-	Show func(address string, cause error)
+	// Show shows the person the address to open.
+	Show func(address string)
 	// Input, when not nil, is where the person may paste the address that the browser ended at.
 	Input io.Reader
 	// Notice tells the person what else there is to know.
@@ -134,7 +134,7 @@ func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
 	for _, scope := range v.Scopes {
 		opt.Scopes = append(opt.Scopes, strings.Fields(strings.ReplaceAll(scope, ",", " "))...)
 	}
-	opt.Show = func(address string, cause error) { v.show(s, name, address, cause) }
+	opt.Show = func(address string) { v.show(s, name, address) }
 	state, err := s.App.Logins.Login(ctx, server, opt)
 	if err != nil {
 		return err
@@ -150,15 +150,11 @@ func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
 }
 
 // show shows the address of a login. Where a browser was opened it is said too, for the one that shows nothing.
-func (v *Auth) show(s *Session, name, address string, cause error) {
-	switch {
-	case cause != nil:
-		s.Printer.Notice("no browser could be opened: %v", cause)
-		fallthrough
-	case v.NoBrowser:
+func (v *Auth) show(s *Session, name, address string) {
+	if v.NoBrowser {
 		s.Printer.Notice("log in to %s at this address:", name)
-	default:
-		s.Printer.Notice("log in to %s in the browser; if none has opened, go to:", name)
+	} else {
+		s.Printer.Notice("log in to %s in the browser; if none opens, go to:", name)
 	}
 	s.Printer.Aside(address)
 	if s.App.InTTY {

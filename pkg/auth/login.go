@@ -25,9 +25,9 @@ type LoginOptions struct {
 	Scopes []string
 	// Timeout bounds all of it.
 	Timeout time.Duration
-	// Show shows the person the address to open. With an error it says why no browser was opened.
-	Show func(address string, cause error)
-	// Open opens a browser; nil: none is to be opened.
+	// Show shows the person the address to open.
+	Show func(address string)
+	// Open opens a browser, and may take as long as that is open; nil: none is to be opened.
 	Open func(address string) error
 	// Input, when not nil, is where the person may paste the address that the browser ended at.
 	Input io.Reader
@@ -143,11 +143,15 @@ func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *
 	address := conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.Resource))
 	w := newWaiting(l, expected{state: state, issuer: st.Issuer, issuerRequired: st.IssuerInResponse})
 	defer w.close()
-	var failed error
+	opt.Show(address)
 	if opt.Open != nil {
-		failed = opt.Open(address)
+		// It ends with the program that opens the browser, or with this one.
+		go func() {
+			if err := opt.Open(address); err != nil {
+				opt.Notice("no browser could be opened: " + err.Error())
+			}
+		}()
 	}
-	opt.Show(address, failed)
 	if opt.Input != nil {
 		w.read(opt.Input, opt.Notice)
 	}

@@ -40,6 +40,8 @@ type guard struct {
 	login   *login // nil: there is none, or the entry brings its own
 	// answered is told of each answer, before it is looked at, but those to notifications.
 	answered func(req *http.Request, resp *http.Response)
+	// denied is told of each answer that asks for a login.
+	denied func(*badAnswer)
 	// sessionLost is told when the server does not know our session any more.
 	sessionLost func()
 }
@@ -170,6 +172,7 @@ func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due
 	case bad.status == http.StatusUnauthorized || bad.status == http.StatusForbidden:
 		bad.command = g.login.command(req.Context(), bad)
 		bad.byLogin = g.login != nil && bad.loggedIn
+		g.denied(bad)
 		return nil, bad
 	case due == nothingDue && req.Method == http.MethodPost:
 		// What a server thinks of a notification shows at the next request, if it matters.

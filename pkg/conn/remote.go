@@ -22,8 +22,9 @@ type remote struct {
 	url     *url.URL
 	base    *http.Transport
 	client  *http.Client
-	last    atomic.Pointer[string] // the last answer, in words
-	lost    atomic.Bool            // the server does not know our session any more
+	last    atomic.Pointer[string]    // the last answer, in words
+	denied  atomic.Pointer[badAnswer] // the last answer that asked for a login
+	lost    atomic.Bool               // the server does not know our session any more
 }
 
 // newRemote returns the way to a server over HTTP. Nothing is sent yet. The system's certificate
@@ -42,7 +43,7 @@ func newRemote(server *config.Server, opt Options, log logger) (*remote, error) 
 		IdleConnTimeout:   90 * time.Second,
 	}
 	r.client = &http.Client{Transport: &guard{base: r.base, origin: u, headers: server.Headers, agent: "mcpl/" + opt.Version,
-		login: newLogin(server, u, opt.Tokens), answered: r.answered, sessionLost: func() { r.lost.Store(true) }}}
+		login: newLogin(server, u, opt.Tokens), answered: r.answered, denied: r.denied.Store, sessionLost: func() { r.lost.Store(true) }}}
 	return r, nil
 }
 

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -156,7 +157,7 @@ func (s *session) handshake(ctx context.Context) error {
 			return err
 		}
 		if res, err = s.client.Initialize(ctx, req); err != nil {
-			return refused
+			return cmp.Or(s.denied(), error(refused)) // the SDK tells only of the last of its requests
 		}
 	}
 	switch {
@@ -166,6 +167,18 @@ func (s *session) handshake(ctx context.Context) error {
 		return err
 	}
 	s.info, s.about = res.ServerInfo, res.Instructions
+	return nil
+}
+
+// denied returns the answer by which a server over HTTP asked for a login, nil where there was none.
+func (s *session) denied() error {
+	r, ok := s.peer.(*remote)
+	if !ok {
+		return nil
+	}
+	if bad := r.denied.Load(); bad != nil {
+		return bad
+	}
 	return nil
 }
 
