@@ -72,18 +72,18 @@ func Command(s *config.Server, scopes []string) string {
 }
 
 // Header returns the Authorization header for requests to a server, "" where there is no token for it. A
-// token that expires within 30 s is renewed first. A renewal that the server of authorization refuses is a
+// token that ends within 30 s is renewed first. A renewal that the server of authorization refuses is a
 // fault.AuthRequired; where that server cannot be reached, the token serves until its end.
 func (m *Manager) Header(ctx context.Context, s *config.Server) (string, error) {
 	r, err := m.current(ctx, s)
 	if err != nil || r.header() == "" {
 		return "", err
 	}
-	if !r.expired(m.opt.Now(), skew) {
+	if !r.expiring(m.opt.Now()) {
 		return r.header(), nil
 	}
 	header, err := m.Renew(ctx, s, r.header(), nil)
-	if err != nil && !fault.Is(err, fault.AuthRequired) && ctx.Err() == nil && !r.expired(m.opt.Now(), 0) {
+	if err != nil && !fault.Is(err, fault.AuthRequired) && ctx.Err() == nil && !r.expired(m.opt.Now()) {
 		return r.header(), nil
 	}
 	return header, err
@@ -118,7 +118,7 @@ func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, chal
 	if err != nil {
 		return "", err
 	}
-	if h := r.header(); h != "" && h != used && !r.expired(m.opt.Now(), skew) {
+	if h := r.header(); h != "" && h != used && !r.expired(m.opt.Now()) {
 		return h, nil // another has been here meanwhile
 	}
 	switch {
@@ -164,7 +164,7 @@ func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (str
 // fetch gets a token for a client that has credentials of its own (OAuth 2.1, 4.2). The caller holds the
 // lock; r may be nil.
 func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c challenge) (string, error) {
-	if r == nil || !r.expired(m.opt.Now(), skew) { // not yet known, or refused before its time: it may have moved
+	if r == nil || !r.expiring(m.opt.Now()) { // not yet known, or refused before its time: it may have moved
 		st, err := m.discover(ctx, s, c)
 		if err != nil {
 			return "", err

@@ -52,7 +52,7 @@ func (m *Manager) State(ctx context.Context, s *config.Server) (State, error) {
 	}
 	st := State{Kind: LoggedIn, Issuer: r.Issuer, Scopes: r.Granted, Obtained: r.Obtained, Expires: r.Expires, Renewable: r.Renewable || machine,
 		Kept: r.Kept, File: m.store.path(r.Binding)}
-	switch expired := r.expired(m.opt.Now(), 0); {
+	switch expired := r.expired(m.opt.Now()); {
 	case machine:
 		st.Kind = Machine
 	case expired && r.Renewable:

@@ -191,9 +191,17 @@ func (m *Manager) revoke(ctx context.Context, r *record, token, hint string) err
 	return nil
 }
 
-// expired reports whether a token is of no use any more, or will not be soon.
-func (r *record) expired(now time.Time, skew time.Duration) bool {
-	return !r.Expires.IsZero() && !now.Add(skew).Before(r.Expires)
+// expired reports whether a token is of no use any more.
+func (r *record) expired(now time.Time) bool { return r.endsWithin(0, now) }
+
+// expiring reports whether a token is to be renewed: within skew of its end, or within a quarter of its life
+// where that is less, so that one of a short life is not renewed at each request.
+func (r *record) expiring(now time.Time) bool {
+	return r.endsWithin(min(skew, r.Expires.Sub(r.Obtained)/4), now)
+}
+
+func (r *record) endsWithin(d time.Duration, now time.Time) bool {
+	return !r.Expires.IsZero() && !now.Add(d).Before(r.Expires)
 }
 
 // fits reports whether a record is of the client and the grant that the entry asks for.
