@@ -312,6 +312,7 @@ func TestClientCredentials(t *testing.T) {
 	as.Change(func(o *authtest.Options) { o.TokenError = "down" })
 	_, err = newManager(t.TempDir(), 0).Renew(t.Context(), s, "", nil)
 	wantFault(t, err, fault.ServerConnection, "gave no token")
+	h = wantHeader(t, m, s)
 	as.Close()
 	_, err = m.Renew(t.Context(), s, h, nil)
 	wantFault(t, err, fault.ServerConnection, "cannot be read")
