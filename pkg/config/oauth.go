@@ -140,6 +140,37 @@ func (o *OAuth) unusable() (message, fix string) {
 	return "", ""
 }
 
+// members renders a login for a file, nil where it says nothing.
+func (o *OAuth) members() []string {
+	if o == nil {
+		return nil
+	}
+	var list []string
+	add := func(key, value string) { list = append(list, jsonString(key)+": "+value) }
+	text := func(key, value string) {
+		if value != "" {
+			add(key, jsonString(value))
+		}
+	}
+	if o.Grant != AuthorizationCode {
+		text("grant", string(o.Grant))
+	}
+	text("clientId", o.ClientID)
+	text("clientSecret", o.ClientSecret)
+	text("clientMetadataUrl", o.MetadataURL)
+	if len(o.Scopes) > 0 {
+		quoted := make([]string, len(o.Scopes))
+		for i, scope := range o.Scopes {
+			quoted[i] = jsonString(scope)
+		}
+		add("scopes", "["+strings.Join(quoted, ", ")+"]")
+	}
+	if o.RedirectPort > 0 {
+		add("redirectPort", strconv.Itoa(o.RedirectPort))
+	}
+	return list
+}
+
 // texts returns what a fingerprint is made of.
 func (o *OAuth) texts() []string {
 	if o == nil {
