@@ -99,7 +99,8 @@ func TestFormats(t *testing.T) {
   "mcpServers": {
     "both": {"type": "stdio", "command": "user"},
     "docs": {"type": "http", "url": "https://${HOST:-h}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
-    "old": {"type": "sse", "url": "https://h/sse"}
+    "old": {"type": "sse", "url": "https://h/sse"},
+    "in": {"type": "http", "url": "https://h/in", "oauth": {"clientId": "me", "callbackPort": 8080}}
   },
   "projects": {
     "@APP@": {"mcpServers": {"both": {"command": "project", "args": [], "env": {}}}},
@@ -107,6 +108,7 @@ func TestFormats(t *testing.T) {
   }
 }`, `both:9 project null
 docs:5 https://${HOST:-h}/mcp [Authorization: Bearer ${TOKEN}]
+in:7 https://h/in {me 8080}
 old:6 ssehttps://h/sse
 `},
 		{"claude-desktop", "~/.config/Claude/claude_desktop_config.json", `{"globalShortcut": "x", "mcpServers": {
