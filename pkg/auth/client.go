@@ -108,12 +108,8 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 	switch c.Method {
 	case methodNone, methodBasic, methodPost:
 	default:
-		c.Method = methodNone
-		if c.secret != "" && !(len(st.AuthMethods) == 0 || slices.Contains(st.AuthMethods, methodNone)) {
-			c.Method = methodFor(st.AuthMethods, true)
-		} else if c.secret != "" && len(st.AuthMethods) == 0 {
-			c.Method = methodBasic
-		}
+		// It does not say how the client is to prove itself: without a secret, where that will do.
+		c.Method = methodFor(st.AuthMethods, c.secret != "" && !slices.Contains(st.AuthMethods, methodNone))
 	}
 	if got.SecretExpires > 0 {
 		c.Until = time.Unix(int64(got.SecretExpires), 0).UTC()

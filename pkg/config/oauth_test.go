@@ -58,3 +58,29 @@ func TestBadOAuth(t *testing.T) {
 		}
 	}
 }
+
+// An entry that is written reads back as the same login; a secret in it is lifted out.
+func TestOAuthWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	target, err := w.Target(Selection{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trial := w.Trial(target)
+	for _, want := range []OAuth{
+		{Grant: AuthorizationCode, ClientID: "me", RedirectPort: 8080},
+		{Grant: ClientCredentials, ClientID: "me", ClientSecret: "hunter2hunter2", Scopes: []string{"a", "b"}},
+		{Grant: AuthorizationCode, MetadataURL: "https://x/y"},
+	} {
+		d := Entry{URL: "https://h/mcp", OAuth: &want}
+		s, err := trial.Server("s", d)
+		if err != nil || !reflect.DeepEqual(*s.OAuth, want) {
+			t.Errorf("%+v, %v, want %+v", s.OAuth, err, want)
+		}
+		lifted, literals := trial.Lift("s", d)
+		if want.ClientSecret != "" && (lifted.OAuth.ClientSecret != "${S_CLIENT_SECRET}" || len(literals) != 1 || literals[0].Where != "oauth.clientSecret" || want.ClientSecret != "hunter2hunter2") {
+			t.Errorf("%+v %+v", lifted.OAuth, literals)
+		}
+	}
+}
