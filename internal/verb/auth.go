@@ -72,7 +72,7 @@ type Auth struct {
 func (v *Auth) Flags(fs *pflag.FlagSet) {
 	v.Timeout = loginTimeout
 	fs.StringArrayVar(&v.Scopes, "scope", nil, "with login: ask for these `SCOPES`; repeatable")
-	fs.BoolVar(&v.NoBrowser, "no-browser", false, "with login: print the address on stderr, and open no browser")
+	fs.BoolVar(&v.NoBrowser, "no-browser", false, "with login: only print the address, on stderr")
 	fs.Var((*durationValue)(&v.Timeout), "timeout", "with login: limit for all of it")
 }
 
