@@ -130,7 +130,10 @@ func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
 	if err != nil {
 		return err
 	}
-	opt := LoginOptions{Timeout: v.Timeout, Browser: !v.NoBrowser, Input: s.App.Stdin, Notice: func(text string) { s.Printer.Notice("%s", text) }}
+	opt := LoginOptions{Timeout: v.Timeout, Browser: !v.NoBrowser, Notice: func(text string) { s.Printer.Notice("%s", text) }}
+	if v.NoBrowser || s.App.InTTY { // else it may be the input of a script
+		opt.Input = s.App.Stdin
+	}
 	for _, scope := range v.Scopes {
 		opt.Scopes = append(opt.Scopes, strings.Fields(strings.ReplaceAll(scope, ",", " "))...)
 	}
