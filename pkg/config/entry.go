@@ -23,6 +23,7 @@ type entry struct {
 	url     string
 	headers []KeyValue
 	roots   []string
+	oauthTexts
 }
 
 // written is a server's entry as it stands in a file.
@@ -38,6 +39,7 @@ type written struct {
 	disabled                               bool
 	fallBack                               bool // see Server
 	allowHTTP                              bool // "url" may be plain http:// to another machine
+	login                                  writtenOAuth
 }
 
 // entryParser reads the fields of one entry.
@@ -117,6 +119,8 @@ func (e *entryParser) field(w *written, typ *string, m member) {
 		w.disabled = e.bool(m)
 	case "allowHTTP":
 		w.allowHTTP = e.bool(m)
+	case "oauth":
+		e.oauth(w, m)
 	}
 }
 

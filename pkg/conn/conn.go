@@ -53,6 +53,20 @@ type Options struct {
 	// Listen says that such notifications are wanted also from servers that send them only on a
 	// stream of their own, which is then open from the start, else at most from the first call on.
 	Listen bool
+	// Tokens gives the tokens of logins to servers over HTTP; nil: there are none.
+	Tokens Tokens
+}
+
+// Tokens gives the tokens of logins. Its methods may be called concurrently; what fails in them is a fault.
+type Tokens interface {
+	// Header returns the Authorization header for a server, "" where there is none.
+	Header(ctx context.Context, server *config.Server) (string, error)
+	// Renew returns another one than used, which the server has refused with these WWW-Authenticate
+	// headers. used is "" where none was sent. It returns "" where there is no other.
+	Renew(ctx context.Context, server *config.Server, used string, challenges []string) (string, error)
+	// LoginCommand returns the command by which a person logs in to a server that has refused a request with
+	// these headers, "" where it does not offer that.
+	LoginCommand(ctx context.Context, server *config.Server, challenges []string) string
 }
 
 // defaultTimeout is the limit of each phase unless something sets another.

@@ -57,6 +57,11 @@ func (h *handmade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f(w, r, m)
 		return
 	}
+	h.answer(w, m)
+}
+
+// answer does as the protocol says.
+func (h *handmade) answer(w http.ResponseWriter, m message) {
 	switch m.Method {
 	case "initialize":
 		w.Header().Set("Mcp-Session-Id", "S-1")

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -199,7 +200,7 @@ func (s *session) handshake(ctx context.Context, known tool.Known) error {
 		res, refused, err = s.greet(ctx, false, client.WithProtocolVersion(asked))
 		if refused != nil && pin == "" {
 			if res, _, err = s.greet(ctx, true, client.WithDiscoverTimeout(discoverGrace)); err != nil {
-				err = refused
+				err = cmp.Or(s.denied(), error(refused)) // the SDK tells only of the last of its requests
 			}
 		}
 	}
@@ -252,6 +253,18 @@ func (s *session) setLevel(ctx context.Context) {
 
 // overHTTP reports whether the transport is Streamable HTTP.
 func (s *session) overHTTP() bool { return s.http != nil }
+
+// denied returns the answer by which a server over HTTP asked for a login, nil where there was none.
+func (s *session) denied() error {
+	r, ok := s.peer.(*remote)
+	if !ok {
+		return nil
+	}
+	if bad := r.denied.Load(); bad != nil {
+		return bad
+	}
+	return nil
+}
 
 // alive reports whether the server can be asked something.
 func (s *session) alive() bool { return s.peer.alive() }
