@@ -142,7 +142,8 @@ func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
 	if err != nil {
 		return err
 	}
-	a := &loginAnswer{loginLine: lineOfLogin(server, state), now: s.App.Now()}
+	a := &loginAnswer{loginLine: lineOfLogin(server, state)}
+	a.now = s.App.Now()
 	listed, err := s.Engine.ListServer(ctx, name, true)
 	if err != nil {
 		f := fault.From(err)
@@ -267,6 +268,22 @@ type loginLine struct {
 	File      string       `json:"file,omitempty"`
 	Error     *fault.Fault `json:"error,omitempty"`
 	expires   time.Time
+	now       time.Time
+}
+
+// summary says it in a line.
+func (l *loginLine) summary() string {
+	text := l.Login
+	if until := l.until(l.now); until != "" {
+		text += ", ends " + until
+	}
+	if l.Issuer != "" {
+		text += ", through " + l.Issuer
+	}
+	if l.Error != nil {
+		text += ": " + l.Error.Message
+	}
+	return text
 }
 
 func lineOfLogin(server *config.Server, st LoginState) loginLine {
@@ -300,7 +317,6 @@ type loginAnswer struct {
 	loginLine
 	Tools   int    `json:"tools"`
 	Warning string `json:"warning,omitempty"`
-	now     time.Time
 }
 
 // WriteText implements [output.Document].

@@ -40,6 +40,9 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 	for _, p := range probes {
 		d := diagnose(p)
 		d.verbose = s.Globals.Verbose
+		if p.Server.Transport != config.Stdio && !p.Off {
+			d.Login = loginOf(ctx, s, p.Server)
+		}
 		a.Servers = append(a.Servers, d)
 		if d.Verdict == "ok" {
 			a.Healthy++
@@ -49,6 +52,17 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 		}
 	}
 	return s.Printer.Answer(a)
+}
+
+// loginOf says how a server over HTTP is logged in to, after it was tried: that may have renewed it.
+func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine {
+	state, err := s.App.Logins.State(ctx, server)
+	line := lineOfLogin(server, state)
+	if err != nil {
+		line.Login, line.Error = "unknown", fault.From(err)
+	}
+	line.now = s.App.Now()
+	return &line
 }
 
 func diagnose(p engine.Probe) diagnosis {
@@ -106,9 +120,10 @@ type diagnosis struct {
 	Start     string           `json:"start"` // the command or URL, secrets masked
 	Identity  string           `json:"identity,omitempty"`
 	Protocol  string           `json:"protocol,omitempty"`
-	ConnectMS int64            `json:"connect_ms,omitempty"` // start and handshake
-	ListMS    int64            `json:"list_ms,omitempty"`    // listing what it offers
-	TookMS    int64            `json:"took_ms,omitempty"`    // all of it
+	ConnectMS int64            `json:"connect_ms"`      // start and handshake
+	ListMS    int64            `json:"list_ms"`         // listing what it offers
+	TookMS    int64            `json:"took_ms"`         // all of it
+	Login     *loginLine       `json:"login,omitempty"` // to a server over HTTP
 	Tools     int              `json:"tools"`
 	Resources int              `json:"resources,omitempty"` // with templates
 	Prompts   int              `json:"prompts,omitempty"`
@@ -129,6 +144,9 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 		rows := [][]any{{output.Dim("entry"), fmt.Sprintf("%s:%d", d.File, d.Line)}, {output.Dim(string(d.Transport)), d.Start}}
 		if d.Identity != "" || d.Protocol != "" {
 			rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
+		}
+		if d.Login != nil {
+			rows = append(rows, []any{output.Dim("login"), d.Login.summary()})
 		}
 		if d.Verdict == "ok" {
 			rows = append(rows, []any{output.Dim("offers"), d.offers()}, []any{output.Dim("took"), fmt.Sprintf("%s to connect, %s to list",
