@@ -30,9 +30,16 @@ import (
 //	jqout EXPR FILE      writes what EXPR gives of the last stdout to FILE
 //	lines FILE N         FILE has to have exactly N lines; none is the same as no file
 //	shorter FILE N       FILE has to have at most N bytes
+//	authserver NAME ...  starts a server that wants a login; see there
+//	authdo NAME WHAT     changes it, or holds what it was asked against what is expected; see there
+//	noauthsecrets NAME   neither the last output nor a file of the home but the logins holds a secret of it
+//
+// Programs that they can run: mcptest SCRIPT.json; play-browser CMD..., which runs CMD, reads the
+// address of a login from its stderr and goes there; xdg-open, which is the browser of the machine.
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
 		"code": code, "damage": damage, "jq": jq, "jqout": jqout, "gone": gone, "lines": lines, "waitlines": waitlines, "age": age, "shorter": shorter,
+		"authserver": authserver, "authdo": authdo, "noauthsecrets": noauthsecrets,
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-launchpad/mcpl/internal/authtest"
 )
 
 // contract is one JSON shape: a command line and the exit code it has. Its snapshot is
@@ -71,6 +73,9 @@ func contracts() []contract {
 		{"help", 0, []string{"version", "--help"}},
 		{"daemon", 0, []string{"daemon", "status"}},
 		{"doctor", 4, []string{"doctor", "demo", "down"}},
+		{"auth_status", 0, []string{"auth", "status"}},
+		{"auth_login", 0, []string{"auth", "login", "robot"}},
+		{"auth_logout", 0, []string{"auth", "logout", "robot"}},
 		{"completion", 0, []string{"completion", "bash"}},
 
 		{"ToolError", 1, call("fails")},
@@ -82,6 +87,7 @@ func contracts() []contract {
 		{"ToolNotFoundError", 3, []string{"inspect", "demo", "ad"}},
 		{"ServerConnectionError", 4, []string{"call", "down", "any"}},
 		{"ProtocolError", 4, call("refuses")},
+		{"AuthRequiredError", 6, []string{"call", "guarded", "t"}},
 		{"TimeoutError", 5, call("slow", "--timeout", "100ms")},
 		{"ApprovalRequiredError", 6, call("asks")},
 	}
@@ -89,9 +95,8 @@ func contracts() []contract {
 
 // withoutSnapshot are the fault types that no command line of today leads to at will.
 var withoutSnapshot = map[string]string{
-	"AuthRequiredError": "takes a server over HTTP: pkg/conn",
-	"InternalError":     "is a defect",
-	"InterruptedError":  "takes a signal: TestInterrupt",
+	"InternalError":    "is a defect",
+	"InterruptedError": "takes a signal: TestInterrupt",
 }
 
 const contractConfig = `{"mcpServers": {
@@ -101,6 +106,8 @@ const contractConfig = `{"mcpServers": {
   "lacks": {"command": "mcptest", "env": {"T": "${GITHUB_TOKEN_OF_NOBODY}"}},
   "web": {"url": "http://127.0.0.1:1/mcp", "headers": {"Authorization": "Bearer hunter2hunter2"}},
   "papers": {"command": "mcptest", "args": ["papers.json"]},
+  "guarded": {"url": "http://AUTH/mcp"},
+  "robot": {"url": "http://AUTH/mcp", "oauth": {"grant": "client_credentials", "clientId": "robot", "clientSecret": "hunter2hunter2", "scopes": ["read"]}},
   "off": {"command": "mcptest", "args": ["--token", "hunter2hunter2"], "disabled": true},
   "odd": {"args": ["x"]}
 }}`
@@ -130,8 +137,11 @@ const papersServer = `{"capabilities": {"resources": {}, "prompts": {}}, "method
 func TestContracts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
+	as := authtest.New(authtest.Options{Clients: map[string]string{"robot": "hunter2hunter2"}, Expires: 3600})
+	t.Cleanup(as.Close)
+	host := strings.TrimSuffix(strings.TrimPrefix(as.URL(), "http://"), "/mcp")
 	for name, text := range map[string]string{
-		".mcp.json":   contractConfig,
+		".mcp.json":   strings.ReplaceAll(contractConfig, "AUTH", host),
 		"demo.json":   strings.Replace(contractServer, "{", `{"starts": "starts",`, 1),
 		"shaky.json":  `{"starts": "starts.shaky", "tools": [{"name": "wobble"}], "later": [{"from": 2, "script": {"start": {"exit": {"code": 3}}}}]}`,
 		"papers.json": papersServer,
@@ -148,7 +158,7 @@ func TestContracts(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "mcpl", args...)
 		cmd.Dir = dir
 		cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "LOCALAPPDATA="+dir, "XDG_CACHE_HOME="+dir,
-			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "GORACE=atexit_sleep_ms=0", "MCPL_DAEMON=off")
+			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "GORACE=atexit_sleep_ms=0", "MCPL_DAEMON=off", "DBUS_SESSION_BUS_ADDRESS=", "XDG_RUNTIME_DIR=")
 		out, err := cmd.Output()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -200,6 +210,8 @@ func normalised(t *testing.T, raw []byte, dir string) []byte {
 	t.Helper()
 	for _, r := range []struct{ pattern, by string }{
 		{regexp.QuoteMeta(dir), "DIR"},
+		{`127\.0\.0\.1:\d{4,}`, "127.0.0.1:PORT"},
+		{`auth/[0-9a-f]{24}`, "auth/KEY"},
 		{`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, "TIME"},
 		{`\d+\.\d\d s`, "N s"},
 		{`mcpl/[0-9a-f]{16}`, "mcpl/KEY"},

@@ -38,11 +38,13 @@ func run() int {
 		return f.Type.ExitCode()
 	}
 	app.Query = cli.Query
+	manager := newLogins(app)
+	app.Logins = logins{manager}
 	app.InProcess = func(cfg *config.Config, o daemon.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
 			Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
-			Changed: o.Changed, Listen: o.Listen,
+			Changed: o.Changed, Listen: o.Listen, Tokens: manager,
 		})
 	}
 	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {

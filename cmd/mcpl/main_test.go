@@ -9,6 +9,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcp-launchpad/mcpl/internal/authtest"
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 )
@@ -18,8 +19,10 @@ var update = flag.Bool("update", false, "rewrite golden files with what is print
 func TestMain(m *testing.M) {
 	mcptest.Maybe()
 	testscript.Main(m, map[string]func(){
-		"mcpl":    func() { os.Exit(run()) },
-		"mcptest": mcptest.Run,
+		"mcpl":         func() { os.Exit(run()) },
+		"mcptest":      mcptest.Run,
+		"play-browser": playBrowser,
+		"xdg-open":     xdgOpen,
 	})
 }
 
@@ -56,7 +59,9 @@ func setup(env *testscript.Env) error {
 	if err := os.MkdirAll(filepath.Join(env.WorkDir, ".git"), 0o700); err != nil {
 		return err
 	}
+	env.Setenv("DBUS_SESSION_BUS_ADDRESS", "") // the keyring of whoever runs the tests is left alone
 	env.Setenv("NO_COLOR", "1")
+	env.Values[authServers] = map[string]*authtest.Server{}
 	env.Setenv("GORACE", "atexit_sleep_ms=0") // each process under -race would linger for a second
 	env.Setenv("MCPL_DAEMON", "off")          // a script that wants it switches it on, and stops it at its end
 	return nil

@@ -20,8 +20,9 @@ const module = "github.com/mcp-launchpad/mcpl/"
 
 // rooms is the table of docs/architecture.md: what each package may import of ours.
 var rooms = map[string][]string{
-	"cmd/mcpl":              {"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/config", "pkg/conn", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/output"},
+	"cmd/mcpl":              {"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config", "pkg/conn", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/output"},
 	"internal/archtest":     {},
+	"internal/authtest":     {},
 	"internal/benchcli":     {"internal/mcptest"},
 	"internal/cli":          {"internal/verb", "pkg/clients", "pkg/fault", "pkg/index", "pkg/output"},
 	"internal/conformance":  {},
@@ -31,6 +32,7 @@ var rooms = map[string][]string{
 	"internal/example":      {},
 	"internal/mcptest":      {},
 	"internal/verb":         {"pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/index", "pkg/output", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool"},
+	"pkg/auth":              {"pkg/config", "pkg/fault"},
 	"pkg/clients":           {"pkg/config", "pkg/fault"},
 	"pkg/config":            {"pkg/fault"},
 	"pkg/conn":              {"pkg/config", "pkg/fault", "pkg/tool"},
@@ -53,6 +55,9 @@ var owners = map[string][]string{
 	"github.com/spf13/cobra":             {"internal/cli"},
 	"github.com/santhosh-tekuri/":        {},
 	"github.com/itchyny/gojq":            {"internal/cli"},
+	"golang.org/x/oauth2":                {"pkg/auth"},
+	"github.com/zalando/go-keyring":      {"pkg/auth"},
+	"github.com/cli/browser":             {"cmd/mcpl"},
 }
 
 // late are the packages that cost a process its start time, or come late in initialisation.

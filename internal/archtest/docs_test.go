@@ -259,7 +259,7 @@ func TestFlags(t *testing.T) {
 	new(verb.Globals).Flags(fs)
 	for _, v := range []verb.Verb{new(verb.Search), new(verb.Inspect), new(verb.Call), new(verb.List),
 		new(verb.Enable), new(verb.Disable), new(verb.Instructions), new(verb.Config), new(verb.ConfigImport), new(verb.ConfigAdd), new(verb.ConfigRemove),
-		new(verb.Doctor), new(verb.Completion), new(verb.Version)} {
+		new(verb.Auth), new(verb.Doctor), new(verb.Completion), new(verb.Version)} {
 		own := pflag.NewFlagSet("own", pflag.ContinueOnError)
 		v.Flags(own)
 		fs.AddFlagSet(own) // flags of the same name stay the first one's

@@ -95,7 +95,7 @@ keeps for the next one.`,
 	root.AddGroup(&cobra.Group{ID: "agent", Title: "Tools:"}, &cobra.Group{ID: "others", Title: "Resources and prompts:"},
 		&cobra.Group{ID: "setup", Title: "Setup:"})
 	root.AddCommand(t.search(), t.inspect(), t.call(), t.list(), t.resources(), t.read(), t.prompts(), t.prompt(),
-		t.config(), t.doctor(), t.enable(), t.disable(), t.instructions(), t.completion(), t.daemon(), t.version(), t.refresh(), t.exampleServer())
+		t.config(), t.auth(), t.doctor(), t.enable(), t.disable(), t.instructions(), t.completion(), t.daemon(), t.version(), t.refresh(), t.exampleServer())
 	root.SetHelpCommand(helpCommand())
 	return root
 }

@@ -157,6 +157,10 @@ func meant(word string) string {
 		return "config import"
 	case "remove", "rm", "uninstall", "delete":
 		return "config remove"
+	case "login", "signin", "sign-in", "log-in", "authenticate", "authorize", "oauth":
+		return "auth login"
+	case "logout", "signout", "sign-out", "log-out":
+		return "auth logout"
 	case "cfg", "settings", "configuration", "env":
 		return "config"
 	}

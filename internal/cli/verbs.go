@@ -56,9 +56,9 @@ func (t *tree) call() *cobra.Command {
 	cmd := t.command(new(verb.Call), "agent", &cobra.Command{
 		Use:   "call SERVER TOOL [ARGS]",
 		Short: "Call one tool (starts its server only, if it does not run)",
-		Long: `Call checks the arguments against the tool's schema, starts its server and calls
-the tool. The server stays warm in the daemon for the next call, until it was idle
-for 15 minutes; with --no-daemon it is stopped after this one. The tool may also be
+		Long: `Call checks the arguments against the tool's schema, starts its server and calls the
+tool. The server stays warm in the daemon for the next call, until it was idle for
+15 minutes; with --no-daemon it is stopped after this one. The tool may also be
 written SERVER/TOOL or SERVER.TOOL.
 
 ARGS is one JSON object, or pairs, or an object and pairs that override it:

@@ -87,6 +87,37 @@ func TestTranscripts(t *testing.T) {
 				`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"k","progress":2,"total":2,"message":"step 2"}}`,
 				`{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"done"}]}}`,
 				`{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"done"}]}}`}},
+		{"resources and prompts", `{"resources":[{"uri":"a:1","text":"one"},{"def":{"uri" : "a:2"},"uri":"a:2","blob":true}],"templates":[{"uriTemplate":"a:{n}"}],` +
+			`"prompts":[{"name":"p","arguments":[{"name":"x"}]},{"name":"q","error":{"code":1,"message":"no"}}]}`,
+			[]string{initLine, `{"id":2,"method":"resources/list"}`, `{"id":3,"method":"resources/templates/list"}`, `{"id":4,"method":"prompts/list"}`,
+				`{"id":5,"method":"resources/read","params":{"uri":"a:1"}}`, `{"id":6,"method":"resources/read","params":{"uri":"a:9"}}`,
+				`{"id":7,"method":"prompts/get","params":{"name":"p","arguments":{"x":"1"}}}`, `{"id":8,"method":"prompts/get","params":{"name":"q"}}`,
+				`{"id":9,"method":"prompts/get","params":{"name":"r"}}`},
+			[]string{strings.Replace(initAns, `{"listChanged":true}`, `{"listChanged":true},"resources":{"listChanged":true},"prompts":{"listChanged":true}`, 1),
+				`{"jsonrpc":"2.0","id":2,"result":{"resources":[{"uri":"a:1","name":"a:1"},{"uri" : "a:2"}]}}`,
+				`{"jsonrpc":"2.0","id":3,"result":{"resourceTemplates":[{"uriTemplate":"a:{n}"}]}}`,
+				`{"jsonrpc":"2.0","id":4,"result":{"prompts":[{"name":"p","arguments":[{"name":"x"}]},{"name":"q","arguments":[]}]}}`,
+				`{"jsonrpc":"2.0","id":5,"result":{"contents":[{"uri":"a:1","mimeType":"text/plain","text":"one"}]}}`,
+				`{"jsonrpc":"2.0","id":6,"result":{"contents":[{"uri":"a:9","mimeType":"text/plain","text":"this is a:9"}]}}`,
+				`{"jsonrpc":"2.0","id":7,"result":{"messages":[{"role":"user","content":{"type":"text","text":"{\"x\":\"1\"}"}}]}}`,
+				`{"jsonrpc":"2.0","id":8,"error":{"code":1,"message":"no"}}`, `{"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"unknown prompt"}}`}},
+		{"no resources", `{}`, []string{initLine, `{"id":2,"method":"resources/list"}`, `{"id":3,"method":"resources/read","params":{"uri":"a:1"}}`},
+			[]string{initAns, `{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"method not found: resources/list"}}`,
+				`{"jsonrpc":"2.0","id":3,"error":{"code":-32002,"message":"Resource not found"}}`}},
+		{"an error that passes", `{"tools":[{"name":"e","text":"t","error":{"code":1,"message":"no"},"errorTimes":1}]}`,
+			[]string{initLine, call(2, "e", `{}`), call(3, "e", `{}`)},
+			[]string{initAns, `{"jsonrpc":"2.0","id":2,"error":{"code":1,"message":"no"}}`, `{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"t"}]}}`}},
+		{"rounds", `{"tools":[{"name":"r","replies":true,"rounds":[{"a" : 1}]}]}`,
+			[]string{initLine, call(2, "r", `{}`), `{"id":3,"method":"tools/call","params":{"name":"r","requestState":"s","inputResponses":{"a":2}}}`},
+			[]string{initAns, `{"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"a" : 1},"requestState":"s"}}`,
+				`{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"{\"a\":2}"}]}}`}},
+		{"a task", `{"tools":[{"name":"t","text":"done","task":{"polls":1,"pollMs":5}},{"name":"plain","text":"p"}]}`,
+			[]string{initLine, `{"id":2,"method":"tools/call","params":{"name":"t","task":{}}}`, task(3, "get"), task(4, "get"), call(5, "t", `{}`),
+				`{"id":6,"method":"tasks/get","params":{"taskId":"x"}}`},
+			[]string{strings.Replace(initAns, `{"listChanged":true}`, `{"listChanged":true},"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}`, 1),
+				`{"jsonrpc":"2.0","id":2,"result":{"task":{` + taskState("working", 0) + `}}}`, `{"jsonrpc":"2.0","id":3,"result":{` + taskState("working", 1) + `}}`,
+				`{"jsonrpc":"2.0","id":4,"result":{` + taskState("completed", 2) + `}}`, `{"jsonrpc":"2.0","id":5,"result":{"content":[{"type":"text","text":"done"}]}}`,
+				`{"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":"unknown task"}}`}},
 		{"modern only", `{"modern":"only","ttlMs":5}`,
 			[]string{initLine, listLine, meta(3, "server/discover", "2099-01-01"), meta(4, "server/discover", modern), meta(5, "tools/list", modern)},
 			[]string{
@@ -111,6 +142,15 @@ func TestTranscripts(t *testing.T) {
 			}
 		})
 	}
+}
+
+func task(id int, verb string) string {
+	return fmt.Sprintf(`{"id":%d,"method":"tasks/%s","params":{"taskId":"task-1"}}`, id, verb)
+}
+
+func taskState(status string, poll int) string {
+	return fmt.Sprintf(`"taskId":"task-1","status":%q,"statusMessage":"poll %d","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z",`+
+		`"ttl":60000,"pollInterval":5`, status, poll)
 }
 
 func drive(script string, in ...string) (string, int) {

@@ -10,7 +10,6 @@ import (
 	"image/png"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -82,7 +81,7 @@ func (s *server) badVersion(version string) *Error {
 }
 
 // answer gives the ordinary answer to a request.
-func (s *server) answer(m message) {
+func (s *server) answer(m message, cancelled <-chan struct{}) {
 	switch m.Method {
 	case "initialize":
 		s.reply(m, s.handshake(m))
@@ -90,20 +89,19 @@ func (s *server) answer(m message) {
 		s.reply(m, s.complete(m, `"supportedVersions":`+s.versions()+`,`+s.self()))
 	case "ping":
 		s.reply(m, "{}")
-	case "tools/list":
-		if page, ok := s.page(m); ok {
-			s.reply(m, page)
-		} else {
-			s.fail(m, Error{Code: codeInvalidParams, Message: "unknown cursor"})
-		}
 	case "tools/call":
-		if t := s.called(m); t != nil {
-			s.reply(m, s.complete(m, t.result(m)))
-		} else {
-			s.fail(m, Error{Code: codeInvalidParams, Message: "unknown tool"})
-		}
+		s.answerCall(m)
+	case "resources/read":
+		s.answerRead(m)
+	case "prompts/get":
+		s.answerPrompt(m)
+	case "tasks/get", "tasks/result", "tasks/cancel", "tasks/update":
+		s.answerTask(m, cancelled)
+	case "subscriptions/listen": // its answer is the end of the stream, and this one has none
+	case "logging/setLevel":
+		s.reply(m, "{}")
 	default:
-		s.fail(m, Error{Code: codeUnknownMethod, Message: "method not found: " + m.Method})
+		s.answerList(m)
 	}
 }
 
@@ -126,7 +124,7 @@ func (s *server) info() string {
 
 // self is what both kinds of handshake say about the server.
 func (s *server) self() string {
-	text := `"capabilities":` + s.script.Capabilities.or(`{"tools":{"listChanged":true}}`).line()
+	text := `"capabilities":` + s.script.Capabilities.or(s.capabilities()).line()
 	if s.script.Instructions != "" {
 		text += `,"instructions":` + quote(s.script.Instructions)
 	}
@@ -139,44 +137,6 @@ func (s *server) complete(m message, members string) Raw {
 		members = `"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":` + s.info() + `},` + members
 	}
 	return Raw("{" + members + "}")
-}
-
-// page returns one page of tools/list. Cursors are "page-2" and so on.
-func (s *server) page(m message) (Raw, bool) {
-	var p struct {
-		Cursor *string `json:"cursor"`
-	}
-	if m.Params != nil && json.Unmarshal(m.Params, &p) != nil {
-		return "", false
-	}
-	n := 1
-	if p.Cursor != nil {
-		var err error
-		if n, err = strconv.Atoi(strings.TrimPrefix(*p.Cursor, "page-")); err != nil || n < 2 {
-			return "", false
-		}
-	}
-	size := s.script.PageSize
-	if size <= 0 {
-		size = max(len(s.tools), 1)
-	}
-	from := min((n-1)*size, len(s.tools))
-	to := min(from+size, len(s.tools))
-	defs := make([]string, 0, to-from)
-	for _, t := range s.tools[from:to] {
-		defs = append(defs, t.def())
-	}
-	members := `"tools":[` + strings.Join(defs, ",") + `]`
-	switch {
-	case s.script.Cursor == "repeat":
-		members += `,"nextCursor":"page-2"`
-	case s.script.Cursor == "endless" || to < len(s.tools):
-		members += fmt.Sprintf(`,"nextCursor":"page-%d"`, n+1)
-	}
-	if s.script.TTLMs != nil {
-		members += fmt.Sprintf(`,"ttlMs":%d,"cacheScope":"private"`, *s.script.TTLMs)
-	}
-	return s.complete(m, members), true
 }
 
 // def is the tool's definition as it is listed.
@@ -197,22 +157,6 @@ func (t Tool) callName() string {
 		return d.Name
 	}
 	return t.Name
-}
-
-// called returns the tool that a tools/call names, or nil.
-func (s *server) called(m message) *Tool {
-	var p struct {
-		Name string `json:"name"`
-	}
-	if m.Method != "tools/call" || json.Unmarshal(m.Params, &p) != nil {
-		return nil
-	}
-	for i := range s.tools {
-		if s.tools[i].callName() == p.Name {
-			return &s.tools[i]
-		}
-	}
-	return nil
 }
 
 // result returns the members of the result of a call of t.
@@ -239,6 +183,11 @@ func (t Tool) result(m message) string {
 	}
 	for _, k := range t.Kinds {
 		blocks = append(blocks, block(k))
+	}
+	if t.Replies {
+		for _, reply := range m.replies {
+			text(reply)
+		}
 	}
 	if blocks == nil && t.Structured == "" {
 		text(arguments(m))

@@ -31,12 +31,17 @@ import (
 type Script struct {
 	// Tools are listed in this order; a name may occur twice (the first one is called).
 	Tools []Tool `json:"tools,omitempty"`
+	// Resources, Templates (definitions, byte for byte) and Prompts are what the server offers beside
+	// them. Where there are templates, a URI that is no resource reads as a text that names it.
+	Resources []Resource `json:"resources,omitempty"`
+	Templates []Raw      `json:"templates,omitempty"`
+	Prompts   []Prompt   `json:"prompts,omitempty"`
 	// Generate adds tools after those.
 	Generate *Generate `json:"generate,omitempty"`
-	// PageSize is the number of tools per page of tools/list; 0 is all on one page.
+	// PageSize is the number of definitions per page of a list; 0 is all on one page.
 	PageSize int `json:"pageSize,omitempty"`
 	// Cursor is "endless" for a new nextCursor on every page, also on the empty pages after
-	// the last tool, or "repeat" for the same nextCursor on every page.
+	// the last definition, or "repeat" for the same nextCursor on every page.
 	Cursor string `json:"cursor,omitempty"`
 	// TTLMs is sent as ttlMs with every page.
 	TTLMs *int64 `json:"ttlMs,omitempty"`
@@ -49,7 +54,8 @@ type Script struct {
 	// server/discover is an unknown method.
 	Modern string `json:"modern,omitempty"`
 	// ServerInfo and Capabilities replace what the handshake says; they default to
-	// {"name":"mcptest","version":"1.0.0"} and {"tools":{"listChanged":true}}.
+	// {"name":"mcptest","version":"1.0.0"} and {"tools":{"listChanged":true}}, with what else the
+	// script has.
 	ServerInfo   Raw    `json:"serverInfo,omitempty"`
 	Capabilities Raw    `json:"capabilities,omitempty"`
 	Instructions string `json:"instructions,omitempty"`
@@ -115,8 +121,12 @@ type Behaviour struct {
 	Exit *Exit `json:"exit,omitempty"`
 	// Never leaves the request without an answer.
 	Never bool `json:"never,omitempty"`
-	// Error is a JSON-RPC error that is answered.
-	Error *Error `json:"error,omitempty"`
+	// Error is a JSON-RPC error that is answered, ErrorTimes how often; 0 is always.
+	Error      *Error `json:"error,omitempty"`
+	ErrorTimes int    `json:"errorTimes,omitempty"`
+	// Rounds are the inputRequests of as many results that require input before the real one (MCP
+	// 2026-07-28), each with a requestState, which has to come back. {} says to come again later.
+	Rounds []Raw `json:"rounds,omitempty"`
 	// Result is the result that is answered, byte for byte.
 	Result Raw `json:"result,omitempty"`
 }
@@ -158,8 +168,53 @@ type Tool struct {
 	Kinds []string `json:"kinds,omitempty"`
 	// Structured is the structuredContent, byte for byte.
 	Structured Raw `json:"structured,omitempty"`
+	// Replies adds a text block with what the client answered to each of the Asks that waited, or to
+	// the last of the Rounds.
+	Replies bool `json:"replies,omitempty"`
 	// IsError marks the result as a failure of the tool.
 	IsError bool `json:"isError,omitempty"`
+	// Task makes a task of a call that asks for one, or of any in revision 2026-07-28.
+	Task *Task `json:"task,omitempty"`
+}
+
+// Task is what becomes of a call that is made a task.
+type Task struct {
+	// Polls is how often the client finds it still working, PollMs the interval that it is told.
+	Polls  int     `json:"polls,omitempty"`
+	PollMs float64 `json:"pollMs,omitempty"`
+	// Ask is a request to the client before the task ends, for which its status is input_required. It
+	// is sent under tasks/result, or from 2026-07-28 on found in the task's state.
+	Ask *Ask `json:"ask,omitempty"`
+	// Busy is how long it works on after the answer, under tasks/result.
+	Busy Duration `json:"busy,omitempty"`
+	// Error is the end of a task that fails.
+	Error *Error `json:"error,omitempty"`
+}
+
+// Resource is a resource and what reading it does.
+type Resource struct {
+	// Def is the definition, byte for byte. Without it it is made of URI.
+	Def Raw    `json:"def,omitempty"`
+	URI string `json:"uri"`
+
+	Behaviour
+
+	// Text is what it holds; Blob says that it holds [Blob].
+	Text string `json:"text,omitempty"`
+	Blob bool   `json:"blob,omitempty"`
+}
+
+// Prompt is a prompt and what getting it does: it answers with one message that holds Text, or its
+// arguments as they came.
+type Prompt struct {
+	// Def is the definition, byte for byte. Without it it is made of Name and Arguments.
+	Def       Raw    `json:"def,omitempty"`
+	Name      string `json:"name"`
+	Arguments Raw    `json:"arguments,omitempty"`
+
+	Behaviour
+
+	Text string `json:"text,omitempty"`
 }
 
 // Generate makes Count tools named Prefix_00001 and so on that echo their arguments.
@@ -302,6 +357,12 @@ func (s Script) check() error {
 	}
 	for _, t := range s.Tools {
 		behaviours = append(behaviours, t.Behaviour)
+	}
+	for _, r := range s.Resources {
+		behaviours = append(behaviours, r.Behaviour)
+	}
+	for _, p := range s.Prompts {
+		behaviours = append(behaviours, p.Behaviour)
 	}
 	for _, b := range behaviours {
 		if b.Exit != nil && b.Exit.Signal != "" && signalNumber(b.Exit.Signal) == 0 {

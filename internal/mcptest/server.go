@@ -37,8 +37,10 @@ type server struct {
 
 	mu     sync.Mutex
 	asked  int                      // requests of our own so far
-	asks   map[string]chan struct{} // by id: those whose answer something waits for
+	asks   map[string]chan []byte   // by id: those whose answer something waits for
 	active map[string]chan struct{} // by id: slow requests, closed when cancelled
+	failed map[*Error]int           // how often an error with a limit was answered
+	tasks  map[string]*running      // by id
 }
 
 // message is any JSON-RPC message.
@@ -46,6 +48,8 @@ type message struct {
 	ID     json.RawMessage `json:"id"`
 	Method string          `json:"method"`
 	Params json.RawMessage `json:"params"`
+
+	replies []string // what the client answered to what was asked for this message
 }
 
 func newServer(script Script, stdout, stderr io.Writer) *server {
@@ -56,14 +60,16 @@ func newServer(script Script, stdout, stderr io.Writer) *server {
 		done:   make(chan struct{}),
 		stdout: stdout,
 		stderr: stderr,
-		asks:   map[string]chan struct{}{},
+		asks:   map[string]chan []byte{},
 		active: map[string]chan struct{}{},
+		failed: map[*Error]int{},
+		tasks:  map[string]*running{},
 	}
 }
 
 // run is the server's loop. It returns the exit code after every slow request has ended.
 func (s *server) run(stdin io.Reader) int {
-	if !s.act(s.script.Start, message{}, nil) {
+	if !s.act(s.script.Start, &message{}, nil) {
 		return <-s.end // with Never nothing comes: the process has to be killed
 	}
 	lines := make(chan []byte)
@@ -124,7 +130,7 @@ func (s *server) receive(line []byte) {
 	switch {
 	case m.Method == "":
 		s.record(s.script.Answers, line)
-		s.answered(string(m.ID))
+		s.answered(string(m.ID), line)
 	case m.ID == nil:
 		s.notified(m, line)
 	default:
@@ -146,10 +152,10 @@ func (s *server) notified(m message, line []byte) {
 	}
 	b := s.script.Methods[m.Method]
 	if !b.slow() {
-		s.act(b, m, nil)
+		s.act(b, &m, nil)
 		return
 	}
-	s.slow.Go(func() { s.act(b, m, nil) })
+	s.slow.Go(func() { s.act(b, &m, nil) })
 }
 
 // request answers m: at once, or in a goroutine where that may take time.
@@ -157,10 +163,10 @@ func (s *server) request(m message) {
 	steps := []Behaviour{s.script.Methods[m.Method]}
 	if e := s.refusal(m); e != nil {
 		steps = append(steps, Behaviour{Error: e})
-	} else if t := s.called(m); t != nil {
-		steps = append(steps, t.Behaviour)
+	} else {
+		steps = append(steps, s.behaviour(m))
 	}
-	slow := false
+	slow := m.Method == "tasks/result"
 	for _, b := range steps {
 		slow = slow || b.slow()
 	}
@@ -185,22 +191,56 @@ func (s *server) request(m message) {
 func (s *server) perform(m message, steps []Behaviour, cancelled <-chan struct{}) {
 	for _, b := range steps {
 		switch {
-		case !s.act(b, m, cancelled):
+		case !s.act(b, &m, cancelled):
 			return
-		case b.Error != nil:
+		case s.fails(b):
 			s.fail(m, *b.Error)
+			return
+		case s.requires(b, &m):
 			return
 		case b.Result != "":
 			s.reply(m, b.Result)
 			return
 		}
 	}
-	s.answer(m)
+	s.answer(m, cancelled)
+}
+
+// fails reports whether b answers with its error now.
+func (s *server) fails(b Behaviour) bool {
+	if b.Error == nil || b.ErrorTimes == 0 {
+		return b.Error != nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed[b.Error]++
+	return s.failed[b.Error] <= b.ErrorTimes
+}
+
+// requires answers m with the next of b's rounds, and reports whether there was one. The requestState
+// is the number of rounds so far.
+func (s *server) requires(b Behaviour, m *message) bool {
+	var p struct {
+		State     string          `json:"requestState"`
+		Responses json.RawMessage `json:"inputResponses"`
+	}
+	if len(b.Rounds) == 0 || json.Unmarshal(m.Params, &p) != nil {
+		return false
+	}
+	n := len(p.State)
+	if p.Responses != nil {
+		m.replies = append(m.replies, string(p.Responses))
+	}
+	if n >= len(b.Rounds) {
+		return false
+	}
+	s.reply(*m, Raw(`{"resultType":"input_required","inputRequests":`+b.Rounds[n].line()+`,"requestState":`+quote(strings.Repeat("s", n+1))+`}`))
+	return true
 }
 
 // act does what b says before an answer. It returns false where none must follow: the request
 // was cancelled, the server is ending, or the script wants it so.
-func (s *server) act(b Behaviour, m message, cancelled <-chan struct{}) bool {
+func (s *server) act(b Behaviour, m *message, cancelled <-chan struct{}) bool {
 	if b.StderrBytes > 0 {
 		line := strings.Repeat("x", 63) + "\n"
 		text := strings.Repeat(line, b.StderrBytes/len(line)+1)
@@ -212,12 +252,16 @@ func (s *server) act(b Behaviour, m message, cancelled <-chan struct{}) bool {
 	for _, line := range b.Noise {
 		s.sendLine(line)
 	}
-	if !s.progress(b, m, cancelled) || !s.sleep(b.Delay, cancelled) {
+	if !s.progress(b, *m, cancelled) || !s.sleep(b.Delay, cancelled) {
 		return false
 	}
 	for _, a := range b.Asks {
-		if !s.ask(a, cancelled) {
+		answer, ok := s.ask(a, cancelled)
+		if !ok {
 			return false
+		}
+		if a.Wait {
+			m.replies = append(m.replies, answer)
 		}
 	}
 	if b.Exit != nil {
@@ -253,12 +297,12 @@ func (s *server) progress(b Behaviour, m message, cancelled <-chan struct{}) boo
 	return true
 }
 
-// ask sends a request to the client and waits for the answer where a says so.
-func (s *server) ask(a Ask, cancelled <-chan struct{}) bool {
+// ask sends a request to the client and waits for the answer, its result or error, where a says so.
+func (s *server) ask(a Ask, cancelled <-chan struct{}) (answer string, ok bool) {
 	s.mu.Lock()
 	s.asked++
 	id := string(a.ID.or(Raw(strconv.Itoa(s.asked))))
-	came := make(chan struct{})
+	came := make(chan []byte, 1)
 	s.asks[id] = came
 	s.mu.Unlock()
 	line := `{"jsonrpc":"2.0","method":` + quote(a.Method)
@@ -270,23 +314,27 @@ func (s *server) ask(a Ask, cancelled <-chan struct{}) bool {
 	}
 	s.sendLine(line + "}")
 	if !a.Wait {
-		return true
+		return "", true
 	}
 	select {
-	case <-came:
-		return true
+	case line := <-came:
+		var m struct{ Result, Error json.RawMessage }
+		if json.Unmarshal(line, &m) != nil || m.Result == nil {
+			return string(m.Error), true
+		}
+		return string(m.Result), true
 	case <-cancelled:
 	case <-s.done:
 	}
-	return false
+	return "", false
 }
 
 // answered wakes what waits for the client's answer with that id.
-func (s *server) answered(id string) {
+func (s *server) answered(id string, line []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if came, ok := s.asks[id]; ok {
-		close(came)
+		came <- line
 		delete(s.asks, id)
 	}
 }

@@ -73,6 +73,9 @@ func show(t *testing.T, env config.Env, found []Found) string {
 		for _, p := range d.Headers {
 			fmt.Fprintf(&b, " [%s: %s]", p.Name, p.Value)
 		}
+		if o := d.OAuth; o != nil {
+			fmt.Fprintf(&b, " {%s %d}", o.ClientID, o.RedirectPort)
+		}
 		for _, limit := range []time.Duration{d.ConnectTimeout, d.CallTimeout} {
 			if limit > 0 {
 				fmt.Fprintf(&b, " %s", limit)
@@ -99,15 +102,17 @@ func TestFormats(t *testing.T) {
   "mcpServers": {
     "both": {"type": "stdio", "command": "user"},
     "docs": {"type": "http", "url": "https://${HOST:-h}/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
-    "old": {"type": "sse", "url": "https://h/sse"}
+    "old": {"type": "sse", "url": "https://h/sse"},
+    "in": {"type": "http", "url": "https://h/in", "oauth": {"clientId": "me", "callbackPort": 8080}}
   },
   "projects": {
     "@APP@": {"mcpServers": {"both": {"command": "project", "args": [], "env": {}}}},
     "/elsewhere": {"mcpServers": {"not": {"command": "x"}}}
   }
-}`, `both:9 project null
+}`, `both:10 project null
 docs:5 https://${HOST:-h}/mcp [Authorization: Bearer ${TOKEN}]
 old:6 ssehttps://h/sse
+in:7 https://h/in {me 8080}
 `},
 		{"claude-desktop", "~/.config/Claude/claude_desktop_config.json", `{"globalShortcut": "x", "mcpServers": {
   "fs": {"command": "npx", "args": ["-y", "${A}", 5, true], "env": {"B": "$C", "A": "${D}", "N": null}}

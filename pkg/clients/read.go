@@ -146,11 +146,32 @@ func common(r *reader) config.Entry {
 	if d.Command != "" && d.URL != "" {
 		r.skip("it has both a command and a url")
 	}
+	d.OAuth = r.oauth()
 	if file := r.plain("envFile"); file != "" {
 		r.note("its envFile is not read here: name it with --env-file %s", file)
 	}
 	r.filters("disabledTools", "includeTools", "excludeTools", "enabled_tools", "disabled_tools")
 	return d
+}
+
+// oauth returns the login of an entry as Claude Code has it: its clientId and callbackPort, and what else
+// mcpl knows under the same name. nil where there is none.
+func (r *reader) oauth() *config.OAuth {
+	fields, _ := r.fields["oauth"].(map[string]any)
+	text := func(key string) string {
+		value, _ := fields[key].(string)
+		return r.client.text(r, value)
+	}
+	o := config.OAuth{ClientID: text("clientId"), ClientSecret: text("clientSecret")}
+	if port, ok := scalar(fields["callbackPort"]); ok {
+		if n, err := strconv.Atoi(port); err == nil && n > 0 && n <= 65535 {
+			o.RedirectPort = n
+		}
+	}
+	if o.ClientID == "" && o.ClientSecret == "" && o.RedirectPort == 0 {
+		return nil
+	}
+	return &o
 }
 
 // filters notes lists of tools, which are not taken along.

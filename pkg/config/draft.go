@@ -24,6 +24,8 @@ type Entry struct {
 	Cwd       string
 	URL       string
 	Headers   []KeyValue
+	// OAuth is the login of a server over HTTP; nil leaves it away.
+	OAuth *OAuth
 	// The limits; 0 leaves them away.
 	ConnectTimeout, CallTimeout time.Duration
 	Disabled                    bool
@@ -31,7 +33,11 @@ type Entry struct {
 
 // inner returns what the entry says of reaching the server.
 func (d Entry) inner() entry {
-	return entry{command: d.Command, args: d.Args, env: d.Env, cwd: d.Cwd, url: d.URL, headers: d.Headers}
+	e := entry{command: d.Command, args: d.Args, env: d.Env, cwd: d.Cwd, url: d.URL, headers: d.Headers}
+	if d.OAuth != nil {
+		e.oauthTexts = oauthTexts{clientID: d.OAuth.ClientID, clientSecret: d.OAuth.ClientSecret, metadataURL: d.OAuth.MetadataURL, scopes: d.OAuth.Scopes}
+	}
+	return e
 }
 
 // HoldsValues reports whether the entry itself holds a value of a variable or a header, so that
@@ -101,6 +107,9 @@ func (d Entry) json(s style, indent string) string {
 	text("cwd", d.Cwd)
 	text("url", d.URL)
 	pairs("headers", d.Headers)
+	if members := d.OAuth.members(); members != nil {
+		add("oauth", s.object(members, s.deeper(indent)))
+	}
 	if d.ConnectTimeout > 0 {
 		text("connectTimeout", shortDuration(d.ConnectTimeout))
 	}

@@ -23,6 +23,7 @@ type entry struct {
 	url     string
 	headers []KeyValue
 	roots   []string
+	oauthTexts
 }
 
 // written is a server's entry as it stands in a file.
@@ -38,6 +39,7 @@ type written struct {
 	disabled                               bool
 	fallBack                               bool // see Server
 	allowHTTP                              bool // "url" may be plain http:// to another machine
+	login                                  writtenOAuth
 }
 
 // entryParser reads the fields of one entry.
@@ -117,6 +119,8 @@ func (e *entryParser) field(w *written, typ *string, m member) {
 		w.disabled = e.bool(m)
 	case "allowHTTP":
 		w.allowHTTP = e.bool(m)
+	case "oauth":
+		e.oauth(w, m)
 	}
 }
 
@@ -262,7 +266,10 @@ func revisions() []string {
 
 // protocol reads a revision.
 func (e *entryParser) protocol(m member) string {
-	s := e.string(m)
+	s, ok := scalar(m.value)
+	if k := m.value.Value.Kind(); !ok || k != '"' && k != 'n' {
+		return e.string(m) // which says what is wrong
+	}
 	if s != "" && !slices.Contains(revisions(), s) {
 		e.fail(m.line, `"protocol" is not a revision that mcpl knows`, "Use one of "+strings.Join(revisions(), ", ")+", or leave it away to have one agreed on.")
 	}

@@ -69,6 +69,42 @@ func TestAllowHTTP(t *testing.T) {
 	}
 }
 
+func TestProtocolAndRoots(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.vars["R"] = "/from/var"
+	for entry, want := range map[string][]string{
+		`{"command": "x"}`:                nil,
+		`{"command": "x", "roots": null}`: nil,
+		`{"command": "x", "roots": []}`:   {},
+		`{"url": "https://x", "roots": ["sub", "~/mine", "${R}", "file:///a%20b"]}`: {w.path("sub"), w.path("~/mine"), "/from/var", "file:///a%20b"},
+	} {
+		if s := w.one(entry); !slices.Equal(s.Roots, want) || (s.Roots == nil) != (want == nil) {
+			t.Errorf("%s: %q", entry, s.Roots)
+		}
+	}
+	if s := w.one(`{"command": "x", "protocol": "2025-06-18"}`); s.Protocol != "2025-06-18" {
+		t.Errorf("%+v", s)
+	}
+	for entry, message := range map[string]string{
+		`{"command": "x", "protocol": "2025-06-19"}`: `"protocol" is not a revision that mcpl knows`,
+		`{"command": "x", "protocol": 7}`:            `"protocol" is a number, not a string`,
+		`{"command": "x", "roots": "/a"}`:            `"roots" is a string, not an array`,
+		`{"command": "x", "roots": ["https://x"]}`:   `"roots" has a URI that is none of a folder`,
+		`{"command": "x", "roots": [{}]}`:            `"roots"[0] is an object, not a string`,
+	} {
+		w := newWorld(t)
+		w.write(".mcp.json", `{"mcpServers": {"s": `+entry+`}}`)
+		c := w.load(Selection{})
+		if len(c.Servers) != 0 || len(c.Problems) != 1 || c.Problems[0].Message != message {
+			t.Errorf("%s: %+v", entry, c.Problems)
+		}
+		if strings.Contains(message, "revision") && !strings.Contains(c.Problems[0].Fix, "2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05") {
+			t.Errorf("%s", c.Problems[0].Fix)
+		}
+	}
+}
+
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
 	for entry, want := range map[string]Server{

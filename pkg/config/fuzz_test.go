@@ -29,6 +29,7 @@ func FuzzConfigFile(f *testing.F) {
 		`{"servers": {"a": {"type": "sse", "url": "https://u:p@h/x?token=abcdef", "headers": {"Authorization": "Bearer ${T}"}}}, "mcpServers": null}`,
 		"// c\n{\"mcpServers\": {\"a\": {}, \"a\": 1, \"\": {}, \"x/y\": {\"command\": \"a b c\", \"disabled\": \"x\"},},}", "/*", `{"a": {"command": ""}}`,
 		`{"mcpServers": {"a": {"command": "${T} b --token ${T}"}, "b": {"url": "${T}"}, "c": {"command": "\u0000"}, "d": {"command": "x", "ttl": "1h", "timeout": 1e999}}}`,
+		`{"mcpServers": {"a": {"command": "x", "roots": ["${T}", "file://${T}", "http://${T}"], "protocol": "2025-06-18"}}}`,
 	} {
 		f.Add([]byte(seed))
 	}

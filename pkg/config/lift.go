@@ -72,6 +72,11 @@ func (t *Trial) Lift(server string, d Entry) (Entry, []Literal) {
 		}
 		lift("args["+strconv.Itoa(i)+"]", &d.Args[i], one, named)
 	}
+	if d.OAuth != nil && d.OAuth.ClientSecret != "" {
+		login := *d.OAuth
+		lift("oauth.clientSecret", &login.ClientSecret, entry{oauthTexts: oauthTexts{clientSecret: login.ClientSecret}}, variableName(server+"_CLIENT_SECRET"))
+		d.OAuth = &login
+	}
 	lift("url", &d.URL, entry{url: d.URL}, "")
 	lift("command", &d.Command, entry{command: d.Command}, "")
 	return d, found

@@ -247,3 +247,15 @@ func BenchmarkLocate(b *testing.B) {
 		s.Key()
 	}
 }
+
+// The project is where its configuration was found; without one it is the working directory.
+func TestRoot(t *testing.T) {
+	t.Parallel()
+	for file, root := range map[string]string{"../.mcp.json": "..", "./.claude/mcp.json": ".", "~/.claude/mcp.json": "."} {
+		w := newWorld(t)
+		w.write(file, `{"mcpServers": {}}`)
+		if got := w.Root(w.locate(Selection{})); got != w.path(root) {
+			t.Errorf("%s: %s", file, got)
+		}
+	}
+}

@@ -29,6 +29,7 @@ func (e entry) each(f func(where, text string) string) entry {
 	for i, root := range e.roots {
 		r.roots[i] = f(fmt.Sprintf("roots[%d]", i), root)
 	}
+	r.oauthTexts = e.oauthTexts.each(f)
 	return r
 }
 
@@ -65,6 +66,7 @@ func (l *loader) resolve(file Source, w written) *Server {
 	}
 	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url, filled.headers
 	s.Roots = l.roots(file, filled.roots)
+	s.OAuth = w.resolvedOAuth(filled.oauthTexts)
 	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
 	s.secrets = replacer(append(through, filled.secrets()...))
 	s.literals = replacer(w.entry.secrets())
@@ -131,7 +133,7 @@ func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 			return fmt.Sprintf("the value of the header %s has a line break", header.Name), "Take it out, also from the variable it comes from."
 		}
 	}
-	texts := entry{s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers, s.Roots}
+	texts := entry{command: s.Command, args: s.Args, env: s.Env, cwd: s.Cwd, url: s.URL, headers: s.Headers, roots: s.Roots}
 	bad := ""
 	texts.each(func(where, text string) string {
 		if bad == "" && strings.Contains(text, "\x00") {
@@ -147,7 +149,10 @@ func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 	case slices.ContainsFunc(s.Roots, func(root string) bool { return !filepath.IsAbs(root) && !strings.HasPrefix(root, "file://") }):
 		return `"roots" has a URI that is none of a folder`, `Write a path, or a URI that begins with file://`
 	case s.Transport != Stdio:
-		return unusableURL(s.URL, allowHTTP)
+		if message, fix = unusableURL(s.URL, allowHTTP); message == "" {
+			message, fix = s.OAuth.unusable()
+		}
+		return message, fix
 	case strings.TrimSpace(s.Command) == "":
 		return `"command" is empty once its variables are filled in`, "Set the variable, or write the command itself."
 	case strings.ContainsAny(s.Command, " \t\n") && !l.exists(s):

@@ -84,6 +84,7 @@ func (e entry) secrets() []string {
 			l.add(p.Value)
 		}
 	}
+	l.add(e.clientSecret)
 	for i, arg := range e.args {
 		if i > 0 && strings.HasPrefix(e.args[i-1], "-") && !strings.HasPrefix(arg, "-") &&
 			!strings.ContainsAny(e.args[i-1], "= ") && looksSecret(e.args[i-1]) {

@@ -51,6 +51,8 @@ type Server struct {
 	// Roots are the folders (absolute paths) and file URIs that the server is told of as its roots;
 	// nil: the entry does not say, empty: none.
 	Roots []string
+	// OAuth is what the entry says of the login; nil where it says nothing.
+	OAuth *OAuth
 	// The limits that the entry sets; 0 where it sets none.
 	ConnectTimeout, CallTimeout, TTL time.Duration
 	// Idle is after how long without a request the daemon stops the server; 0: the entry does not
@@ -124,7 +126,7 @@ func (s *Server) Fingerprint() string {
 	if s.Roots != nil {
 		texts = append(append(texts, "roots", fmt.Sprint(len(s.Roots))), s.Roots...)
 	}
-	return digest(texts)
+	return digest(append(texts, s.OAuth.texts()...))
 }
 
 // Environ returns the environment of the server's process: base ("NAME=value", as os.Environ

@@ -57,6 +57,11 @@ func TestFingerprint(t *testing.T) {
 		`{"url": "https://x"}`,
 		`{"url": "https://x", "type": "sse"}`,
 		`{"url": "https://x", "headers": {"A": "b"}}`,
+		`{"command": "x", "protocol": "2025-06-18"}`,
+		`{"command": "x", "protocol": "2025-11-25"}`,
+		`{"command": "x", "roots": []}`,
+		`{"command": "x", "roots": ["/a"]}`,
+		`{"command": "x", "roots": ["/a", "/b"]}`,
 	} {
 		f := w.one(entry).Fingerprint()
 		if len(f) != 64 || seen[f] != "" {

@@ -36,10 +36,22 @@ type Settings struct {
 	// they are stopped there.
 	Daemon bool
 	Idle   time.Duration
+	// Credentials is where tokens are kept.
+	Credentials Credentials
 }
 
 // DefaultMaxTime is the MaxTime of who sets none.
 const DefaultMaxTime = 10 * time.Minute
+
+// Credentials is where tokens of logins are kept.
+type Credentials string
+
+// The places for tokens.
+const (
+	AutoCredentials Credentials = "auto"    // the keyring where there is one, else files
+	InFiles         Credentials = "file"    // files of mode 0600 in mcpl's state folder
+	InKeyring       Credentials = "keyring" // the system's keyring, and nowhere else
+)
 
 // Setting is one setting as `mcpl config` shows it.
 type Setting struct {
@@ -51,13 +63,14 @@ type Setting struct {
 
 // LoadSettings returns the settings in force and the origin of each: the variables
 // MCPL_CONNECT_TIMEOUT, MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES,
-// MCPL_DAEMON and MCPL_IDLE, else the same names in small letters in the settings file, else 30 s, 30 s, 10 min,
-// 24 h, 7 days, 5, no limit, true and 15 min. Times are
+// MCPL_DAEMON, MCPL_IDLE and MCPL_CREDENTIALS, else the same names in small letters in the settings file,
+// else 30 s, 30 s, 10 min, 24 h, 7 days, 5, no limit, true, 15 min and auto. Times are
 // texts with a unit, as "30s" or "24h". An unknown key and a value that is not what it should be
 // are a fault.Config that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
-		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, Daemon: true, Idle: 15 * time.Minute}
+		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, Daemon: true, Idle: 15 * time.Minute,
+		Credentials: AutoCredentials}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err
@@ -90,6 +103,7 @@ type slot struct {
 	int  *int
 	min  int
 	bool *bool
+	keep *Credentials
 }
 
 func (s *Settings) slots() []slot {
@@ -103,11 +117,20 @@ func (s *Settings) slots() []slot {
 		{name: "max_bytes", int: &s.MaxBytes},
 		{name: "daemon", bool: &s.Daemon},
 		{name: "idle", time: &s.Idle},
+		{name: "credentials", keep: &s.Credentials},
 	}
 }
 
 // set takes a value from its text.
 func (s slot) set(text string) error {
+	if s.keep != nil {
+		switch c := Credentials(strings.ToLower(text)); c {
+		case AutoCredentials, InFiles, InKeyring:
+			*s.keep = c
+			return nil
+		}
+		return errors.New(`it is none of "auto", "file" and "keyring"`)
+	}
 	if s.bool != nil {
 		switch strings.ToLower(text) {
 		case "true", "on", "yes", "1":
@@ -136,6 +159,9 @@ func (s slot) set(text string) error {
 }
 
 func (s slot) show() string {
+	if s.keep != nil {
+		return string(*s.keep)
+	}
 	if s.bool != nil {
 		return strconv.FormatBool(*s.bool)
 	}
@@ -181,6 +207,7 @@ type settingValues struct {
 	MaxBytes       *rawText `toml:"max_bytes"`
 	Daemon         *rawText `toml:"daemon"`
 	Idle           *rawText `toml:"idle"`
+	Credentials    *rawText `toml:"credentials"`
 }
 
 // in returns the setting's text in the file, nil where it has none.
@@ -202,8 +229,10 @@ func (s slot) in(v *settingValues) *rawText {
 		return v.MaxBytes
 	case "daemon":
 		return v.Daemon
-	default:
+	case "idle":
 		return v.Idle
+	default:
+		return v.Credentials
 	}
 }
 

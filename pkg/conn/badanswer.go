@@ -54,7 +54,17 @@ func (r *remote) loginRequired(b *badAnswer, status string) (message, help strin
 	if len(b.challenges) > 0 {
 		message += " (" + scheme + ")"
 	}
-	if b.loggedIn {
+	switch {
+	case b.command != "" && b.status == http.StatusForbidden:
+		return fmt.Sprintf("%s wants more scopes than its login has: HTTP %s", name, status), b.command
+	case b.command != "" && b.byLogin:
+		return fmt.Sprintf("%s does not accept its login any more: HTTP %s", name, status), b.command
+	case b.command != "":
+		return message, b.command
+	case b.byLogin:
+		return fmt.Sprintf("%s does not allow this with its login: HTTP %s", name, status),
+			fmt.Sprintf("The account may lack a permission. See the login with: mcpl auth status %s", fault.Quote(name))
+	case b.loggedIn:
 		message = fmt.Sprintf("%s does not accept the login of its entry: HTTP %s", name, status)
 		help = fmt.Sprintf("Check the Authorization header of %s in %s, line %d: the token may be wrong, expired, or lack a permission.",
 			name, r.server.File, r.server.Line)
@@ -65,9 +75,6 @@ func (r *remote) loginRequired(b *badAnswer, status string) (message, help strin
 		scheme, variable, name, r.server.File, r.server.Line, variable, r.envFile)
 	if where := config.WhereToGet(variable); where != "" {
 		help += " Get a token at " + where + "."
-	}
-	if strings.Contains(strings.Join(b.challenges, ","), "resource_metadata=") {
-		help += " The server offers OAuth, which this version of mcpl does not do; most services also give out tokens."
 	}
 	return message, help
 }

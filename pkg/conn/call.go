@@ -16,6 +16,7 @@ import (
 func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration, opt tool.CallOptions) (*tool.Result, error) {
 	ctx, end := s.begin(ctx, limit, opt)
 	defer end()
+	s.attend(ctx)
 	started := time.Now()
 	s.learnHeader(ref, opt.HeaderSchema)
 	method, params := requestFor(ref, args)
@@ -49,8 +50,8 @@ func requestFor(ref tool.Ref, args json.RawMessage) (method string, params []too
 	return method, params
 }
 
-// repeated makes a call, and makes it again where the server only wanted something done before:
-// arguments repeated in headers, or pages opened by the user.
+// repeated makes a call, and makes it again where the server only wanted it otherwise: as a task, with
+// arguments repeated in headers, or after the user has opened pages.
 func (s *session) repeated(ctx context.Context, method string, params []tool.Field, task bool) (json.RawMessage, error) {
 	raw, err := s.rounds(ctx, method, params, task)
 	var refused *refusal
@@ -58,6 +59,11 @@ func (s *session) repeated(ctx context.Context, method string, params []tool.Fie
 		return raw, err
 	}
 	switch refused.details.Code {
+	case mcp.METHOD_NOT_FOUND: // "If taskSupport is "required", ... servers MUST return a -32601 error" (MCP 2025-11-25, tasks)
+		if task || method != methodCall || !s.takesTasks() {
+			return nil, err
+		}
+		task = true
 	case mcp.HEADER_MISMATCH:
 		if method != methodCall || !s.learnHeaders(ctx) {
 			return nil, err

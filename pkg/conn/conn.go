@@ -9,7 +9,9 @@
 // is decided in other rooms.
 //
 // A session is one connection. It speaks through a wire, which is a transport of the SDK, to a
-// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE.
+// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE. What a caller wants is
+// an errand while it runs: it knows whom to tell what the server says meanwhile, and whom to ask what
+// the server asks; its clock ends it. A session's desk knows its errands.
 package conn
 
 import (
@@ -49,8 +51,22 @@ type Options struct {
 	// resources or prompts has changed. It may be called concurrently and must not wait.
 	Changed func(server string)
 	// Listen says that such notifications are wanted also from servers that send them only on a
-	// stream of their own, which then stays open.
+	// stream of their own, which is then open from the start, else at most from the first call on.
 	Listen bool
+	// Tokens gives the tokens of logins to servers over HTTP; nil: there are none.
+	Tokens Tokens
+}
+
+// Tokens gives the tokens of logins. Its methods may be called concurrently; what fails in them is a fault.
+type Tokens interface {
+	// Header returns the Authorization header for a server, "" where there is none.
+	Header(ctx context.Context, server *config.Server) (string, error)
+	// Renew returns another one than used, which the server has refused with these WWW-Authenticate
+	// headers. used is "" where none was sent. It returns "" where there is no other.
+	Renew(ctx context.Context, server *config.Server, used string, challenges []string) (string, error)
+	// LoginCommand returns the command by which a person logs in to a server that has refused a request with
+	// these headers, "" where it does not offer that.
+	LoginCommand(ctx context.Context, server *config.Server, challenges []string) string
 }
 
 // defaultTimeout is the limit of each phase unless something sets another.

@@ -21,6 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	mcptest.Maybe()
+	beParent()
 	goleak.VerifyTestMain(m)
 }
 

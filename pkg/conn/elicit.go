@@ -2,6 +2,7 @@ package conn
 
 import (
 	"encoding/json"
+	"errors"
 	"net/url"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -27,7 +28,7 @@ func (s *session) ask(e *errand, q tool.Question, begun func(giveUp func())) too
 	}
 	reply, err := e.ask(q, begun)
 	switch {
-	case err == errNobody:
+	case errors.Is(err, errNobody):
 		reply = tool.Reply{Action: tool.Decline}
 	case err != nil:
 		reply = tool.Reply{Action: tool.Cancel}

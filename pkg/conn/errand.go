@@ -120,15 +120,23 @@ func (e *errand) progress(p tool.Progress) {
 	e.hear(func(a tool.Audience) { a.Progress(p) })
 }
 
-// errNobody says that there is nobody to ask.
-var errNobody = errors.New("nobody is there to ask")
+var (
+	// errNobody says that there is nobody to ask.
+	errNobody = errors.New("nobody is there to ask")
+	// errOver is the error of what comes, or waits between two requests, when the errand or the
+	// connection ends.
+	errOver = errors.New("it has ended")
+)
 
 // ask puts a question to the audience, while the clock stands still. begun is told how to give it up.
 func (e *errand) ask(q tool.Question, begun func(giveUp func())) (tool.Reply, error) {
-	e.mu.Lock()
-	if e.audience == nil || e.ended {
-		e.mu.Unlock()
+	if e.audience == nil {
 		return tool.Reply{}, errNobody
+	}
+	e.mu.Lock()
+	if e.ended {
+		e.mu.Unlock()
+		return tool.Reply{}, errOver
 	}
 	e.asking.Add(1)
 	e.clock.pause()

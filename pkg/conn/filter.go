@@ -52,10 +52,10 @@ func (f *messageFilter) Read(p []byte) (int, error) {
 func (f *messageFilter) next() bool {
 	for f.read() {
 		line := bytes.TrimSpace(bytes.TrimPrefix(f.line, []byte("\ufeff")))
-		switch {
-		case f.taken != nil && isMessage(line) && isCall(line):
+		switch isMessage, isCall := classify(line); {
+		case isMessage && isCall && f.taken != nil:
 			f.taken(line)
-		case isMessage(line):
+		case isMessage:
 			f.out = append(line, '\n')
 			return true
 		case len(line) > 0:
@@ -91,20 +91,20 @@ func (f *messageFilter) read() bool {
 	}
 }
 
-// isMessage tells JSON-RPC 2.0 from other lines by its one mandatory member. Batches (an array,
-// revision 2025-03-26 only) are not messages: no server in use sends them and the SDK reads none.
-func isMessage(line []byte) bool {
+// classify tells JSON-RPC 2.0 from other lines by its one mandatory member, and requests and
+// notifications from answers by theirs. Batches (an array, revision 2025-03-26 only) are not messages:
+// no server in use sends them and the SDK reads none.
+func classify(line []byte) (isMessage, isCall bool) {
 	if len(line) == 0 || line[0] != '{' {
-		return false
+		return false, false
 	}
 	members, err := tool.SplitObject(line)
 	if err != nil {
-		return false
+		return false, false
 	}
 	for _, m := range members {
-		if m.Key == "jsonrpc" {
-			return true
-		}
+		isMessage = isMessage || m.Key == "jsonrpc"
+		isCall = isCall || m.Key == "method" && m.Value[0] == '"'
 	}
-	return false
+	return isMessage, isCall
 }

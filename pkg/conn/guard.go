@@ -37,11 +37,14 @@ type guard struct {
 	origin  *url.URL
 	headers []config.KeyValue
 	agent   string // the User-Agent, unless the entry has one
+	login   *login // nil: there is none, or the entry brings its own
 	// answered is told of each answer, before it is looked at, but those to notifications.
 	answered func(req *http.Request, resp *http.Response)
 	// take is given each request and notification of the server, and the context of the request in
 	// whose stream it came.
 	take func(ctx context.Context, message []byte)
+	// denied is told of each answer that asks for a login.
+	denied func(*badAnswer)
 	// sessionLost is told when the server does not know our session any more.
 	sessionLost func()
 }
@@ -62,8 +65,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	t := tripOf(req.Context())
 	due := t.due(req)
-	out := g.dress(req, t.trace(req.Context()))
-	resp, err := g.base.RoundTrip(out)
+	resp, err := g.send(req, t.trace(req.Context()))
 	if err != nil {
 		return nil, err
 	}
@@ -109,11 +111,49 @@ func (g *guard) dress(req *http.Request, ctx context.Context) *http.Request {
 	return out
 }
 
+// send sends a request with the token of the login. Where the server refuses that, it is sent once more with
+// another, if there is one: a request that was refused was not carried out.
+func (g *guard) send(req *http.Request, ctx context.Context) (*http.Response, error) {
+	out := g.dress(req, ctx)
+	used, err := g.login.header(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if used != "" {
+		out.Header.Set("Authorization", used)
+	}
+	resp, err := g.base.RoundTrip(out)
+	if err != nil || resp.StatusCode != http.StatusUnauthorized || g.login == nil || req.Body != nil && req.GetBody == nil {
+		return resp, err
+	}
+	other, err := g.login.renew(ctx, used, resp.Header.Values("WWW-Authenticate"))
+	if err != nil || other == "" {
+		if err != nil {
+			resp.Body.Close()
+			return nil, err
+		}
+		return resp, nil
+	}
+	resp.Body.Close()
+	again := g.dress(req, ctx)
+	if req.GetBody != nil {
+		if again.Body, err = req.GetBody(); err != nil {
+			return nil, err
+		}
+	}
+	again.Header.Set("Authorization", other)
+	return g.base.RoundTrip(again)
+}
+
 // end sends the DELETE that ends a session. Nobody waits long for a server that does not answer.
 func (g *guard) end(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), farewell)
 	defer cancel()
-	resp, err := g.base.RoundTrip(g.dress(req, ctx))
+	out := g.dress(req, ctx)
+	if header, err := g.login.header(ctx); err == nil && header != "" {
+		out.Header.Set("Authorization", header)
+	}
+	resp, err := g.base.RoundTrip(out)
 	if err != nil {
 		return nil, err
 	}
@@ -125,8 +165,8 @@ func (g *guard) end(req *http.Request) (*http.Response, error) {
 // refused makes an error of an answer that is no success: the JSON-RPC error in it, as an answer,
 // where there is one and it says more than the status.
 func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due) (*http.Response, error) {
-	// To a GET that resumes nothing, 404 may mean that there is no such stream.
-	session := req.Header.Get("Mcp-Session-Id") != "" && (req.Method != http.MethodGet || req.Header.Get("Last-Event-ID") != "")
+	// To a GET beside the requests, 404 may mean that there is no such stream.
+	session := req.Header.Get("Mcp-Session-Id") != "" && !t.aside
 	bad := readBadAnswer(req, resp)
 	if session && (bad.status == http.StatusNotFound || bad.status == http.StatusBadRequest && codeIn(bad.body) == serverError) {
 		g.sessionLost()
@@ -137,6 +177,9 @@ func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due
 	case session && bad.status == http.StatusNotFound:
 		return nil, errSessionEnded
 	case bad.status == http.StatusUnauthorized || bad.status == http.StatusForbidden:
+		bad.command = g.login.command(req.Context(), bad)
+		bad.byLogin = g.login != nil && bad.loggedIn
+		g.denied(bad)
 		return nil, bad
 	case due == nothingDue && req.Method == http.MethodPost:
 		// What a server thinks of a notification shows at the next request, if it matters.
@@ -214,7 +257,9 @@ type badAnswer struct {
 	challenges []string // WWW-Authenticate
 	location   string   // where a redirect points
 	retryAfter string
-	loggedIn   bool // the request had an Authorization header
+	loggedIn   bool   // the request had an Authorization header
+	byLogin    bool   // it was that of a login, not of the entry
+	command    string // by which a person logs in; "" where the server does not offer it
 	body       []byte
 }
 

@@ -57,6 +57,11 @@ func (h *handmade) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f(w, r, m)
 		return
 	}
+	h.answer(w, m)
+}
+
+// answer does as the protocol says.
+func (h *handmade) answer(w http.ResponseWriter, m message) {
 	switch m.Method {
 	case "initialize":
 		w.Header().Set("Mcp-Session-Id", "S-1")
@@ -146,4 +151,14 @@ func (h *handmade) wait(t *testing.T, what string, n int) []seen {
 func handmadePool(t *testing.T, h *handmade, more string, change ...func(*Options)) *Pool {
 	t.Helper()
 	return urlPool(t, map[string]string{"s": fmt.Sprintf(`"url": %q%s`, serve(t, h)+"/mcp", more)}, change...)
+}
+
+// body is a body of an answer.
+type body struct{ io.Reader }
+
+func (body) Close() error { return nil }
+
+func readAll(r io.Reader) (string, error) {
+	all, err := io.ReadAll(r)
+	return string(all), err
 }

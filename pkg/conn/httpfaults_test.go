@@ -52,7 +52,7 @@ func TestBadAnswers(t *testing.T) {
 		{"401 of another scheme", answer(401, "text/plain", "", "WWW-Authenticate", `Basic realm="x"`), fault.AuthRequired, "(Basic)", `"Basic ${MY_S_TOKEN}"`, ""},
 		{"401 of no scheme", answer(401, "text/plain", ""), fault.AuthRequired, "HTTP 401 Unauthorized", `"Bearer ${MY_S_TOKEN}"`, ""},
 		{"401 with OAuth", answer(401, "application/json", `{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"m"}}`, "WWW-Authenticate", `Bearer resource_metadata="http://x"`),
-			fault.AuthRequired, "wants a login", "The server offers OAuth", ""},
+			fault.AuthRequired, "wants a login", `"headers"`, ""},
 		{"403", answer(403, "text/plain", "no"), fault.AuthRequired, "HTTP 403 Forbidden", `"headers"`, "body: no"},
 		{"404", answer(404, "text/html", "<h1>nothing</h1>"), fault.ServerConnection, "my-s has nothing at this path: HTTP 404 Not Found", `Correct "url" of my-s in FILE, line 1. Most servers answer at`, "body: <h1>nothing</h1>"},
 		{"405", answer(405, "text/plain", ""), fault.ServerConnection, "my-s answered initialize with HTTP 405 Method Not Allowed", `leave "type" away`, ""},
@@ -171,7 +171,7 @@ func TestRedirects(t *testing.T) {
 		"s":    fmt.Sprintf(`"url": %q, "headers": {"Authorization": "Bearer x"}`, url+"/mcp"),
 		"away": fmt.Sprintf(`"url": %q, "headers": {"Authorization": "Bearer x"}`, url+"/away")})
 	mustCall(t, p, "s", "t")
-	if got := h.all(); len(got) != 3 || got[2].header.Get("Authorization") != "Bearer x" {
+	if got := h.all(); len(got) != 4 || got[3].header.Get("Authorization") != "Bearer x" {
 		t.Errorf("requests %v", got)
 	}
 	_, err := p.List(t.Context(), "away", tool.CallOptions{})

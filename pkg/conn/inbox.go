@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"strings"
@@ -13,17 +12,6 @@ import (
 
 // maxWaiting is how many requests of a server may wait for an answer at the same time.
 const maxWaiting = 64
-
-// isCall reports whether a JSON-RPC message is a request or a notification, not an answer.
-func isCall(message []byte) bool {
-	if !bytes.Contains(message, []byte(`"method"`)) { // spares parsing large answers
-		return false
-	}
-	var m struct {
-		Method *string `json:"method"`
-	}
-	return json.Unmarshal(message, &m) == nil && m.Method != nil
-}
 
 // receive takes a request or a notification of the server, which came under ctx: over HTTP that of
 // the request in whose stream it came. It does not wait.
@@ -66,8 +54,6 @@ type rpcError struct {
 	Code    int
 	Message string
 }
-
-func (e *rpcError) Error() string { return e.Message }
 
 func (e *rpcError) json() json.RawMessage {
 	code, _ := json.Marshal(e.Code) // a number always encodes

@@ -20,9 +20,12 @@ const (
 	maxRelisten = time.Minute
 )
 
-// listen keeps a stream of notifications open where the server sends them only so: from 2026-07-28
-// on the answer to subscriptions/listen, before that the GET of Streamable HTTP. Elsewhere they come
-// unasked.
+// listenGrace is how long a call waits for the stream on which its server may ask something.
+const listenGrace = 300 * time.Millisecond
+
+// listen keeps a stream of notifications open, once, where the server sends them only so: from
+// 2026-07-28 on the answer to subscriptions/listen, before that the GET of Streamable HTTP. Elsewhere
+// they come unasked.
 func (s *session) listen() {
 	open := s.subscribe
 	if !s.modern() {
@@ -31,26 +34,46 @@ func (s *session) listen() {
 		}
 		open = s.listenHTTP
 	}
-	s.crew.do(func(ctx context.Context) {
-		for wait := minRelisten; ; wait = min(2*wait, maxRelisten) {
-			opened := time.Now()
-			err := open(ctx)
-			if ctx.Err() != nil {
-				return
-			}
-			if final(err) {
-				s.log("it sends no notifications: %v", err)
-				return
-			}
-			s.log("its stream of notifications has ended: %v", err)
-			if time.Since(opened) > maxRelisten {
-				wait = minRelisten
-			}
-			if !pause(ctx, wait) {
-				return
-			}
+	s.listening.Do(func() { s.crew.do(func(ctx context.Context) { s.keepOpen(ctx, open) }) })
+}
+
+// attend lets the server ask something in the middle of a call: over Streamable HTTP before 2026-07-28
+// many send that on the GET stream and not on that of the call, and then wait for ever where nobody
+// listens.
+func (s *session) attend(ctx context.Context) {
+	if s.modern() || !s.overHTTP() {
+		return
+	}
+	s.listen()
+	timer := time.NewTimer(listenGrace)
+	defer timer.Stop()
+	select {
+	case <-s.http.listened:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// keepOpen opens a stream again and again, until the session ends or the server has none.
+func (s *session) keepOpen(ctx context.Context, open func(context.Context) error) {
+	for wait := minRelisten; ; wait = min(2*wait, maxRelisten) {
+		opened := time.Now()
+		err := open(ctx)
+		if ctx.Err() != nil {
+			return
 		}
-	})
+		if final(err) {
+			s.log("it sends no notifications: %v", err)
+			return
+		}
+		s.log("its stream of notifications has ended: %v", err)
+		if time.Since(opened) > maxRelisten {
+			wait = minRelisten
+		}
+		if !pause(ctx, wait) {
+			return
+		}
+	}
 }
 
 // final reports whether a stream that ended with err is not to be opened again.
@@ -83,12 +106,13 @@ func (s *session) subscribe(ctx context.Context) error {
 // listenHTTP reads the GET stream of Streamable HTTP (MCP 2025-11-25, transports, listening for
 // messages from the server). The guard hands out what it brings.
 func (s *session) listenHTTP(ctx context.Context) error {
-	req, err := s.http.own(ctx, http.MethodGet, nil)
+	req, err := s.http.own((&trip{aside: true}).with(ctx), http.MethodGet, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	resp, err := s.http.remote.client.Do(req)
+	s.http.attended.Do(func() { close(s.http.listened) })
 	if err != nil {
 		return err
 	}

@@ -64,7 +64,7 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 	if err := s.pages(ctx, toolList(), &tools); err != nil && !s.toolless(err) {
 		giveUp(nil)
 		wg.Wait()
-		return tool.Listing{}, s.explain(ctx, err, phase{name: toolList().method, limit: limit, key: "callTimeout"})
+		return tool.Listing{}, s.explain(ctx, err, phase{name: toolList().method, limit: limit, most: maxTime(limit, opt.MaxTime), key: "callTimeout"})
 	}
 	grace := time.AfterFunc(listGrace, func() { giveUp(errTimeout) })
 	wg.Wait()

@@ -23,8 +23,9 @@ type remote struct {
 	url     *url.URL
 	base    *http.Transport
 	client  *http.Client
-	last    atomic.Pointer[string] // the last answer, in words
-	lost    atomic.Bool            // the server does not know our session any more
+	last    atomic.Pointer[string]    // the last answer, in words
+	denied  atomic.Pointer[badAnswer] // the last answer that asked for a login
+	lost    atomic.Bool               // the server does not know our session any more
 }
 
 // newRemote returns the way to a server over HTTP. Nothing is sent yet. The system's certificate
@@ -43,7 +44,8 @@ func newRemote(server *config.Server, opt Options, log logger, take func(context
 		IdleConnTimeout:   90 * time.Second,
 	}
 	r.client = &http.Client{Transport: &guard{base: r.base, origin: u, headers: server.Headers, agent: "mcpl/" + opt.Version,
-		answered: r.answered, take: take, sessionLost: func() { r.lost.Store(true) }}}
+		login: newLogin(server, u, opt.Tokens), answered: r.answered, denied: r.denied.Store, take: take,
+		sessionLost: func() { r.lost.Store(true) }}}
 	return r, nil
 }
 
@@ -56,7 +58,9 @@ func (r *remote) answered(req *http.Request, resp *http.Response) {
 	if kind := mediaType(resp); kind != "" {
 		text += ", " + kind
 	}
-	r.last.Store(&text)
+	if !tripOf(req.Context()).aside {
+		r.last.Store(&text)
+	}
 	r.log("%s was answered with %s", req.Method, text)
 }
 
@@ -94,7 +98,11 @@ func (r *remote) failure(err error, ph phase) *fault.Fault {
 	name := r.server.Name
 	var bad *badAnswer
 	var cut *cutOff
+	var known *fault.Fault
 	switch {
+	case errors.As(err, &known): // of the login
+		f := *known
+		return &f
 	case errors.As(err, &bad):
 		return r.answeredBadly(bad, ph)
 	case errors.Is(err, errTooLong):

@@ -37,7 +37,8 @@ type resultHead struct {
 // rounds sends a request, and again with what the server asks for, until it answers. Where it
 // answers with a task that is followed.
 func (s *session) rounds(ctx context.Context, method string, params []tool.Field, task bool) (json.RawMessage, error) {
-	if task && method == methodCall && !s.modern() {
+	task = task && method == methodCall && s.takesTasks()
+	if task {
 		params = append(params[:len(params):len(params)], tool.Field{Key: "task", Value: json.RawMessage("{}")})
 	}
 	later := firstLater
@@ -52,7 +53,7 @@ func (s *session) rounds(ctx context.Context, method string, params []tool.Field
 			return raw, nil // odd, but the caller's to judge
 		}
 		switch {
-		case method == methodCall && (s.modern() && head.Type == "task" || !s.modern() && task && head.Task != nil):
+		case method == methodCall && (s.modern() && head.Type == "task" || task && head.Task != nil):
 			return s.follow(ctx, raw)
 		case head.Type != "input_required":
 			return raw, nil
@@ -75,7 +76,7 @@ func (s *session) rounds(ctx context.Context, method string, params []tool.Field
 			if waits++; waits > maxLater {
 				return nil, errLater
 			}
-			if err := s.sleep(ctx, later); err != nil {
+			if err := s.sleep(ctx, later, nil); err != nil {
 				return nil, err
 			}
 			later *= 2
@@ -117,12 +118,14 @@ func (s *session) fulfil(ctx context.Context, requests []tool.Field) (json.RawMe
 	return tool.JoinObject(responses), nil
 }
 
-// sleep waits for d, or until the request or the connection ends.
-func (s *session) sleep(ctx context.Context, d time.Duration) error {
+// sleep waits for d, or until woken, or until the request or the connection ends.
+func (s *session) sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		return nil
+	case <-woken:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -130,6 +133,3 @@ func (s *session) sleep(ctx context.Context, d time.Duration) error {
 		return errOver
 	}
 }
-
-// errOver is the error of what waits between two requests when the connection ends.
-var errOver = errors.New("the connection has ended")

@@ -20,7 +20,7 @@ const tasksExtension = "io.modelcontextprotocol/tasks"
 // answers with is a refusal. The SDK's own methods would decode the result, which loses keywords,
 // rejects odd schemas and takes half a second for 20 MB.
 func (s *session) request(ctx context.Context, method string, params []tool.Field) (json.RawMessage, error) {
-	id := s.ids.Add(1)
+	id := s.wire.next()
 	e := errandOf(ctx)
 	if e != nil {
 		s.desk.expect(id, e)
@@ -58,7 +58,7 @@ func (s *session) meta(id int64, e *errand) json.RawMessage {
 	if s.modern() {
 		add(mcp.MetaKeyProtocolVersion, s.version)
 		add(mcp.MetaKeyClientInfo, s.self())
-		add(mcp.MetaKeyClientCapabilities, s.capabilities())
+		add(mcp.MetaKeyClientCapabilities, s.capabilities(true))
 		if s.offers.Logging != nil && (s.opt.Log != nil || e != nil && e.audience != nil) {
 			add(mcp.MetaKeyLogLevel, mcp.LoggingLevelDebug)
 		}
@@ -96,10 +96,13 @@ func (s *session) self() mcp.Implementation {
 	return mcp.Implementation{Name: "mcpl", Version: s.opt.Version}
 }
 
-// capabilities are what mcpl offers a server. They do not depend on who asks, or lists would.
-func (s *session) capabilities() mcp.ClientCapabilities {
-	c := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}},
-		Extensions: map[string]any{tasksExtension: struct{}{}}}
+// capabilities are what mcpl offers a server in a revision before 2026-07-28 or since. They do not
+// depend on who asks, or lists would.
+func (s *session) capabilities(modern bool) mcp.ClientCapabilities {
+	c := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
+	if modern {
+		c.Extensions = map[string]any{tasksExtension: struct{}{}}
+	}
 	if s.roots != nil {
 		c.Roots = &struct {
 			ListChanged bool `json:"listChanged,omitempty"`

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,10 +29,10 @@ type session struct {
 	http   *streamable     // the wire's, where it is Streamable HTTP
 	roots  json.RawMessage // the answer to roots/list; nil: none are offered
 
-	desk    desk
-	crew    *crew
-	ids     atomic.Int64 // the last request's
-	waiting atomic.Int64 // requests of the server that are being answered
+	desk      desk
+	crew      *crew
+	listening sync.Once
+	waiting   atomic.Int64 // requests of the server that are being answered
 
 	// Set by the handshake.
 	version   string // the revision
@@ -50,6 +51,7 @@ type session struct {
 // link is a wire.
 type link interface {
 	transport.Interface
+	next() int64
 	send(ctx context.Context, reply []byte) error
 }
 
@@ -171,9 +173,11 @@ func (s *session) reach(ctx context.Context, via config.Transport, run *spawner,
 // maxLogged is how much of a line of a server is shown with --verbose, in bytes.
 const maxLogged = 4 << 10
 
-// discoverGrace is how long a server may take for server/discover, and for logging/setLevel: some
-// ignore a method that they do not know.
-const discoverGrace = 2 * time.Second
+// How long a server may take for a method that it may not know, and ignore.
+const (
+	discoverGrace = 5 * time.Second // server/discover
+	levelGrace    = 2 * time.Second // logging/setLevel
+)
 
 // handshake agrees on a revision: the one that the entry pins, or one that both sides know. It tries
 // initialize first, which servers of every revision up to 2025-11-25 and most newer ones answer; only
@@ -182,18 +186,21 @@ const discoverGrace = 2 * time.Second
 func (s *session) handshake(ctx context.Context, known tool.Known) error {
 	pin := s.server.Protocol
 	res, err := (*mcp.InitializeResult)(nil), error(nil)
-	if mcp.IsModernProtocol(pin) || pin == "" && mcp.IsModernProtocol(known.Protocol) {
-		res, _, err = s.greet(ctx, client.WithDiscoverTimeout(discoverGrace))
-	} else {
+	switch {
+	case mcp.IsModernProtocol(pin):
+		res, _, err = s.greet(ctx, true, client.WithDiscoverTimeout(-1)) // it has all the time of ctx
+	case pin == "" && mcp.IsModernProtocol(known.Protocol):
+		res, _, err = s.greet(ctx, true, client.WithDiscoverTimeout(discoverGrace))
+	default:
 		asked := pin
 		if asked == "" {
 			asked = mcp.LATEST_LEGACY_PROTOCOL_VERSION
 		}
 		var refused *refusal
-		res, refused, err = s.greet(ctx, client.WithProtocolVersion(asked))
+		res, refused, err = s.greet(ctx, false, client.WithProtocolVersion(asked))
 		if refused != nil && pin == "" {
-			if res, _, err = s.greet(ctx, client.WithDiscoverTimeout(discoverGrace)); err != nil {
-				err = refused
+			if res, _, err = s.greet(ctx, true, client.WithDiscoverTimeout(discoverGrace)); err != nil {
+				err = cmp.Or(s.denied(), error(refused)) // the SDK tells only of the last of its requests
 			}
 		}
 	}
@@ -207,19 +214,18 @@ func (s *session) handshake(ctx context.Context, known tool.Known) error {
 	return nil
 }
 
-// greet shakes hands once, with a client of the SDK. refused is set where the server answered
+// greet shakes hands once, with a client of the SDK, first in the modern way or not. refused is set where the server answered
 // initialize with an error, which err then is.
-func (s *session) greet(ctx context.Context, how client.ClientOption) (res *mcp.InitializeResult, refused *refusal, err error) {
+func (s *session) greet(ctx context.Context, modern bool, how client.ClientOption) (res *mcp.InitializeResult, refused *refusal, err error) {
 	c := client.NewClient(s.wire, how)
 	// The transport lives as long as the context it is started with.
 	if err := c.Start(context.WithoutCancel(ctx)); err != nil {
 		return nil, nil, err
 	}
 	req := mcp.InitializeRequest{}
-	req.Params.ClientInfo, req.Params.Capabilities = s.self(), s.capabilities()
+	req.Params.ClientInfo, req.Params.Capabilities = s.self(), s.capabilities(modern)
 	try, x := record(ctx)
 	res, err = c.Initialize(try, req)
-	s.ids.Store(x.count) // the SDK counts its requests from 1
 	switch {
 	case err == nil:
 		return res, nil, nil
@@ -238,7 +244,7 @@ func (s *session) setLevel(ctx context.Context) {
 	if s.opt.Log == nil || s.offers.Logging == nil || s.modern() {
 		return
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, discoverGrace, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, levelGrace, errTimeout)
 	defer cancel()
 	if _, err := s.request(ctx, "logging/setLevel", []tool.Field{{Key: "level", Value: json.RawMessage(`"debug"`)}}); err != nil {
 		s.log("its log messages cannot be had: %v", err)
@@ -247,6 +253,18 @@ func (s *session) setLevel(ctx context.Context) {
 
 // overHTTP reports whether the transport is Streamable HTTP.
 func (s *session) overHTTP() bool { return s.http != nil }
+
+// denied returns the answer by which a server over HTTP asked for a login, nil where there was none.
+func (s *session) denied() error {
+	r, ok := s.peer.(*remote)
+	if !ok {
+		return nil
+	}
+	if bad := r.denied.Load(); bad != nil {
+		return bad
+	}
+	return nil
+}
 
 // alive reports whether the server can be asked something.
 func (s *session) alive() bool { return s.peer.alive() }

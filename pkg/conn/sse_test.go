@@ -43,9 +43,13 @@ func (s *sseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		send := stream(w)
 		fmt.Fprintf(w, ": welcome\r\nevent: endpoint\r\ndata: messages?session=%d\r\n\r\n", n)
 		w.(http.Flusher).Flush()
-		s.sessions = append(s.sessions, &sseSession{send: send, hangUp: cancel})
+		session := &sseSession{send: send, hangUp: cancel}
+		s.sessions = append(s.sessions, session)
 		s.mu.Unlock()
 		<-ctx.Done()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		session.send = func(string) {} // nothing may be written any more
 		return
 	}
 	var m message

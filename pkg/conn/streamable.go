@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,9 +20,12 @@ import (
 // what the SDK forgets about requests that fail.
 type streamable struct {
 	*transport.StreamableHTTP
-	remote  *remote
-	version atomic.Pointer[string] // the revision agreed on; nil until then
-	greeted atomic.Int64           // the HTTP status that initialize was answered with; 0 until then
+	remote *remote
+	// listened is closed when the first GET of a stream of notifications is answered.
+	listened chan struct{}
+	attended sync.Once
+	version  atomic.Pointer[string] // the revision agreed on; nil until then
+	greeted  atomic.Int64           // the HTTP status that initialize was answered with; 0 until then
 }
 
 // unfinished is the error of a request whose context ended.
@@ -40,8 +44,8 @@ func dialStreamable(r *remote) (*streamableWire, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &streamable{StreamableHTTP: sdk, remote: r}
-	return &streamableWire{&wire{s, s.cancelled, s.reply}, s}, nil
+	s := &streamable{StreamableHTTP: sdk, remote: r, listened: make(chan struct{})}
+	return &streamableWire{&wire{Interface: s, cancelled: s.cancelled, reply: s.reply}, s}, nil
 }
 
 // streamableWire is a wire that also tells the transport which revision was agreed on: each request

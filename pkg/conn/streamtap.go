@@ -52,7 +52,11 @@ func (t *tap) line() {
 	if t.err = err; err == nil && len(text) > 0 {
 		return
 	}
-	if isCall(t.data) {
+	isCall := false
+	if bytes.Contains(t.data, []byte(`"method"`)) { // spares parsing most of the large answers
+		_, isCall = classify(bytes.TrimSpace(t.data))
+	}
+	if isCall {
 		t.left = append(t.cursor, "\n"...)
 		t.take(t.data)
 	} else {

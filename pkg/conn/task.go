@@ -32,6 +32,12 @@ type task struct {
 	Requests json.RawMessage          `json:"inputRequests"`
 }
 
+// takesTasks reports whether a call may ask to be made a task, as until 2025-11-25.
+func (s *session) takesTasks() bool {
+	t := s.offers.Tasks
+	return !s.modern() && t != nil && t.Requests != nil && t.Requests.Tools != nil && t.Requests.Tools.Call != nil
+}
+
 // taskIn reads the answer to a call that became a task.
 func taskIn(raw json.RawMessage) (task, error) {
 	var created struct {
@@ -84,6 +90,10 @@ func taskParams(id string) []tool.Field {
 func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error) {
 	id, said := t.ID, ""
 	given := map[string]bool{} // input, by key
+	result := s.newClaim()
+	ctx, giveUp := context.WithCancel(ctx)
+	defer result.wait()
+	defer giveUp()
 	for {
 		if words := cmp.Or(t.Message, string(t.Status)); words != said {
 			said = words
@@ -93,17 +103,24 @@ func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error
 		switch {
 		case t.Status.IsTerminal() && s.modern():
 			return t.ending()
-		case t.Status.IsTerminal(), t.Status == mcp.TaskStatusInputRequired && !s.modern():
-			// "When the requestor encounters the input_required status, it SHOULD preemptively call
-			// tasks/result" (MCP 2025-11-25, tasks): over HTTP its stream brings the questions.
-			return s.request(ctx, string(mcp.MethodTasksResult), taskParams(id))
-		case t.Status == mcp.TaskStatusInputRequired:
+		case t.Status.IsTerminal():
+			result.begin(ctx, id)
+			<-result.came
+			return result.raw, result.err
+		case t.Status == mcp.TaskStatusInputRequired && s.modern():
 			if err := s.update(ctx, t, given); err != nil {
 				return nil, err
 			}
+		case t.Status == mcp.TaskStatusInputRequired:
+			// "When the requestor encounters the input_required status, it SHOULD preemptively call
+			// tasks/result" (MCP 2025-11-25, tasks): over HTTP its stream brings the questions.
+			result.begin(ctx, id)
 		}
-		if err := s.sleep(ctx, t.interval()); err != nil {
+		if err := s.sleep(ctx, t.interval(), result.came); err != nil {
 			return nil, err
+		}
+		if result.ready() {
+			return result.raw, result.err
 		}
 		raw, err := s.request(ctx, string(mcp.MethodTasksGet), taskParams(id))
 		if err != nil {
@@ -115,6 +132,50 @@ func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error
 			return nil, &breach{what: "its answer to tasks/get is not what the protocol says", cause: err}
 		}
 		t.ID = id
+	}
+}
+
+// claim is a tasks/result under way, beside which the task is looked at as before.
+type claim struct {
+	request func(ctx context.Context, id string) (json.RawMessage, error)
+	begun   bool
+	came    chan struct{} // closed when raw and err are set
+	raw     json.RawMessage
+	err     error
+}
+
+func (s *session) newClaim() *claim {
+	return &claim{came: make(chan struct{}), request: func(ctx context.Context, id string) (json.RawMessage, error) {
+		return s.request(ctx, string(mcp.MethodTasksResult), taskParams(id))
+	}}
+}
+
+// begin sends the request, once. The goroutine ends with its answer or with ctx.
+func (c *claim) begin(ctx context.Context, id string) {
+	if c.begun {
+		return
+	}
+	c.begun = true
+	go func() {
+		defer close(c.came)
+		c.raw, c.err = c.request(ctx, id)
+	}()
+}
+
+// ready reports whether the answer is there.
+func (c *claim) ready() bool {
+	select {
+	case <-c.came:
+		return true
+	default:
+		return false
+	}
+}
+
+// wait waits for the goroutine, if there is one.
+func (c *claim) wait() {
+	if c.begun {
+		<-c.came
 	}
 }
 

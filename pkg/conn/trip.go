@@ -27,6 +27,8 @@ const (
 type trip struct {
 	id   mcp.RequestId
 	want due // what its first POST is to be answered with
+	// aside says that it belongs to no request of a caller: what is said of it is not of interest there.
+	aside bool
 
 	mu     sync.Mutex
 	posted bool

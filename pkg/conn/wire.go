@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -24,9 +25,11 @@ const (
 // wire is a transport of the SDK, which sees answers alone: what else a server says is taken out
 // before, byte for byte, since the SDK decodes it, forgets in whose stream it came and gives a
 // person half a minute for an answer. Its cancellations are sent before SendRequest returns, since
-// the connection may be closed right after.
+// the connection may be closed right after. It numbers the requests: each client of the SDK begins
+// at 1, and its transport over streams drops the answer to an id that is used again at once.
 type wire struct {
 	transport.Interface
+	ids atomic.Int64 // the last request's
 	// cancelled tells the server that a request is given up.
 	cancelled func(ctx context.Context, note mcp.JSONRPCNotification)
 	// reply sends an answer to a request of the server.
@@ -42,16 +45,16 @@ func newPipeWire(in *messageFilter, out *outbox, grace time.Duration) *wire {
 			out.flush(grace)
 		}
 	}
-	return &wire{pipe, cancelled, func(_ context.Context, message []byte) error {
+	reply := func(_ context.Context, message []byte) error {
 		_, err := out.Write(append(message, '\n'))
 		return err
-	}}
+	}
+	return &wire{Interface: pipe, cancelled: cancelled, reply: reply}
 }
 
-// exchange receives the raw answer to the last request whose context carries it, and counts them.
+// exchange receives the raw answer to the last request of the SDK's own whose context carries it.
 type exchange struct {
 	answer *transport.JSONRPCResponse
-	count  int64
 }
 
 type exchangeKey struct{}
@@ -64,10 +67,13 @@ func record(ctx context.Context) (context.Context, *exchange) {
 
 // SendRequest implements transport.Interface.
 func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	x, theirs := ctx.Value(exchangeKey{}).(*exchange)
+	if theirs {
+		req.ID = mcp.NewRequestId(w.next())
+	}
 	answer, err := w.Interface.SendRequest(ctx, req)
-	if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+	if theirs {
 		x.answer = answer
-		x.count++
 	}
 	// "The initialize request MUST NOT be cancelled by clients" (MCP 2025-11-25, cancellation).
 	if err != nil && ctx.Err() != nil && req.Method != methodInitialize && req.Method != methodDiscover {
@@ -75,6 +81,9 @@ func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*
 	}
 	return answer, err
 }
+
+// next returns the id of the next request.
+func (w *wire) next() int64 { return w.ids.Add(1) }
 
 // send sends an answer to a request of the server.
 func (w *wire) send(ctx context.Context, reply []byte) error { return w.reply(ctx, reply) }

@@ -102,7 +102,7 @@ func sameFiles(a, b *config.Sources) bool {
 }
 
 // key identifies the process that serves an entry for this client: what it is started with, where,
-// and what it inherits. Clients of the same key share a server.
+// what it inherits and which project it is told of. Clients of the same key share a server.
 func (o *origin) key(server *config.Server, root string) string {
 	if server.Roots != nil {
 		root = "" // in the fingerprint there are others
@@ -129,7 +129,7 @@ func (o *origin) keyIn(cfg *config.Config, name string) string {
 
 // open opens a caller for one server of the configuration.
 func (d *server) open(o *origin, cfg *config.Config, server *config.Server, l limits, log func(who, text string), changed func()) engine.Caller {
-	opt := CallerOptions{Dir: o.dir, Environ: append(slices.Clip(o.inherited), "PWD="+o.folder(server)), Root: o.env.Root(cfg.Sources), EnvFile: o.env.WhereToPut(cfg.Sources),
+	opt := CallerOptions{Dir: o.dir, Root: o.env.Root(cfg.Sources), Environ: append(slices.Clip(o.inherited), "PWD="+o.folder(server)), EnvFile: o.env.WhereToPut(cfg.Sources),
 		ConnectTimeout: l.connect, CallTimeout: l.call, ForceConnectTimeout: l.forceConnect, Log: log}
 	if changed != nil {
 		opt.Changed, opt.Listen = func(string) { changed() }, true

@@ -26,9 +26,9 @@ type CallerOptions struct {
 	ConnectTimeout, CallTimeout, ForceConnectTimeout time.Duration
 	// Log is told what happens, secrets masked; nil: nobody listens.
 	Log func(server, event string)
-	// Changed is told that a server says that what it offers has changed; nil: nobody is.
+	// Changed is told that a server says that what it offers has changed; nil: nobody listens.
 	Changed func(server string)
-	// Listen says that a stream is to be kept open for that where it needs one.
+	// Listen has connections kept open for servers that say so on no other.
 	Listen bool
 }
 

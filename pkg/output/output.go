@@ -156,6 +156,13 @@ func (p *Printer) Notice(format string, args ...any) {
 	_ = p.aside(t.buf.Bytes()) // nowhere to report it
 }
 
+// Aside prints a line by itself on stderr, never broken: an address to be opened or copied.
+func (p *Printer) Aside(line string) {
+	t := newText(p.errTTY)
+	t.Print(line, "\n")
+	_ = p.write(p.err, t.buf.Bytes()) // nowhere to report it
+}
+
 // Verbose tells what happens and when, on stderr, with --verbose.
 func (p *Printer) Verbose(who, event string) {
 	if !p.verbose {

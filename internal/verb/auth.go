@@ -1,0 +1,398 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// Logins are the logins to servers over HTTP. What fails in its methods is a fault.
+type Logins interface {
+	Login(ctx context.Context, server *config.Server, opt LoginOptions) (LoginState, error)
+	Logout(ctx context.Context, server *config.Server) (LoggedOut, error)
+	// State asks nobody.
+	State(ctx context.Context, server *config.Server) (LoginState, error)
+}
+
+// LoginOptions are what a login needs.
+type LoginOptions struct {
+	// Scopes to ask for; empty: those of the entry, else those that the server names.
+	Scopes []string
+	// Timeout bounds all of it.
+	Timeout time.Duration
+	// Browser says that a browser is to be opened.
+	Browser bool
+	// Show shows the person the address to open.
+	Show func(address string)
+	// Input, when not nil, is where the person may paste the address that the browser ended at.
+	Input io.Reader
+	// Notice tells the person what else there is to know.
+	Notice func(text string)
+}
+
+// LoginState is what is known of a server's login. It holds no secret.
+type LoginState struct {
+	// Kind is "logged in", "expired", "can be renewed", "not logged in", "static header" or "client credentials".
+	Kind     string
+	Issuer   string
+	Scopes   []string
+	Obtained time.Time // zero: there is no token
+	Expires  time.Time // zero: not known
+	// Renewable says that a new token is got without a person.
+	Renewable bool
+	// Kept is where the tokens are, "keyring" or "file", the rest of it in File.
+	Kept, File string
+}
+
+// LoggedOut is what became of a login that was ended.
+type LoggedOut struct {
+	Was, Revoked bool
+	Problem      string // why it was not revoked; "" where the server has no such service
+}
+
+// loginTimeout is how long a person has for a login.
+const loginTimeout = 5 * time.Minute
+
+// Auth looks after the logins: mcpl auth login|logout|status [SERVER].
+type Auth struct {
+	Scopes    []string
+	NoBrowser bool
+	Timeout   time.Duration
+}
+
+// Flags implements [Verb].
+func (v *Auth) Flags(fs *pflag.FlagSet) {
+	v.Timeout = loginTimeout
+	fs.StringArrayVar(&v.Scopes, "scope", nil, "with login: ask for these `SCOPES`; repeatable")
+	fs.BoolVar(&v.NoBrowser, "no-browser", false, "with login: only print the address, on stderr")
+	fs.Var((*durationValue)(&v.Timeout), "timeout", "with login: limit for all of it")
+}
+
+// authUsage is how the verb is used.
+const authUsage = "Type: mcpl auth login SERVER   or: mcpl auth logout SERVER   or: mcpl auth status"
+
+// Run implements [Verb].
+func (v *Auth) Run(ctx context.Context, s *Session, args []string) error {
+	if s.App.Logins == nil {
+		return s.live()
+	}
+	action, rest := "status", args
+	if len(args) > 0 {
+		action, rest = args[0], args[1:]
+	}
+	if len(rest) > 1 {
+		return fault.New(fault.Usage, fmt.Sprintf("auth %s takes one server, %q is too much", action, rest[1]), authUsage)
+	}
+	switch action {
+	case "login":
+		return v.login(ctx, s, rest)
+	case "logout":
+		return v.logout(ctx, s, rest)
+	case "status":
+		return v.status(ctx, s, rest)
+	}
+	return fault.New(fault.Usage, fmt.Sprintf("there is no auth %q", action), authUsage)
+}
+
+// server returns the server that is named.
+func (v *Auth) server(s *Session, name string) (*config.Server, error) {
+	cfg, err := s.Engine.Config()
+	if err != nil {
+		return nil, err
+	}
+	server, err := cfg.Server(name)
+	if err != nil {
+		return nil, err
+	}
+	return server, server.Usable()
+}
+
+func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
+	name := ""
+	if len(names) == 1 {
+		name = names[0]
+	} else {
+		only, err := v.needy(ctx, s)
+		if err != nil {
+			return err
+		}
+		name = only
+	}
+	server, err := v.server(s, name)
+	if err != nil {
+		return err
+	}
+	opt := LoginOptions{Timeout: v.Timeout, Browser: !v.NoBrowser, Notice: func(text string) { s.Printer.Notice("%s", text) }}
+	if v.NoBrowser || s.App.InTTY { // else it may be the input of a script
+		opt.Input = s.App.Stdin
+	}
+	for _, scope := range v.Scopes {
+		opt.Scopes = append(opt.Scopes, strings.Fields(strings.ReplaceAll(scope, ",", " "))...)
+	}
+	opt.Show = func(address string) { v.show(s, name, address) }
+	state, err := s.App.Logins.Login(ctx, server, opt)
+	if err != nil {
+		return err
+	}
+	a := &loginAnswer{loginLine: lineOfLogin(server, state), now: s.App.Now()}
+	listed, err := s.Engine.ListServer(ctx, name, true)
+	if err != nil {
+		f := fault.From(err)
+		a.Warning = fmt.Sprintf("its tools could not be listed: %s. %s", f.Message, f.Help)
+	}
+	a.Tools = len(listed.Tools)
+	return s.Printer.Answer(a)
+}
+
+// show shows the address of a login. Where a browser was opened it is said too, for the one that shows nothing.
+func (v *Auth) show(s *Session, name, address string) {
+	if v.NoBrowser {
+		s.Printer.Notice("log in to %s at this address:", name)
+	} else {
+		s.Printer.Notice("log in to %s in the browser; if none opens, go to:", name)
+	}
+	s.Printer.Aside(address)
+	if s.App.InTTY {
+		s.Printer.Notice("if the browser is on another machine, paste the address that it ends at here")
+	}
+}
+
+// needy returns the only server that has asked for a login; where none has, the only one over HTTP that has
+// none.
+func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
+	cfg, err := s.Engine.Config()
+	if err != nil {
+		return "", err
+	}
+	listed, err := s.Engine.List(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	var wanted, remote []string
+	for _, server := range cfg.Servers {
+		if server.Transport == config.Stdio {
+			continue
+		}
+		// One whose login cannot be read is named too.
+		if state, err := s.App.Logins.State(ctx, server); err != nil || state.Kind == "not logged in" || state.Kind == "expired" {
+			remote = append(remote, server.Name)
+		}
+	}
+	for _, l := range listed {
+		if !l.Disabled && l.Error != nil && l.Error.Type == fault.AuthRequired {
+			wanted = append(wanted, l.Name)
+		}
+	}
+	if len(wanted) == 0 {
+		wanted = remote
+	}
+	if len(wanted) == 1 {
+		return wanted[0], nil
+	}
+	f := fault.New(fault.Usage, "which server is to be logged in to?", "")
+	switch f.Suggestions = wanted; {
+	case len(wanted) > 1:
+		f.Help = "These may want one: " + strings.Join(wanted, ", ") + ". Type: mcpl auth login " + fault.Quote(wanted[0])
+	default:
+		f.Help = "No server wants one: only servers over HTTP do, and all there are have theirs. See them with: mcpl auth status"
+	}
+	return "", f
+}
+
+func (v *Auth) logout(ctx context.Context, s *Session, names []string) error {
+	if len(names) == 0 {
+		return fault.New(fault.Usage, "which login is to be forgotten?", "See them with: mcpl auth status")
+	}
+	server, err := v.server(s, names[0])
+	if err != nil {
+		return err
+	}
+	out, err := s.App.Logins.Logout(ctx, server)
+	if err != nil {
+		return err
+	}
+	return s.Printer.Answer(&logoutAnswer{Server: server.Name, LoggedOut: out.Was, Revoked: out.Revoked, Problem: out.Problem})
+}
+
+func (v *Auth) status(ctx context.Context, s *Session, names []string) error {
+	cfg, err := s.Engine.Config()
+	if err != nil {
+		return err
+	}
+	servers := cfg.Servers
+	if len(names) == 1 {
+		server, err := cfg.Server(names[0])
+		if err != nil {
+			return err
+		}
+		if server.Transport == config.Stdio {
+			return fault.New(fault.Usage, server.Name+" is no server over HTTP, and has no login", "See those that have with: mcpl auth status").On(server.Name, "")
+		}
+		servers = []*config.Server{server}
+	}
+	a := &statusAnswer{Servers: []loginLine{}, now: s.App.Now()}
+	for _, server := range servers {
+		if server.Transport == config.Stdio {
+			continue
+		}
+		state, err := s.App.Logins.State(ctx, server)
+		line := lineOfLogin(server, state)
+		if err != nil {
+			line.Login, line.Error = "unknown", fault.From(err)
+		}
+		a.Servers = append(a.Servers, line)
+	}
+	return s.Printer.Answer(a)
+}
+
+// loginLine is what is known of one login.
+type loginLine struct {
+	Server    string       `json:"server"`
+	URL       string       `json:"url"`
+	Login     string       `json:"login"`
+	Issuer    string       `json:"issuer,omitempty"`
+	Scopes    []string     `json:"scopes,omitempty"`
+	Obtained  string       `json:"obtained_at,omitempty"`
+	Expires   string       `json:"expires_at,omitempty"`
+	Renewable bool         `json:"renewable,omitempty"`
+	Kept      string       `json:"kept_in,omitempty"`
+	File      string       `json:"file,omitempty"`
+	Error     *fault.Fault `json:"error,omitempty"`
+	expires   time.Time
+}
+
+func lineOfLogin(server *config.Server, st LoginState) loginLine {
+	l := loginLine{Server: server.Name, URL: server.Display().URL, Login: st.Kind, Issuer: st.Issuer, Scopes: st.Scopes,
+		Renewable: st.Renewable, Kept: st.Kept, File: st.File, expires: st.Expires}
+	if !st.Obtained.IsZero() {
+		l.Obtained = st.Obtained.UTC().Format(time.RFC3339)
+	}
+	if !st.Expires.IsZero() {
+		l.Expires = st.Expires.UTC().Format(time.RFC3339)
+	}
+	return l
+}
+
+// until says when a token ends.
+func (l loginLine) until(now time.Time) string {
+	switch d := l.expires.Sub(now).Round(time.Second); {
+	case l.expires.IsZero():
+		return ""
+	case d < 0:
+		return ago(now, l.expires)
+	case d > 48*time.Hour:
+		return fmt.Sprintf("in %d days", int(d.Hours()/24))
+	default:
+		return "in " + d.String()
+	}
+}
+
+// loginAnswer is a login that has just been made.
+type loginAnswer struct {
+	loginLine
+	Tools   int    `json:"tools"`
+	Warning string `json:"warning,omitempty"`
+	now     time.Time
+}
+
+// WriteText implements [output.Document].
+func (a *loginAnswer) WriteText(t *output.Text) {
+	t.Line(output.Green("Logged in"), " to ", output.Bold(a.Server), " through ", a.Issuer)
+	if len(a.Scopes) > 0 {
+		t.Line("scopes: ", strings.Join(a.Scopes, " "))
+	}
+	if until := a.until(a.now); until != "" {
+		t.Line("expires ", until)
+	}
+	if !a.Renewable {
+		t.Line("It cannot be renewed: when it ends, log in again.")
+	}
+	t.Line("kept in ", a.where())
+	if a.Warning != "" {
+		t.Line(output.Yellow("warning: "), a.Warning)
+		return
+	}
+	t.Line(fmt.Sprintf("%s has %s. See them with: mcpl list %s", a.Server, plural(a.Tools, "tool"), fault.Quote(a.Server)))
+}
+
+// where says where the tokens are.
+func (l loginLine) where() string {
+	if l.Kept == string(config.InKeyring) {
+		return "the keyring"
+	}
+	return l.File
+}
+
+// logoutAnswer is a login that was forgotten.
+type logoutAnswer struct {
+	Server    string `json:"server"`
+	LoggedOut bool   `json:"logged_out"`
+	Revoked   bool   `json:"revoked"`
+	Problem   string `json:"problem,omitempty"`
+}
+
+// WriteText implements [output.Document].
+func (a *logoutAnswer) WriteText(t *output.Text) {
+	switch {
+	case !a.LoggedOut:
+		t.Line("There was no login to ", output.Bold(a.Server), ".")
+	case a.Revoked:
+		t.Line("The login to ", output.Bold(a.Server), " is forgotten here, and revoked at its authorization server.")
+	case a.Problem != "":
+		t.Line("The login to ", output.Bold(a.Server), " is forgotten here. Its authorization server was told, but ", a.Problem, ".")
+	default:
+		t.Line("The login to ", output.Bold(a.Server), " is forgotten here. Its authorization server has no way to be told: the token ends by itself.")
+	}
+}
+
+// statusAnswer is what is known of all logins.
+type statusAnswer struct {
+	Servers []loginLine `json:"servers"`
+	now     time.Time
+}
+
+// WriteText implements [output.Document].
+func (a *statusAnswer) WriteText(t *output.Text) {
+	if len(a.Servers) == 0 {
+		t.Line("No server over HTTP is configured, and only those have logins.")
+		return
+	}
+	rows := [][]any{{output.Dim("SERVER"), output.Dim("LOGIN"), output.Dim("ENDS"), output.Dim("SCOPES"), output.Dim("THROUGH"), output.Dim("KEPT IN")}}
+	none := false
+	for _, l := range a.Servers {
+		rows = append(rows, []any{output.Bold(l.Server), loginSpan(l.Login), l.until(a.now), strings.Join(l.Scopes, " "), l.Issuer, l.where()})
+		none = none || l.Login == "not logged in"
+	}
+	t.Table("", rows)
+	for _, l := range a.Servers {
+		if l.Error != nil {
+			t.Line()
+			t.Line(output.Red("error "), output.Bold(l.Server), ": ", l.Error.Message)
+			t.Wrap("  ", l.Error.Help)
+		}
+	}
+	if none {
+		t.Line()
+		t.Wrap("", "Whether a server wants a login shows when it is asked: mcpl list --refresh")
+	}
+}
+
+func loginSpan(kind string) any {
+	switch kind {
+	case "logged in", "client credentials", "static header":
+		return output.Green(kind)
+	case "expired", "unknown":
+		return output.Red(kind)
+	case "can be renewed":
+		return output.Yellow(kind)
+	}
+	return output.Dim(kind)
+}

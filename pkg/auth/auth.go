@@ -1,0 +1,258 @@
+// Package auth gets, keeps, renews and forgets the tokens of servers that want a login, as the
+// authorization pages of MCP 2025-11-25 and 2026-07-28 describe it (OAuth 2.1).
+//
+// [Manager.Login] finds out where one logs in, and as which client, and brings back a token through a
+// browser. [Manager.Header] gives the token to the connections of pkg/conn and renews it before it
+// expires, [Manager.Renew] after a server has refused it; both under a lock that all processes of mcpl
+// share, so that a refresh token is redeemed once. [Manager.Logout] forgets it. Whether, when and what to
+// ask a server is decided in other rooms; nothing here opens a browser but Login.
+//
+// What stands on a library: code challenges, the address of the authorization request and the token
+// endpoint with its errors are golang.org/x/oauth2's, the keyring is github.com/zalando/go-keyring's, the
+// browser github.com/cli/browser's. Discovery, registration, the choice of scopes and of the client, the
+// checks of issuer and resource, locking and keeping are written here. The oauthex package of the
+// protocol's own Go SDK would give documents, but refuses private addresses and resources that differ
+// by a path, and brings the SDK along; mcp-go's client belongs to its transport, and keeps no lock.
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// skew is how long before its end a token is renewed.
+const skew = 30 * time.Second
+
+// Options are what a manager needs.
+type Options struct {
+	// StateDir is mcpl's folder for state. Logins are in its folder auth.
+	StateDir string
+	// Credentials is where tokens are kept.
+	Credentials config.Credentials
+	// Version is mcpl's own, told to servers of authorization.
+	Version string
+	// Lookup returns environment variables.
+	Lookup func(string) (string, bool)
+	Now    func() time.Time
+}
+
+// Manager gets, keeps and renews tokens. It is safe for concurrent use.
+type Manager struct {
+	opt   Options
+	http  *http.Client
+	store *store
+}
+
+// New returns a manager. Nothing is read or asked yet.
+func New(opt Options) *Manager {
+	st := &store{dir: filepath.Join(opt.StateDir, "auth"), place: opt.Credentials, ringTurn: make(chan struct{}, 1)}
+	st.ring = findKeyring(opt.Lookup)
+	return &Manager{opt: opt, http: newClient(), store: st}
+}
+
+func (m *Manager) agent() string { return "mcpl/" + m.opt.Version }
+
+// Command is what a person types to log in to a server; scopes may be empty.
+func Command(s *config.Server, scopes []string) string {
+	command := "mcpl auth login " + fault.Quote(s.Name)
+	if len(scopes) > 0 {
+		command += " --scope " + fault.Quote(strings.Join(scopes, " "))
+	}
+	return command
+}
+
+// Header returns the Authorization header for requests to a server, "" where there is no token for it. A
+// token that ends within 30 s is renewed first. A renewal that the server of authorization refuses is a
+// fault.AuthRequired; where that server cannot be reached, the token serves until its end.
+func (m *Manager) Header(ctx context.Context, s *config.Server) (string, error) {
+	r, err := m.current(ctx, s)
+	if err != nil || r.header() == "" {
+		return "", err
+	}
+	if !r.expiring(m.opt.Now()) {
+		return r.header(), nil
+	}
+	header, err := m.Renew(ctx, s, r.header(), nil)
+	if err != nil && !fault.Is(err, fault.AuthRequired) && ctx.Err() == nil && !r.expired(m.opt.Now()) {
+		return r.header(), nil
+	}
+	return header, err
+}
+
+// current returns the record of a server, nil where there is none that fits its entry.
+func (m *Manager) current(ctx context.Context, s *config.Server) (*record, error) {
+	r, err := m.store.load(ctx, s)
+	if err != nil || r == nil || !r.fits(s) {
+		return nil, err
+	}
+	r.Client.secret = r.Secrets.Client
+	if r.Client.Origin == fromEntry {
+		r.Client.secret = oauthOf(s).ClientSecret
+	}
+	return r, nil
+}
+
+// Renew returns another Authorization header than used, which the server has refused with the given
+// WWW-Authenticate headers, or which is about to expire. used is "" where none was sent. It returns "" where
+// there is no other. Of many that renew at once, in many processes, one asks for a token and all get it.
+func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, challenges []string) (string, error) {
+	if r, err := m.current(ctx, s); err != nil || r == nil && oauthOf(s).Grant != config.ClientCredentials {
+		return "", err // not worth a lock
+	}
+	unlock, err := m.store.lock(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	r, err := m.current(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	if h := r.header(); h != "" && h != used && !r.expired(m.opt.Now()) {
+		return h, nil // another has been here meanwhile
+	}
+	switch {
+	case oauthOf(s).Grant == config.ClientCredentials:
+		return m.fetch(ctx, s, r, parseChallenges(challenges))
+	case r == nil || r.Secrets.Refresh == "":
+		return "", nil
+	}
+	return m.refresh(ctx, s, r)
+}
+
+// refresh redeems the refresh token of a record. The caller holds the lock.
+func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (string, error) {
+	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.Secrets.Refresh}, "resource": {r.Resource}}
+	// Once it is sent, its answer must be kept: it may be the only way on.
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestLimit)
+	defer cancel()
+	token, err := m.redeem(limited, r.Token, r.Client, form)
+	if err == nil {
+		r.take(token, m.opt.Now())
+		return r.header(), m.store.save(limited, s, r)
+	}
+	switch refusal(err) {
+	case "invalid_grant":
+		r.forgetTokens()
+	case "invalid_client", "unauthorized_client":
+		r.forgetTokens()
+		if r.Client.Origin == registered {
+			r.Client.Redirect = "" // so that it registers anew
+		}
+	default:
+		return "", fault.New(fault.ServerConnection, fmt.Sprintf("the login of %s could not be renewed", s.Name),
+			"Type the command again later; the login is kept. If it stays, log in again: "+Command(s, r.Asked)).On(s.Name, "").
+			Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+	}
+	if err := m.store.save(limited, s, r); err != nil {
+		return "", err
+	}
+	return "", fault.New(fault.AuthRequired, fmt.Sprintf("the login of %s has ended", s.Name), Command(s, nil)).On(s.Name, "").
+		Trace(s.Mask("its authorization server: " + err.Error()))
+}
+
+// fetch gets a token for a client that has credentials of its own (OAuth 2.1, 4.2). The caller holds the
+// lock; r may be nil.
+func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c challenge) (string, error) {
+	if r == nil || !r.expiring(m.opt.Now()) { // not yet known, or refused before its time: it may have moved
+		st, err := m.discover(ctx, s, c)
+		if err != nil {
+			return "", err
+		}
+		who, err := m.entryClient(s, st)
+		if err != nil {
+			return "", err
+		}
+		r = &record{Grant: config.ClientCredentials, Issuer: st.Issuer, Resource: st.resource, Token: st.TokenEndpoint, Revoke: st.RevocationEndpoint,
+			Client: who, Asked: chooseScopes(oauthOf(s).Scopes, c, st)}
+	}
+	form := url.Values{"grant_type": {"client_credentials"}, "resource": {r.Resource}}
+	if len(r.Asked) > 0 {
+		form.Set("scope", strings.Join(r.Asked, " "))
+	}
+	token, err := m.redeem(ctx, r.Token, r.Client, form)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "", err
+		}
+		f := fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s gave no token for the client of its entry", s.Name),
+			"Check \"oauth\" of "+s.Name+" in "+entryOf(s)+", and type the command again.").On(s.Name, "")
+		if refusal(err) != "" {
+			f.Type = fault.AuthRequired
+		}
+		return "", f.Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+	}
+	token.RefreshToken = "" // of no use: the next token is got as this one
+	r.Granted = nil
+	r.take(token, m.opt.Now())
+	return r.header(), m.store.save(ctx, s, r)
+}
+
+// chooseScopes decides which scopes to ask for: those that were set; else those of the server's refusal;
+// else all that its metadata lists (MCP 2025-11-25, authorization, scope selection strategy).
+func chooseScopes(set []string, c challenge, st *site) []string {
+	switch {
+	case len(set) > 0:
+		return set
+	case len(c.scopes) > 0:
+		return c.scopes
+	}
+	var list []string
+	for _, scope := range st.resourceScopes {
+		if isScope(scope) && !slices.Contains(list, scope) {
+			list = append(list, scope)
+		}
+	}
+	return list
+}
+
+// LoginCommand returns the command by which a person logs in to a server that has refused a request with
+// these WWW-Authenticate headers, "" where the server is not known to offer that. Where it lacks scopes, they
+// are named, with those asked for before.
+func (m *Manager) LoginCommand(ctx context.Context, s *config.Server, challenges []string) string {
+	c := parseChallenges(challenges)
+	r, err := m.current(ctx, s)
+	switch {
+	case oauthOf(s).Grant == config.ClientCredentials:
+		return ""
+	case c.code == "insufficient_scope" && len(c.scopes) > 0:
+		var union []string
+		if err == nil && r != nil {
+			union = slices.Concat(r.Asked, r.Granted)
+		}
+		union = append(union, c.scopes...)
+		slices.Sort(union)
+		return Command(s, slices.Compact(union))
+	case c.metadata != "" || s.OAuth != nil || err == nil && r != nil:
+		return Command(s, nil)
+	}
+	if st, err := m.discover(ctx, s, c); err != nil || !st.found {
+		return ""
+	}
+	return Command(s, nil)
+}
+
+// hostOf names who runs a server.
+func hostOf(s *config.Server) string {
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		return s.Name
+	}
+	return u.Hostname()
+}
+
+// entryOf says where the entry of a server stands.
+func entryOf(s *config.Server) string { return fmt.Sprintf("%s, line %d", s.File, s.Line) }
+
+// errTimeout is the cause of a login that took too long.
+var errTimeout = errors.New("the login took too long")

@@ -1,0 +1,114 @@
+package auth
+
+import "strings"
+
+// challenge is what a server says in WWW-Authenticate of the tokens it takes (RFC 6750, 3; RFC 9728,
+// 5.1; MCP 2025-11-25, authorization, scope challenge handling).
+type challenge struct {
+	bearer   bool
+	metadata string // the URL of the resource's metadata; may be empty
+	scopes   []string
+	code     string // the error, as in "insufficient_scope"; may be empty
+}
+
+// parseChallenges reads the values of all WWW-Authenticate headers of an answer. What is no challenge
+// is passed over: of a foreign text it takes what it understands. The first Bearer challenge counts.
+func parseChallenges(headers []string) challenge {
+	for _, header := range headers {
+		for _, c := range splitChallenges(header) {
+			if !strings.EqualFold(c.scheme, "Bearer") {
+				continue
+			}
+			return challenge{bearer: true, metadata: c.params["resource_metadata"],
+				scopes: scopesIn(c.params["scope"]), code: c.params["error"]}
+		}
+	}
+	return challenge{}
+}
+
+// parsedChallenge is one challenge of RFC 9110, 11.6.1. Names of parameters are in small letters.
+type parsedChallenge struct {
+	scheme string
+	params map[string]string
+}
+
+// splitChallenges reads one header: challenge = scheme [ token68 / #( token = value ) ].
+func splitChallenges(text string) []parsedChallenge {
+	var list []parsedChallenge
+	for {
+		text = strings.TrimLeft(text, " \t,")
+		if text == "" {
+			return list
+		}
+		word := text[:tokenLength(text)]
+		if word == "" { // nothing that can begin here: on to the next comma
+			_, text, _ = strings.Cut(text, ",")
+			continue
+		}
+		after := strings.TrimLeft(text[len(word):], " \t")
+		if rest, isParam := strings.CutPrefix(after, "="); isParam && !strings.HasPrefix(rest, "=") {
+			var value string
+			value, text = paramValue(strings.TrimLeft(rest, " \t"))
+			if key := strings.ToLower(word); len(list) > 0 {
+				if _, twice := list[len(list)-1].params[key]; !twice {
+					list[len(list)-1].params[key] = value
+				}
+			}
+			continue
+		}
+		list = append(list, parsedChallenge{scheme: word, params: map[string]string{}})
+		text = after
+	}
+}
+
+// paramValue reads a token or a quoted string.
+func paramValue(text string) (value, rest string) {
+	if !strings.HasPrefix(text, `"`) {
+		end := strings.IndexAny(text, ", \t")
+		if end < 0 {
+			end = len(text)
+		}
+		return text[:end], text[end:]
+	}
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch {
+		case text[i] == '"':
+			return b.String(), text[i+1:]
+		case text[i] == '\\' && i+1 < len(text):
+			i++
+			fallthrough
+		default:
+			b.WriteByte(text[i])
+		}
+	}
+	return b.String(), ""
+}
+
+// tokenLength returns the length of the token (RFC 9110, 5.6.2) that text begins with.
+func tokenLength(text string) int {
+	for i := range len(text) {
+		c := text[i]
+		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !alnum && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// scopesIn splits a list of scopes (RFC 6749, 3.3) and leaves out what cannot be one.
+func scopesIn(text string) []string {
+	var list []string
+	for _, scope := range strings.Fields(text) {
+		if isScope(scope) {
+			list = append(list, scope)
+		}
+	}
+	return list
+}
+
+// isScope reports whether text is a scope-token of RFC 6749, 3.3.
+func isScope(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
+}

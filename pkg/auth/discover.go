@@ -1,0 +1,231 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// protocolVersion is told to servers of metadata, as the protocol wants it of requests to its servers.
+const protocolVersion = "2025-11-25"
+
+// resourceMetadata is what a server says of itself (RFC 9728, 2).
+type resourceMetadata struct {
+	Resource             string   `json:"resource"`
+	AuthorizationServers []string `json:"authorization_servers"`
+	ScopesSupported      []string `json:"scopes_supported"`
+}
+
+// serverMetadata is what an authorization server says of itself (RFC 8414, 2; RFC 9207, 3; OAuth Client
+// ID Metadata Document).
+type serverMetadata struct {
+	Issuer                string   `json:"issuer"`
+	AuthorizationEndpoint string   `json:"authorization_endpoint"`
+	TokenEndpoint         string   `json:"token_endpoint"`
+	RegistrationEndpoint  string   `json:"registration_endpoint"`
+	RevocationEndpoint    string   `json:"revocation_endpoint"`
+	ScopesSupported       []string `json:"scopes_supported"`
+	GrantTypesSupported   []string `json:"grant_types_supported"`
+	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`
+	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
+	ClientIDDocuments     bool     `json:"client_id_metadata_document_supported"`
+	IssuerInResponse      bool     `json:"authorization_response_iss_parameter_supported"`
+}
+
+// site is where and how one logs in to a server.
+type site struct {
+	serverMetadata
+	resource       string
+	resourceScopes []string
+	// found says that there is metadata at all. Where there is none, the endpoints are those that
+	// MCP 2025-03-26 assumes.
+	found bool
+}
+
+// discover finds out where one logs in to a server. c is what it said when it refused a request; it may be
+// empty. All addresses in the result are fit to be used.
+func (m *Manager) discover(ctx context.Context, s *config.Server, c challenge) (*site, error) {
+	own, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, lying(s, "its URL cannot be used", "", nil)
+	}
+	allowed, err := endpointCheck(s)
+	if err != nil {
+		return nil, lying(s, "its URL cannot be used", "", nil)
+	}
+	rm, err := m.resourceMetadata(ctx, s, own, c, allowed)
+	if err != nil {
+		return nil, err
+	}
+	st := &site{resource: canonical(own)}
+	issuer, fromResource := rootOf(own), false
+	if rm != nil {
+		st.resource, st.resourceScopes, st.found = rm.Resource, rm.ScopesSupported, true
+		if len(rm.AuthorizationServers) > 0 {
+			issuer, fromResource = rm.AuthorizationServers[0], true
+		}
+	}
+	found, err := m.serverMetadata(ctx, s, issuer, allowed)
+	switch {
+	case err != nil:
+		return nil, err
+	case found != nil:
+		st.serverMetadata, st.found = *found, true
+	case fromResource:
+		return nil, lying(s, "its authorization server has no metadata", issuer, nil)
+	default: // MCP 2025-03-26, authorization, fallbacks for servers without metadata discovery
+		st.serverMetadata = serverMetadata{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token",
+			RegistrationEndpoint: issuer + "/register", ChallengeMethods: []string{"S256"}}
+	}
+	return st, nil
+}
+
+// canonical returns the identifier of a server whose metadata does not name it (RFC 8707, 2; MCP
+// 2025-11-25, authorization, canonical server URI).
+func canonical(u *url.URL) string {
+	c := *u
+	c.Fragment, c.RawFragment, c.User = "", "", nil
+	c.Scheme, c.Host = strings.ToLower(c.Scheme), strings.ToLower(c.Host)
+	return c.String()
+}
+
+// rootOf returns scheme, host and port as they are written, without anything behind.
+func rootOf(u *url.URL) string { return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String() }
+
+// resourceMetadata returns what a server says of itself, nil where it says nothing. The address in its
+// refusal counts; else it is looked for at the well-known place with the path of the URL, then at that of
+// the root (MCP 2025-11-25, authorization, protected resource metadata discovery).
+func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *url.URL, c challenge, allowed func(string) error) (*resourceMetadata, error) {
+	const place = "/.well-known/oauth-protected-resource"
+	root := rootOf(own)
+	var places []string
+	if path := strings.TrimSuffix(own.EscapedPath(), "/"); path != "" {
+		places = append(places, root+place+path)
+	}
+	places = append(places, root+place)
+	if c.metadata != "" {
+		places = append([]string{c.metadata}, slices.DeleteFunc(places, func(p string) bool { return p == c.metadata })...)
+	}
+	for _, from := range places {
+		var rm resourceMetadata
+		err := m.document(ctx, from, allowed, &rm)
+		switch {
+		case isAbsent(err):
+			continue
+		case err != nil:
+			return nil, m.unreadable(ctx, s, "the metadata of "+s.Name, from, err)
+		case rm.Resource == "":
+			return nil, lying(s, "its metadata names no resource", from, nil)
+		case !covers(rm.Resource, own):
+			return nil, lying(s, "its metadata is that of another resource, "+quoted(rm.Resource), from, nil)
+		}
+		return &rm, nil
+	}
+	return nil, nil
+}
+
+// covers reports whether a resource is the one at u: the same origin, and a path that is u's or leads to it.
+func covers(resource string, u *url.URL) bool {
+	r, err := url.Parse(resource)
+	if err != nil || r.Fragment != "" || r.User != nil || originOf(r) != originOf(u) || r.RawQuery != "" && r.RawQuery != u.RawQuery {
+		return false
+	}
+	base, path := strings.TrimSuffix(r.EscapedPath(), "/"), strings.TrimSuffix(u.EscapedPath(), "/")
+	return path == base || strings.HasPrefix(path, base+"/")
+}
+
+// serverMetadata returns what an authorization server says of itself, nil where it says nothing. It is looked
+// for at the well-known places of RFC 8414 and OpenID Connect Discovery (MCP 2025-11-25, authorization,
+// authorization server metadata discovery).
+func (m *Manager) serverMetadata(ctx context.Context, s *config.Server, issuer string, allowed func(string) error) (*serverMetadata, error) {
+	if err := allowed(issuer); err != nil {
+		return nil, lying(s, "its authorization server cannot be used", issuer, err)
+	}
+	u, err := url.Parse(issuer)
+	if err != nil || u.RawQuery != "" || u.Fragment != "" {
+		return nil, lying(s, "its authorization server cannot be used", issuer, errors.New("an issuer has no query and no fragment"))
+	}
+	root, path := rootOf(u), strings.TrimSuffix(u.EscapedPath(), "/")
+	places := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
+	if path != "" {
+		places = append(places, root+path+"/.well-known/openid-configuration")
+	}
+	for _, from := range places {
+		var sm serverMetadata
+		err := m.document(ctx, from, allowed, &sm)
+		switch {
+		case isAbsent(err):
+			continue
+		case err != nil:
+			return nil, m.unreadable(ctx, s, "the metadata of the authorization server of "+s.Name, from, err)
+		}
+		if err := sm.check(issuer, allowed); err != nil {
+			return nil, lying(s, "the metadata of its authorization server cannot be trusted: "+err.Error(), from, nil)
+		}
+		return &sm, nil
+	}
+	return nil, nil
+}
+
+// check holds metadata to what it was asked for as.
+func (sm *serverMetadata) check(issuer string, allowed func(string) error) error {
+	// "MUST be identical" (RFC 8414, 3.3). The one liberty: https://host and https://host/ are the same
+	// address, and servers write now this, now that.
+	if sm.Issuer != issuer && !(strings.TrimSuffix(sm.Issuer, "/") == strings.TrimSuffix(issuer, "/") && strings.Count(strings.TrimSuffix(issuer, "/"), "/") == 2) {
+		return errors.New("it is that of another issuer, " + quoted(sm.Issuer))
+	}
+	for _, e := range []struct {
+		name, url string
+		optional  bool
+	}{
+		{"authorization_endpoint", sm.AuthorizationEndpoint, slices.Equal(sm.GrantTypesSupported, []string{string(config.ClientCredentials)})},
+		{"token_endpoint", sm.TokenEndpoint, false},
+		{"registration_endpoint", sm.RegistrationEndpoint, true},
+		{"revocation_endpoint", sm.RevocationEndpoint, true},
+	} {
+		if e.url == "" && e.optional {
+			continue
+		}
+		if e.url == "" {
+			return errors.New("it has no " + e.name)
+		}
+		if err := allowed(e.url); err != nil {
+			return errors.New("its " + e.name + ", " + quoted(e.url) + ": " + err.Error())
+		}
+	}
+	return nil
+}
+
+// supportsPKCE reports whether an authorization server says that it checks code challenges as it must: "if
+// code_challenge_methods_supported is absent, the authorization server does not support PKCE and MCP clients
+// MUST refuse to proceed" (MCP 2025-11-25, authorization, authorization code protection).
+func (sm *serverMetadata) supportsPKCE() bool { return slices.Contains(sm.ChallengeMethods, "S256") }
+
+// lying is the fault of metadata that says what cannot be.
+func lying(s *config.Server, what, where string, cause error) *fault.Fault {
+	f := fault.New(fault.Protocol, s.Mask("cannot log in to "+s.Name+": "+what),
+		"No login and no token was sent. Tell whoever runs "+hostOf(s)+"; if it gives out tokens by other means, put one into \"headers\" of the entry in "+
+			entryOf(s)+".").On(s.Name, "")
+	if where != "" {
+		f.Trace(s.Mask("at " + quoted(where)))
+	}
+	return f.Because(cause)
+}
+
+// unreadable is the fault of a document that could not be fetched, though something is there.
+func (m *Manager) unreadable(ctx context.Context, s *config.Server, what, from string, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if forbidden := new(forbiddenError); errors.As(err, &forbidden) {
+		return lying(s, what+" is at an address that cannot be used", from, err)
+	}
+	return fault.New(fault.ServerConnection, s.Mask(what+" cannot be read"),
+		"Check the connection, and type the command again; if it stays, tell whoever runs "+hostOf(s)+".").On(s.Name, "").
+		Trace(s.Mask("at " + quoted(from))).Trace(s.Mask(quoted(err.Error())))
+}

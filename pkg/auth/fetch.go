@@ -1,0 +1,162 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+)
+
+const (
+	// requestLimit bounds each request to a server of authorization.
+	requestLimit = 20 * time.Second
+	// maxDocument is how much of an answer is read, in bytes.
+	maxDocument = 1 << 20
+	// maxRedirects is how many redirects in a row are followed, for documents only.
+	maxRedirects = 5
+	// maxQuoted is how much of a foreign text an error quotes, in characters.
+	maxQuoted = 200
+)
+
+// newClient returns the HTTP client of this package. The environment's proxy is used. It follows no
+// redirect by itself: a code or a secret goes where it was meant for, or nowhere.
+func newClient() *http.Client {
+	return &http.Client{
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: requestLimit}).DialContext,
+			ForceAttemptHTTP2: true, DisableKeepAlives: true},
+		Timeout:       requestLimit,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// absentError says that there is no document: the answer was of no success, or a web page that some
+// servers answer everything with.
+type absentError struct{ what string }
+
+func (e *absentError) Error() string { return e.what }
+
+// forbiddenError says why an address is not one to be sent to.
+type forbiddenError struct{ why string }
+
+func (e *forbiddenError) Error() string { return e.why }
+
+// document fetches a JSON object into v. redirects stay with addresses that allowed lets through.
+func (m *Manager) document(ctx context.Context, from string, allowed func(string) error, v any) error {
+	for hop := 0; ; hop++ {
+		if err := allowed(from); err != nil {
+			return err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+		if err != nil {
+			return errors.New("it is no URL")
+		}
+		req.Header.Set("Accept", "application/json")
+		req.Header.Set("User-Agent", m.agent())
+		req.Header.Set("MCP-Protocol-Version", protocolVersion)
+		resp, err := m.http.Do(req)
+		if err != nil {
+			return plainError(err)
+		}
+		to, redirected := resp.Location()
+		if resp.StatusCode/100 == 3 && redirected == nil && hop < maxRedirects {
+			resp.Body.Close()
+			from = to.String()
+			continue
+		}
+		return readDocument(resp, v)
+	}
+}
+
+// readDocument reads and closes an answer.
+func readDocument(resp *http.Response, v any) error {
+	defer resp.Body.Close()
+	if resp.StatusCode/100 == 5 {
+		return fmt.Errorf("it answered with HTTP %s", resp.Status)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return &absentError{"it answered with HTTP " + resp.Status}
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
+	if err != nil {
+		return plainError(err)
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return &absentError{"its answer is not the JSON that it should be"}
+	}
+	return nil
+}
+
+// isAbsent reports whether an error says that there is no document.
+func isAbsent(err error) bool {
+	var absent *absentError
+	return errors.As(err, &absent)
+}
+
+// plainError takes the URL, which may hold a secret, off an error of net/http.
+func plainError(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// endpointCheck returns what lets the addresses through that a server may send us to: https, plain http on
+// this machine, and plain http at the server's own origin, which its entry allows. A server elsewhere must
+// not send us to this machine.
+func endpointCheck(s *config.Server) (func(string) error, error) {
+	own, err := url.Parse(s.URL)
+	if err != nil {
+		return nil, err
+	}
+	return func(text string) error {
+		u, err := url.Parse(text)
+		switch {
+		case err != nil || u.Hostname() == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
+			return &forbiddenError{"it is no https:// URL"}
+		case originOf(u) == originOf(own):
+			return nil
+		case isLoopback(u.Hostname()) && !isLoopback(own.Hostname()):
+			return &forbiddenError{"it points to this machine, and the server is another one"}
+		case u.Scheme == "http" && !isLoopback(u.Hostname()):
+			return &forbiddenError{"it is plain http://, which others can read"}
+		}
+		return nil
+	}, nil
+}
+
+// isLoopback reports whether a host is this machine.
+func isLoopback(host string) bool {
+	addr, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
+}
+
+// originOf returns scheme, host and port of a URL (RFC 6454, 4).
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	}
+	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+}
+
+// quoted makes a foreign text fit for one line of an error.
+func quoted(text string) string {
+	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
+		return unicode.IsSpace(r) || !unicode.IsPrint(r)
+	}), " ")
+	if runes := []rune(text); len(runes) > maxQuoted {
+		return string(runes[:maxQuoted]) + "…"
+	}
+	return text
+}

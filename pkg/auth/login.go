@@ -1,0 +1,231 @@
+package auth
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// LoginOptions are what a login needs.
+type LoginOptions struct {
+	// Scopes to ask for; empty: those of the entry, else those that the server names.
+	Scopes []string
+	// Timeout bounds all of it.
+	Timeout time.Duration
+	// Show shows the person the address to open.
+	Show func(address string)
+	// Open opens a browser, and may take as long as that is open; nil: none is to be opened.
+	Open func(address string) error
+	// Input, when not nil, is where the person may paste the address that the browser ended at.
+	Input io.Reader
+	// Notice tells the person what else there is to know.
+	Notice func(text string)
+}
+
+// Login logs in to a server: through a browser, or for a client with credentials of its own by asking for a
+// token. It returns what [Manager.State] does.
+func (m *Manager) Login(ctx context.Context, s *config.Server, opt LoginOptions) (State, error) {
+	if s.Transport == config.Stdio {
+		return State{}, fault.New(fault.Usage, s.Name+" is no server over HTTP, and there is nothing to log in to",
+			"What it needs stands in \"env\" of its entry. See which servers there are with: mcpl auth status").On(s.Name, "")
+	}
+	if name := staticHeader(s); name != "" {
+		return State{}, fault.New(fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
+			"To log in instead, take it out of the entry in "+entryOf(s)+", and type: "+Command(s, opt.Scopes)).On(s.Name, "")
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, opt.Timeout, errTimeout)
+	defer cancel()
+	err := m.login(ctx, s, opt)
+	if err != nil && ctx.Err() != nil {
+		return State{}, ended(ctx, s, opt.Timeout)
+	}
+	if err != nil {
+		return State{}, err
+	}
+	return m.State(ctx, s)
+}
+
+// ended is the fault of a login that was given up.
+func ended(ctx context.Context, s *config.Server, limit time.Duration) *fault.Fault {
+	if errors.Is(context.Cause(ctx), errTimeout) {
+		return fault.New(fault.Timeout, fmt.Sprintf("nobody logged in to %s within %s", s.Name, limit),
+			"Type the command again; more time gives --timeout "+(2*limit).String()).On(s.Name, "")
+	}
+	return fault.New(fault.Interrupted, "interrupted during the login to "+s.Name, "Nothing was changed. Type the command again to retry.").On(s.Name, "")
+}
+
+func (m *Manager) login(ctx context.Context, s *config.Server, opt LoginOptions) error {
+	c, refused, err := m.probe(ctx, s)
+	if err != nil {
+		return err
+	}
+	if oauthOf(s).Grant == config.ClientCredentials {
+		return m.loginMachine(ctx, s, c)
+	}
+	st, err := m.discover(ctx, s, c)
+	if err != nil {
+		return err
+	}
+	switch {
+	case !st.found && !refused:
+		return fault.New(fault.Usage, s.Name+" asks for no login, and says of none", "Use it as it is: mcpl list "+fault.Quote(s.Name)+" --refresh").On(s.Name, "")
+	case !st.supportsPKCE():
+		return lying(s, "its authorization server does not say that it checks code challenges (PKCE with S256), without which a login can be stolen", st.Issuer, nil)
+	case st.AuthorizationEndpoint == "":
+		return lying(s, "its authorization server has no page to log in at", st.Issuer, nil)
+	}
+	old, err := m.store.load(ctx, s)
+	if err != nil {
+		opt.Notice(err.Error())
+		old = nil // it is set aside when the new one is kept
+	}
+	l, redirect, err := listen(s, old)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	set := opt.Scopes
+	if len(set) == 0 {
+		set = oauthOf(s).Scopes
+	}
+	scopes := withOffline(chooseScopes(set, c, st), st)
+	who, err := m.identify(ctx, s, st, old, redirect, scopes)
+	if err != nil {
+		return err
+	}
+	r := &record{Grant: config.AuthorizationCode, Issuer: st.Issuer, Resource: st.resource, Token: st.TokenEndpoint, Revoke: st.RevocationEndpoint,
+		Client: who, Asked: scopes}
+	if who.Origin == registered {
+		r.secretsField().Client = who.secret
+	}
+	return m.authorize(ctx, s, st, r, l, redirect, opt)
+}
+
+// withOffline adds the scope for a refresh token where the authorization server knows it and others are
+// asked for ("MAY add offline_access ... when the Authorization Server metadata contains it", MCP 2026-07-28,
+// authorization, refresh tokens).
+func withOffline(scopes []string, st *site) []string {
+	const offline = "offline_access"
+	if len(scopes) == 0 || slices.Contains(scopes, offline) || !slices.Contains(st.ScopesSupported, offline) {
+		return scopes
+	}
+	return append(slices.Clone(scopes), offline)
+}
+
+// loginMachine gets a token for a client with credentials of its own.
+func (m *Manager) loginMachine(ctx context.Context, s *config.Server, c challenge) error {
+	unlock, err := m.store.lock(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, err = m.fetch(ctx, s, nil, c)
+	return err
+}
+
+// authorize sends the person to the authorization server, waits for the code that comes back, and redeems it.
+func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *record, l net.Listener, redirect string, opt LoginOptions) error {
+	verifier, state := oauth2.GenerateVerifier(), rand.Text()
+	conf := oauth2.Config{ClientID: r.Client.ID, RedirectURL: redirect, Scopes: r.Asked, Endpoint: oauth2.Endpoint{AuthURL: st.AuthorizationEndpoint}}
+	address := conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.Resource))
+	w := newWaiting(l, expected{state: state, issuer: st.Issuer, issuerRequired: st.IssuerInResponse})
+	defer w.close()
+	opt.Show(address)
+	if opt.Open != nil {
+		// It ends with the program that opens the browser, or with this one.
+		go func() {
+			if err := opt.Open(address); err != nil {
+				opt.Notice("no browser could be opened: " + err.Error())
+			}
+		}()
+	}
+	if opt.Input != nil {
+		w.read(opt.Input, opt.Notice)
+	}
+	got, err := w.wait(ctx)
+	if err != nil {
+		return err
+	}
+	err = got.fault(s, st)
+	if err == nil {
+		form := url.Values{"grant_type": {"authorization_code"}, "code": {got.code}, "redirect_uri": {redirect}, "code_verifier": {verifier}, "resource": {r.Resource}}
+		err = m.finish(ctx, s, r, form)
+	}
+	w.tell(err)
+	return err
+}
+
+// finish redeems a code and keeps the token.
+func (m *Manager) finish(ctx context.Context, s *config.Server, r *record, form url.Values) error {
+	token, err := m.redeem(ctx, r.Token, r.Client, form)
+	if err != nil {
+		return fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s gave no token for the login", s.Name),
+			"Type the command again: "+Command(s, nil)).On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+	}
+	unlock, err := m.store.lock(ctx, s)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	r.take(token, m.opt.Now())
+	return m.store.save(ctx, s, r)
+}
+
+// probe asks a server for its tools without a login, to see what it says. refused reports whether it wants
+// one. A question for tools comes before the handshake that would allow it, since some servers shake hands
+// with anybody; one that wants a login says so first.
+func (m *Manager) probe(ctx context.Context, s *config.Server) (c challenge, refused bool, err error) {
+	method, body := http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
+	if s.Transport == config.SSE {
+		method, body = http.MethodGet, ""
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader(body))
+	if err != nil {
+		return challenge{}, false, lying(s, "its URL cannot be used", "", nil)
+	}
+	for _, h := range s.Headers {
+		req.Header.Add(h.Name, h.Value)
+	}
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	req.Header.Set("User-Agent", m.agent())
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("MCP-Protocol-Version", protocolVersion)
+	}
+	resp, err := m.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil {
+			return challenge{}, false, context.Cause(ctx)
+		}
+		return challenge{}, false, fault.New(fault.ServerConnection, s.Name+" cannot be reached", "See what is wrong with: mcpl doctor "+fault.Quote(s.Name)).
+			On(s.Name, "").Trace(s.Mask(plainError(err).Error()))
+	}
+	resp.Body.Close()
+	return parseChallenges(resp.Header.Values("WWW-Authenticate")), resp.StatusCode == http.StatusUnauthorized, nil
+}
+
+// staticHeader says what in an entry is a login of its own, "" where nothing is.
+func staticHeader(s *config.Server) string {
+	for _, h := range s.Headers {
+		if strings.EqualFold(h.Name, "Authorization") {
+			return "the header Authorization"
+		}
+	}
+	if u, err := url.Parse(s.URL); err == nil && u.User != nil {
+		return "a user in its URL"
+	}
+	return ""
+}

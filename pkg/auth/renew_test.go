@@ -1,0 +1,357 @@
+package auth
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/internal/authtest"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// processVariable makes the test binary one of many processes that want a header: it holds what they need.
+const processVariable = "MCPL_AUTH_TEST_PROCESS"
+
+// process is what such a process needs.
+type process struct {
+	State, URL, Used string
+	Later            time.Duration
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(processVariable); text != "" {
+		os.Exit(runProcess(text))
+	}
+	os.Exit(m.Run())
+}
+
+// runProcess prints the header that it gets: for a token that is about to expire, or in place of one that was refused.
+func runProcess(text string) int {
+	var p process
+	if err := json.Unmarshal([]byte(text), &p); err != nil {
+		return 2
+	}
+	s := &config.Server{Name: "s", Transport: config.HTTP, URL: p.URL}
+	m := newManager(p.State, p.Later)
+	_, _ = os.Stdout.WriteString("ready\n")
+	var line string
+	_, _ = fmt.Fscanln(os.Stdin, &line) // all go at once
+	var h string
+	var err error
+	ctx := context.Background()
+	if p.Used == "" {
+		h, err = m.Header(ctx, s)
+	} else {
+		h, err = m.Renew(ctx, s, p.Used, nil)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err, fault.From(err).Traceback)
+		return 1
+	}
+	_, _ = os.Stdout.WriteString(h)
+	return 0
+}
+
+// together runs n processes at once and returns the headers they got.
+func together(t *testing.T, n int, p process) []string {
+	t.Helper()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gate, open, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer gate.Close()
+	var ready, done sync.WaitGroup
+	headers := make([]string, n)
+	for i := range n {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), processVariable+"="+string(text), "GORACE=atexit_sleep_ms=0")
+		cmd.Stdin, cmd.Stderr = gate, os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ready.Add(1)
+		done.Go(func() {
+			var line string
+			_, err := fmt.Fscanln(out, &line)
+			ready.Done()
+			if err == nil {
+				_, err = fmt.Fscan(out, &line, &headers[i])
+			}
+			if err = errors.Join(err, cmd.Wait()); err != nil {
+				t.Errorf("process %d: %v", i, err)
+			}
+		})
+	}
+	ready.Wait()
+	open.Close() // the end of the input is the signal
+	done.Wait()
+	return headers
+}
+
+// Twelve processes redeem a refresh token once, and all get the new token: before the old one expires, and
+// after the server has refused it.
+func TestTwelveProcesses(t *testing.T) {
+	t.Parallel()
+	as := newServer(t, authtest.Options{Expires: 3600})
+	dir := t.TempDir()
+	s, m := entryFor(t, as.URL(), ""), newManager(dir, 0)
+	mustLogIn(t, m, s)
+	old := wantHeader(t, m, s)
+	for round, p := range []process{
+		{State: dir, URL: as.URL(), Later: time.Hour - 10*time.Second},
+		{State: dir, URL: as.URL(), Used: "next"},
+	} {
+		if p.Used != "" {
+			as.Expire()
+			p.Used = old
+		}
+		headers := together(t, 12, p)
+		for _, h := range headers {
+			if h != headers[0] || "Bearer "+h == old || h == "" {
+				t.Errorf("round %d: headers differ, or are the old one", round)
+			}
+		}
+		if n := as.Count("token refresh_token"); n != round+1 || as.Count("reuse") > 0 {
+			t.Errorf("round %d: %d redemptions: %v", round, n, as.Events())
+		}
+		old = wantHeader(t, m, s)
+	}
+}
+
+// So do many goroutines of one process.
+func TestManyAtOnce(t *testing.T) {
+	t.Parallel()
+	as := newServer(t, authtest.Options{Expires: 3600})
+	dir := t.TempDir()
+	s := entryFor(t, as.URL(), "")
+	mustLogIn(t, newManager(dir, 0), s)
+	m := newManager(dir, time.Hour-10*time.Second)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if h, err := m.Header(t.Context(), s); err != nil || h == "" {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if as.Count("token refresh_token") != 1 {
+		t.Error(as.Events())
+	}
+}
+
+// What becomes of a login whose token cannot be renewed.
+func TestRenewalFails(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		spoil   func(*authtest.Server)
+		later   time.Duration
+		typ     fault.Type // "" for none
+		message string
+		after   Kind
+	}{
+		"revoked":            {(*authtest.Server).Revoke, time.Hour, fault.AuthRequired, "the login of s has ended", NotLoggedIn},
+		"revoked before":     {(*authtest.Server).Revoke, time.Hour - 10*time.Second, fault.AuthRequired, "the login of s has ended", NotLoggedIn},
+		"the client is gone": {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "invalid_client" }) }, time.Hour, fault.AuthRequired, "the login of s has ended", NotLoggedIn},
+		"down":               {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "down" }) }, time.Hour, fault.ServerConnection, "the login of s could not be renewed", CanRenew},
+		"unreachable":        {(*authtest.Server).Close, time.Hour, fault.ServerConnection, "the login of s could not be renewed", CanRenew},
+		"down before":        {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "down" }) }, time.Hour - 10*time.Second, "", "", LoggedIn},
+		"it tells secrets":   {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "echo" }) }, time.Hour, fault.ServerConnection, "the login of s could not be renewed", CanRenew},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			as := newServer(t, authtest.Options{Expires: 3600})
+			dir := t.TempDir()
+			s := entryFor(t, as.URL(), "")
+			mustLogIn(t, newManager(dir, 0), s)
+			tt.spoil(as)
+			m := newManager(dir, tt.later)
+			h, err := m.Header(t.Context(), s)
+			if tt.typ == "" {
+				if err != nil || h == "" {
+					t.Errorf("%q %v", h, err)
+				}
+			} else if f := wantFault(t, err, tt.typ, tt.message); tt.typ == fault.AuthRequired && f.Help != "mcpl auth login s" {
+				t.Errorf("help %q", f.Help)
+			} else {
+				noSecrets(t, as, f.Message, f.Traceback, f.Help)
+			}
+			if st, err := m.State(t.Context(), s); err != nil || st.Kind != tt.after {
+				t.Errorf("then %+v, %v", st, err)
+			}
+			if strings.Contains(name, "down") {
+				as.Change(func(o *authtest.Options) { o.TokenError = "" })
+				wantHeader(t, m, s)
+			}
+		})
+	}
+}
+
+// After the client is gone, another is registered.
+func TestClientIsGone(t *testing.T) {
+	t.Parallel()
+	as := newServer(t, authtest.Options{})
+	dir := t.TempDir()
+	s, m := entryFor(t, as.URL(), ""), newManager(dir, 0)
+	mustLogIn(t, m, s)
+	as.Change(func(o *authtest.Options) { o.TokenError = "invalid_client" })
+	_, err := m.Renew(t.Context(), s, wantHeader(t, m, s), nil)
+	wantFault(t, err, fault.AuthRequired, "has ended")
+	as.Change(func(o *authtest.Options) { o.TokenError = "" })
+	mustLogIn(t, m, s)
+	if n := as.Count("register"); n != 2 {
+		t.Errorf("registered %d times", n)
+	}
+}
+
+// Without a refresh token there is nothing to renew.
+func TestNoRefreshToken(t *testing.T) {
+	t.Parallel()
+	as := newServer(t, authtest.Options{Expires: 3600, NoRefresh: true})
+	dir := t.TempDir()
+	s := entryFor(t, as.URL(), "")
+	if st := mustLogIn(t, newManager(dir, 0), s); st.Renewable {
+		t.Errorf("%+v", st)
+	}
+	m := newManager(dir, 2*time.Hour)
+	if h, err := m.Header(t.Context(), s); h != "" || err != nil {
+		t.Errorf("%q %v", h, err)
+	}
+	if st, err := m.State(t.Context(), s); err != nil || st.Kind != Expired {
+		t.Errorf("%+v %v", st, err)
+	}
+}
+
+// A token goes to the server it was made for, and to no other.
+func TestBinding(t *testing.T) {
+	t.Parallel()
+	as := newServer(t, authtest.Options{})
+	dir := t.TempDir()
+	s, m := entryFor(t, as.URL(), ""), newManager(dir, 0)
+	mustLogIn(t, m, s)
+	for _, other := range []*config.Server{
+		entryFor(t, as.URL()+"/", ""), entryFor(t, as.URL()+"?x=1", ""), entryFor(t, "http://localhost:1/mcp", ""),
+		{Name: "another", Transport: config.HTTP, URL: as.URL()},
+		entryFor(t, as.URL(), `, "oauth": {"clientId": "another"}`),
+		entryFor(t, as.URL(), `, "oauth": {"grant": "client_credentials", "clientId": "x", "clientSecret": "y"}`),
+	} {
+		if h, err := m.Header(t.Context(), other); h != "" || err != nil {
+			t.Errorf("%s %s: %q %v", other.Name, other.URL, h, err)
+		}
+	}
+	// Nor does a file that was put in another's place.
+	other := entryFor(t, "http://localhost:1/mcp", "")
+	data, err := os.ReadFile(m.store.path(bindingOf(s)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(m.store.path(bindingOf(other)), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := m.Header(t.Context(), other)
+	wantFault(t, err, fault.Config, "it belongs to another server")
+	if h != "" {
+		t.Error("a token is sent elsewhere")
+	}
+}
+
+// Machines log in by themselves.
+func TestClientCredentials(t *testing.T) {
+	t.Parallel()
+	as := newServer(t, authtest.Options{Clients: map[string]string{"robot": "a-robots-secret"}, Expires: 3600})
+	const entry = `, "oauth": {"grant": "client_credentials", "clientId": "robot", "clientSecret": "a-robots-secret"%s}`
+	dir := t.TempDir()
+	s, m := entryFor(t, as.URL(), fmt.Sprintf(entry, "")), newManager(dir, 0)
+	if h, err := m.Header(t.Context(), s); h != "" || err != nil {
+		t.Errorf("%q %v", h, err)
+	}
+	h, err := m.Renew(t.Context(), s, "", []string{`Bearer scope="base"`})
+	if err != nil || wantHeader(t, m, s) != h {
+		t.Fatalf("%q %v", h, err)
+	}
+	if st, err := m.State(t.Context(), s); err != nil || st.Kind != Machine || !st.Renewable || strings.Join(st.Scopes, " ") != "base" {
+		t.Errorf("%+v %v", st, err)
+	}
+	if again, err := newManager(dir, time.Hour).Header(t.Context(), s); err != nil || again == h || again == "" {
+		t.Errorf("not fetched anew: %v", err)
+	}
+	if st := mustLogIn(t, m, s); st.Kind != Machine || as.Count("token client_credentials") != 3 {
+		t.Errorf("%+v", as.Events())
+	}
+	s = entryFor(t, as.URL(), fmt.Sprintf(entry, `, "scopes": ["other"]`))
+	if h, err := m.Header(t.Context(), s); h != "" || err != nil {
+		t.Errorf("a token of other scopes is used: %v", err)
+	}
+	data, err := os.ReadFile(m.store.path(bindingOf(s)))
+	if err != nil || strings.Contains(string(data), "a-robots-secret") {
+		t.Errorf("the entry's secret is kept: %v", err)
+	}
+	s = entryFor(t, as.URL(), `, "oauth": {"grant": "client_credentials", "clientId": "robot", "clientSecret": "a-wrong-secret"}`)
+	_, err = newManager(t.TempDir(), 0).Renew(t.Context(), s, "", nil)
+	f := wantFault(t, err, fault.AuthRequired, "gave no token for the client of its entry")
+	if strings.Contains(f.Message+f.Help+f.Traceback, "a-wrong-secret") {
+		t.Errorf("%+v", f)
+	}
+	as.Change(func(o *authtest.Options) { o.TokenError = "down" })
+	_, err = newManager(t.TempDir(), 0).Renew(t.Context(), s, "", nil)
+	wantFault(t, err, fault.ServerConnection, "gave no token")
+	h = wantHeader(t, m, s)
+	as.Close()
+	_, err = m.Renew(t.Context(), s, h, nil)
+	wantFault(t, err, fault.ServerConnection, "cannot be read")
+}
+
+// Logging out where the authorization server cannot be told.
+func TestLogoutAlone(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		options authtest.Options
+		spoil   func(*authtest.Server)
+		problem bool
+	}{
+		"it has no such service": {authtest.Options{Edit: set("server", "revocation_endpoint", nil)}, func(*authtest.Server) {}, false},
+		"it cannot be reached":   {authtest.Options{}, (*authtest.Server).Close, true},
+		"it does not take it": {authtest.Options{Edit: func(kind string, doc map[string]any) {
+			if kind == "server" {
+				doc["revocation_endpoint"] = strings.Replace(doc["revocation_endpoint"].(string), "/revoke", "/nothing", 1)
+			}
+		}}, func(*authtest.Server) {}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			as := newServer(t, tt.options)
+			dir := t.TempDir()
+			s, m := entryFor(t, as.URL(), ""), newManager(dir, 0)
+			mustLogIn(t, m, s)
+			tt.spoil(as)
+			out, err := m.Logout(t.Context(), s)
+			if err != nil || !out.Was || out.Revoked || (out.Problem != "") != tt.problem {
+				t.Errorf("%+v %v", out, err)
+			}
+			noSecrets(t, as, out.Problem)
+			if files, _ := filepath.Glob(filepath.Join(dir, "auth", "*.json")); len(files) > 0 {
+				t.Errorf("%v is left", files)
+			}
+			if out, err := m.Logout(t.Context(), s); err != nil || out.Was {
+				t.Errorf("twice: %+v %v", out, err)
+			}
+		})
+	}
+}

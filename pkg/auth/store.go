@@ -1,0 +1,286 @@
+package auth
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/natefinch/atomic"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// recordVersion is that of the files.
+const recordVersion = 1
+
+// lockWait bounds how long one mcpl waits for another that renews the token of the same server. That
+// one makes at most a few requests of requestLimit.
+const lockWait = 2 * time.Minute
+
+// record is what is known of the login to one server. It is one file, without the secrets where
+// those are in the keyring.
+type record struct {
+	Version int `json:"version"`
+	// Server and URL are for whoever reads the file; Binding decides: see bindingOf.
+	Server  string `json:"server"`
+	URL     string `json:"url"`
+	Binding string `json:"binding"`
+	// Serial changes with each writing.
+	Serial string `json:"serial"`
+	// Kept is where the secrets are.
+	Kept   config.Credentials `json:"kept"`
+	Grant  config.Grant       `json:"grant"`
+	Issuer string             `json:"issuer"`
+	// Resource is what the tokens are for (RFC 8707).
+	Resource string    `json:"resource"`
+	Token    string    `json:"token_endpoint"`
+	Revoke   string    `json:"revocation_endpoint,omitempty"`
+	Client   client    `json:"client"`
+	Asked    []string  `json:"scopes_asked,omitempty"`
+	Granted  []string  `json:"scopes_granted,omitempty"`
+	Obtained time.Time `json:"obtained,omitzero"`
+	Expires  time.Time `json:"expires,omitzero"` // zero: the server did not say
+	// Renewable says that there is a refresh token.
+	Renewable bool     `json:"renewable"`
+	Secrets   *secrets `json:"secrets,omitempty"`
+}
+
+// secrets are what nobody else may see.
+type secrets struct {
+	Access  string `json:"access_token,omitempty"`
+	Refresh string `json:"refresh_token,omitempty"`
+	// Client is the secret of a client that registered itself. The one of an entry stays there.
+	Client string `json:"client_secret,omitempty"`
+}
+
+// header is the Authorization header that the record gives, "" where it has no token.
+func (r *record) header() string {
+	if r == nil || r.Secrets == nil || r.Secrets.Access == "" {
+		return ""
+	}
+	return "Bearer " + r.Secrets.Access
+}
+
+// forgetTokens takes the tokens out, and leaves the registration of the client.
+func (r *record) forgetTokens() {
+	r.Secrets.Access, r.Secrets.Refresh = "", ""
+	r.Granted, r.Obtained, r.Expires, r.Renewable = nil, time.Time{}, time.Time{}, false
+}
+
+// bindingOf identifies whom a login is for: the entry's name and its URL. A record of another binding
+// is not used, so that no token goes to another URL.
+func bindingOf(s *config.Server) string {
+	sum := sha256.Sum256([]byte("mcpl login 1\x00" + s.Name + "\x00" + s.URL))
+	return hex.EncodeToString(sum[:])
+}
+
+// store keeps records, in files and in the keyring.
+type store struct {
+	dir   string
+	place config.Credentials
+	ring  keyring // nil: there is none
+	// ringTurn is full while something goes on with the keyring. It has room for one.
+	ringTurn chan struct{}
+
+	mu     sync.Mutex
+	cached map[string]record // by binding, with secrets that came from the keyring
+}
+
+func (st *store) path(binding string) string { return filepath.Join(st.dir, binding[:24]+".json") }
+
+// lock makes this the only mcpl that changes the login of a server.
+func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err error) {
+	path := st.path(bindingOf(s)) + ".lock"
+	if err := os.MkdirAll(st.dir, 0o700); err != nil {
+		return nil, st.unwritable(path, err)
+	}
+	lock := flock.New(path)
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	ok, err := lock.TryLockContext(wait, 10*time.Millisecond)
+	switch {
+	case ctx.Err() != nil:
+		return nil, fault.New(fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name, "Type the command again to retry.").On(s.Name, "")
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, fault.New(fault.Timeout, fmt.Sprintf("another mcpl has been busy with the login of %s for %s", s.Name, lockWait),
+			"Wait for it or end it, and type the command again.").On(s.Name, "")
+	case err != nil || !ok:
+		return nil, st.unwritable(path, err)
+	}
+	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
+}
+
+// load returns what is known of a server's login; nil where there is nothing. A file that is damaged
+// is a fault.Config, and stays as it is.
+func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
+	binding := bindingOf(s)
+	path := st.path(binding)
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.New(fault.Config, "cannot read "+path, "Make it readable for you, or log in again: "+Command(s, nil)).On(s.Name, "").Because(err)
+	}
+	r, err := parseRecord(data, binding)
+	if err != nil {
+		return nil, fault.New(fault.Config, fmt.Sprintf("%s, which holds the login of %s, is damaged: %v", path, s.Name, err),
+			"Log in again, which keeps the damaged file as a copy: "+Command(s, nil)).On(s.Name, "")
+	}
+	if r.Kept == config.InKeyring {
+		return r, st.fromRing(ctx, s, r)
+	}
+	return r, nil
+}
+
+// parseRecord reads a file. What it says of an error quotes nothing.
+func parseRecord(data []byte, binding string) (*record, error) {
+	var r record
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, errors.New("it is not the JSON of a login")
+	}
+	switch {
+	case r.Version != recordVersion:
+		return nil, fmt.Errorf("it is of version %d, and this mcpl knows %d", r.Version, recordVersion)
+	case r.Binding != binding:
+		return nil, errors.New("it belongs to another server")
+	case r.Issuer == "" || r.Token == "" || r.Resource == "" || r.Client.ID == "":
+		return nil, errors.New("there is something missing in it")
+	case r.Kept != config.InKeyring && (r.Kept != config.InFiles || r.Secrets == nil):
+		return nil, errors.New("it does not say where the tokens are")
+	case r.header() != "" && !isBearer(r.Secrets.Access):
+		return nil, errors.New("the token in it is none")
+	}
+	return &r, nil
+}
+
+// fromRing fills in the secrets of a record. Where the keyring has none, there are none.
+func (st *store) fromRing(ctx context.Context, s *config.Server, r *record) error {
+	st.mu.Lock()
+	known, ok := st.cached[r.Binding]
+	st.mu.Unlock()
+	if ok && known.Serial == r.Serial {
+		*r.secretsField() = *known.Secrets
+		return nil
+	}
+	text, err := st.ringGet(ctx, r.Binding)
+	if err != nil {
+		return ringFault(s, err)
+	}
+	if err := json.Unmarshal([]byte(text), r.secretsField()); err != nil || r.header() != "" && !isBearer(r.Secrets.Access) {
+		*r.secretsField() = secrets{}
+	}
+	st.remember(r)
+	return nil
+}
+
+func (r *record) secretsField() *secrets {
+	if r.Secrets == nil {
+		r.Secrets = new(secrets)
+	}
+	return r.Secrets
+}
+
+// remember keeps a copy of a record, since the keyring is slow.
+func (st *store) remember(r *record) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.cached == nil {
+		st.cached = make(map[string]record)
+	}
+	kept, hidden := *r, *r.Secrets
+	kept.Secrets = &hidden
+	st.cached[r.Binding] = kept
+}
+
+// save writes a record, the secrets into the keyring where that is wanted and works. The caller holds
+// the lock. A damaged file in its place is kept as a copy.
+func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
+	r.Version, r.Server, r.URL, r.Binding, r.Serial = recordVersion, s.Name, s.Display().URL, bindingOf(s), rand.Text()
+	r.Renewable = r.secretsField().Refresh != ""
+	path := st.path(r.Binding)
+	wasInRing, err := st.setAside(path, r.Binding)
+	if err != nil {
+		return err
+	}
+	written := *r
+	written.Kept, r.Kept = config.InFiles, config.InFiles
+	if st.place != config.InFiles {
+		switch err := st.toRing(ctx, r); {
+		case err == nil:
+			written.Kept, written.Secrets, r.Kept = config.InKeyring, nil, config.InKeyring
+		case st.place == config.InKeyring:
+			return ringFault(s, err)
+		}
+	}
+	data, err := json.MarshalIndent(written, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(os.MkdirAll(st.dir, 0o700), atomic.WriteFile(path, bytes.NewReader(append(data, '\n')))); err != nil {
+		return st.unwritable(path, err)
+	}
+	if wasInRing && r.Kept != config.InKeyring {
+		_ = st.ringDelete(ctx, r.Binding) // what is there is of no use any more
+	}
+	st.remember(r)
+	return nil
+}
+
+// setAside keeps a damaged file as a copy. It reports whether a sound one has its secrets in the
+// keyring.
+func (st *store) setAside(path, binding string) (inRing bool, err error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		var old *record
+		if old, err = parseRecord(data, binding); err == nil {
+			return old.Kept == config.InKeyring, nil
+		}
+	}
+	if err := os.Rename(path, path+".bak"); err != nil {
+		return false, st.unwritable(path, err)
+	}
+	return false, nil
+}
+
+// remove forgets the login of a server. The caller holds the lock.
+func (st *store) remove(ctx context.Context, s *config.Server) error {
+	binding := bindingOf(s)
+	path := st.path(binding)
+	st.mu.Lock()
+	delete(st.cached, binding)
+	st.mu.Unlock()
+	inRing, err := st.setAside(path, binding)
+	if err != nil {
+		return err
+	}
+	if inRing {
+		if err := st.ringDelete(ctx, binding); err != nil {
+			return ringFault(s, err)
+		}
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return st.unwritable(path, err)
+	}
+	return nil
+}
+
+func (st *store) unwritable(path string, err error) *fault.Fault {
+	return fault.New(fault.Config, "cannot write "+path,
+		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(path))).Because(err)
+}

@@ -1,0 +1,225 @@
+package auth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/oauth2"
+	"golang.org/x/oauth2/clientcredentials"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+)
+
+// client is who mcpl is to an authorization server.
+type client struct {
+	ID string `json:"id"`
+	// Method is how it proves that at the token endpoint (RFC 7591, 2): one of the methods below.
+	Method string `json:"method"`
+	// Origin is how it came to be.
+	Origin clientOrigin `json:"origin"`
+	// Redirect and Scopes are what it was registered with. Until is when its secret ends; zero: never.
+	Redirect string    `json:"redirect_uri,omitempty"`
+	Scopes   []string  `json:"scopes,omitempty"`
+	Until    time.Time `json:"secret_expires,omitzero"`
+
+	secret string
+}
+
+type clientOrigin string
+
+const (
+	fromEntry    clientOrigin = "entry"
+	fromDocument clientOrigin = "document"   // its id is the URL of a document
+	registered   clientOrigin = "registered" // RFC 7591
+)
+
+// The methods of authentication that mcpl knows.
+const (
+	methodNone  = "none"
+	methodBasic = "client_secret_basic"
+	methodPost  = "client_secret_post"
+)
+
+// methodFor chooses how a client with a secret, or without, proves itself to a server that takes these
+// methods. "" says that there is no way. A server that names none takes client_secret_basic (RFC 8414, 2).
+func methodFor(takes []string, secret bool) string {
+	switch {
+	case !secret:
+		return methodNone
+	case len(takes) == 0 || slices.Contains(takes, methodBasic):
+		return methodBasic
+	case slices.Contains(takes, methodPost):
+		return methodPost
+	case slices.Contains(takes, methodNone):
+		return methodNone
+	}
+	return ""
+}
+
+// refusedError is a refusal of the token endpoint (RFC 6749, 5.2).
+type refusedError struct {
+	status            string
+	code, description string // as the server has them, without secrets, on one line
+}
+
+func (e *refusedError) Error() string {
+	text := "it answered with HTTP " + e.status
+	if e.code != "" {
+		text = "it answered " + e.code
+	}
+	if e.description != "" {
+		text += ": " + e.description
+	}
+	return text
+}
+
+// refusal returns the code of the refusal in an error's chain, "" where there is none.
+func refusal(err error) string {
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		return refused.code
+	}
+	return ""
+}
+
+// redeem asks a token endpoint for a token. form has all parameters of the grant but the client's own.
+// Of the errors it returns none holds a secret; a *refusedError is an answer.
+func (m *Manager) redeem(ctx context.Context, endpoint string, c client, form url.Values) (*oauth2.Token, error) {
+	// The library's other ways to a token leave the resource parameter (RFC 8707) out of a renewal. This
+	// one lets all parameters be given, the grant too.
+	conf := clientcredentials.Config{ClientID: c.ID, TokenURL: endpoint, EndpointParams: form, AuthStyle: oauth2.AuthStyleInParams}
+	if c.Method == methodBasic || c.Method == methodPost {
+		conf.ClientSecret = c.secret
+	}
+	if c.Method == methodBasic {
+		conf.AuthStyle = oauth2.AuthStyleInHeader
+	}
+	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, m.http))
+	var refused *oauth2.RetrieveError
+	var broken *url.Error
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case errors.As(err, &refused):
+		hide := hider(c, form)
+		return nil, &refusedError{status: refused.Response.Status, code: quoted(hide(refused.ErrorCode)), description: quoted(hide(refused.ErrorDescription))}
+	case errors.As(err, &broken):
+		return nil, broken.Err
+	default: // its text may quote the answer
+		return nil, errors.New("its answer is not that of a token endpoint")
+	}
+	if token.TokenType != "" && !strings.EqualFold(token.TokenType, "bearer") {
+		return nil, fmt.Errorf("its token is of the type %s, and mcpl knows Bearer", quoted(token.TokenType))
+	}
+	if !isBearer(token.AccessToken) {
+		return nil, errors.New("its token has characters that no header may have")
+	}
+	return token, nil
+}
+
+// isBearer reports whether a token can stand in a header (RFC 6750, 2.1, and what servers make of it).
+func isBearer(token string) bool {
+	return token != "" && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// hider returns what takes the secrets of a request out of a text that comes back.
+func hider(c client, form url.Values) func(string) string {
+	var pairs []string
+	for _, secret := range []string{c.secret, form.Get("code"), form.Get("code_verifier"), form.Get("refresh_token"), form.Get("token")} {
+		if len(secret) >= 4 {
+			pairs = append(pairs, secret, "***")
+		}
+	}
+	return strings.NewReplacer(pairs...).Replace
+}
+
+// take puts a token into the record. A server that sends no new refresh token leaves the old one valid
+// (RFC 6749, 6); one that names no scopes has granted those that were asked for (5.1).
+func (r *record) take(t *oauth2.Token, now time.Time) {
+	r.secretsField().Access = t.AccessToken
+	if t.RefreshToken != "" {
+		r.Secrets.Refresh = t.RefreshToken
+	}
+	r.Obtained, r.Expires = now.UTC().Truncate(time.Second), time.Time{}
+	if !t.Expiry.IsZero() {
+		r.Expires = t.Expiry.UTC().Truncate(time.Second)
+	}
+	scope, _ := t.Extra("scope").(string)
+	if list := scopesIn(scope); len(list) > 0 {
+		r.Granted = list
+	} else if r.Granted == nil {
+		r.Granted = r.Asked
+	}
+}
+
+// revoke tells an authorization server that a token is not needed any more (RFC 7009).
+func (m *Manager) revoke(ctx context.Context, r *record, token, hint string) error {
+	c := r.Client
+	form := url.Values{"token": {token}, "token_type_hint": {hint}}
+	if c.Method != methodBasic {
+		form.Set("client_id", c.ID)
+	}
+	if c.Method == methodPost {
+		form.Set("client_secret", c.secret)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Revoke, strings.NewReader(form.Encode()))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("User-Agent", m.agent())
+	if c.Method == methodBasic {
+		req.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.secret))
+	}
+	resp, err := m.http.Do(req)
+	if err != nil {
+		return plainError(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDocument)) // the status says it all
+	if resp.StatusCode/100 != 2 {
+		return errors.New("it answered with HTTP " + resp.Status)
+	}
+	return nil
+}
+
+// expired reports whether a token is of no use any more.
+func (r *record) expired(now time.Time) bool { return r.endsWithin(0, now) }
+
+// expiring reports whether a token is to be renewed: within skew of its end, or within a quarter of its life
+// where that is less, so that one of a short life is not renewed at each request.
+func (r *record) expiring(now time.Time) bool {
+	return r.endsWithin(min(skew, r.Expires.Sub(r.Obtained)/4), now)
+}
+
+func (r *record) endsWithin(d time.Duration, now time.Time) bool {
+	return !r.Expires.IsZero() && !now.Add(d).Before(r.Expires)
+}
+
+// fits reports whether a record is of the client and the grant that the entry asks for.
+func (r *record) fits(s *config.Server) bool {
+	o := oauthOf(s)
+	switch {
+	case r.Grant != o.Grant:
+		return false
+	case o.ClientID != "":
+		return r.Client.Origin == fromEntry && r.Client.ID == o.ClientID && (o.Grant != config.ClientCredentials || slices.Equal(r.Asked, o.Scopes) || len(o.Scopes) == 0)
+	}
+	return r.Client.Origin != fromEntry
+}
+
+// oauthOf returns what an entry says of the login, with the defaults of one that says nothing.
+func oauthOf(s *config.Server) config.OAuth {
+	if s.OAuth == nil {
+		return config.OAuth{Grant: config.AuthorizationCode}
+	}
+	return *s.OAuth
+}

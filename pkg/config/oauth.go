@@ -1,0 +1,182 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tailscale/hujson"
+)
+
+// Grant is how tokens for a server are got.
+type Grant string
+
+// The grants that an entry can ask for (OAuth 2.1, 4.1 and 4.2).
+const (
+	AuthorizationCode Grant = "authorization_code" // a person logs in with: mcpl auth login
+	ClientCredentials Grant = "client_credentials" // a machine has a secret of its own
+)
+
+// OAuth is what an entry says of the login to its server; a server that wants one needs none of it.
+type OAuth struct {
+	Grant Grant
+	// ClientID and ClientSecret are those of a client that was registered by hand; both may be empty.
+	ClientID, ClientSecret string
+	// MetadataURL is where a client id metadata document of this client is published; may be empty.
+	MetadataURL string
+	// Scopes are asked for in place of those that the server names; may be empty.
+	Scopes []string
+	// RedirectPort is the port of 127.0.0.1 that a login comes back to; 0 is any free one.
+	RedirectPort int
+}
+
+// writtenOAuth is OAuth as it stands in a file. Its texts are in entry.oauth.
+type writtenOAuth struct {
+	given bool
+	grant Grant
+	port  int
+}
+
+// oauthTexts are the texts of an entry's "oauth", in which variables are filled in.
+type oauthTexts struct {
+	clientID, clientSecret, metadataURL string
+	scopes                              []string
+}
+
+// each is that of entry.
+func (o oauthTexts) each(f func(where, text string) string) oauthTexts {
+	r := oauthTexts{clientID: f("oauth.clientId", o.clientID), clientSecret: f("oauth.clientSecret", o.clientSecret),
+		metadataURL: f("oauth.clientMetadataUrl", o.metadataURL)}
+	for i, scope := range o.scopes {
+		r.scopes = append(r.scopes, f(fmt.Sprintf("oauth.scopes[%d]", i), scope))
+	}
+	return r
+}
+
+// oauth reads the entry's "oauth". clientId and callbackPort are also what Claude Code calls them.
+func (e *entryParser) oauth(w *written, m member) {
+	object, ok := m.value.Value.(*hujson.Object)
+	if !ok {
+		if m.value.Value.Kind() != 'n' {
+			e.fail(m.line, `"oauth" is `+kind(m.value)+", not an object", `Write it as in: "oauth": {"clientId": "${CLIENT_ID}"}`)
+		}
+		return
+	}
+	w.login.given = true
+	for _, field := range e.members(object, e.name) {
+		switch field.key {
+		case "grant":
+			w.login.grant = Grant(e.string(field))
+		case "clientId":
+			w.oauthTexts.clientID = e.string(field)
+		case "clientSecret":
+			w.oauthTexts.clientSecret = e.string(field)
+		case "clientMetadataUrl":
+			w.oauthTexts.metadataURL = e.string(field)
+		case "scopes":
+			if field.value.Value.Kind() == '"' {
+				w.oauthTexts.scopes = strings.Fields(text(field.value))
+			} else {
+				w.oauthTexts.scopes = e.strings(field)
+			}
+		case "redirectPort", "callbackPort":
+			w.login.port = e.port(field)
+		}
+	}
+	switch w.login.grant {
+	case "":
+		w.login.grant = AuthorizationCode
+	case AuthorizationCode, ClientCredentials:
+	default:
+		e.fail(m.line, `"grant" of "oauth" is not one that mcpl knows`, `Use "client_credentials" for a machine, or leave it away for a person's login.`)
+	}
+}
+
+// port reads the number of a TCP port; null is any.
+func (e *entryParser) port(m member) int {
+	s, ok := scalar(m.value)
+	if ok && m.value.Value.Kind() == 'n' {
+		return 0
+	}
+	n, err := strconv.Atoi(s)
+	if !ok || err != nil || n < 1 || n > 65535 {
+		e.fail(m.line, fmt.Sprintf("%q is no port", m.key), fmt.Sprintf("Write a number between 1024 and 65535, as in: %q: 8765", m.key))
+		return 0
+	}
+	return n
+}
+
+// resolvedOAuth returns the login of an entry whose variables are filled in, nil where it says nothing.
+func (w written) resolvedOAuth(filled oauthTexts) *OAuth {
+	if !w.login.given {
+		return nil
+	}
+	return &OAuth{Grant: w.login.grant, ClientID: filled.clientID, ClientSecret: filled.clientSecret, MetadataURL: filled.metadataURL,
+		Scopes: filled.scopes, RedirectPort: w.login.port}
+}
+
+// unusable says what is wrong with a login, and how to mend it. It quotes no values.
+func (o *OAuth) unusable() (message, fix string) {
+	switch {
+	case o == nil:
+		return "", ""
+	case o.Grant == ClientCredentials && (o.ClientID == "" || o.ClientSecret == ""):
+		return `"oauth" with the grant "client_credentials" lacks "clientId" or "clientSecret"`,
+			`Write both, the secret behind a variable: "clientSecret": "${CLIENT_SECRET}"`
+	case o.ClientSecret != "" && o.ClientID == "":
+		return `"oauth" has a "clientSecret" and no "clientId"`, `Add the "clientId" that the secret belongs to.`
+	}
+	for _, scope := range o.Scopes {
+		if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+			return `a scope in "oauth" has a character that no scope may have`, `Write each scope as a text of its own: "scopes": ["read", "write"]`
+		}
+	}
+	// OAuth Client ID Metadata Document, section 3.
+	if u, err := url.Parse(o.MetadataURL); o.MetadataURL != "" && (err != nil || u.Scheme != "https" || u.Host == "" || len(u.Path) < 2 || u.Fragment != "" || u.User != nil) {
+		return `"clientMetadataUrl" is no https:// address with a path`, `Write it as in: "clientMetadataUrl": "https://example.com/mcpl.json"`
+	}
+	return "", ""
+}
+
+// members renders a login for a file, nil where it says nothing.
+func (o *OAuth) members() []string {
+	if o == nil {
+		return nil
+	}
+	var list []string
+	add := func(key, value string) { list = append(list, jsonString(key)+": "+value) }
+	text := func(key, value string) {
+		if value != "" {
+			add(key, jsonString(value))
+		}
+	}
+	if o.Grant != AuthorizationCode {
+		text("grant", string(o.Grant))
+	}
+	text("clientId", o.ClientID)
+	text("clientSecret", o.ClientSecret)
+	text("clientMetadataUrl", o.MetadataURL)
+	if len(o.Scopes) > 0 {
+		quoted := make([]string, len(o.Scopes))
+		for i, scope := range o.Scopes {
+			quoted[i] = jsonString(scope)
+		}
+		add("scopes", "["+strings.Join(quoted, ", ")+"]")
+	}
+	if o.RedirectPort > 0 {
+		add("redirectPort", strconv.Itoa(o.RedirectPort))
+	}
+	return list
+}
+
+// texts returns what a fingerprint is made of.
+func (o *OAuth) texts() []string {
+	if o == nil {
+		return nil
+	}
+	scopes := slices.Clone(o.Scopes)
+	slices.Sort(scopes)
+	return append([]string{"oauth", string(o.Grant), o.ClientID, o.ClientSecret, o.MetadataURL}, scopes...)
+}

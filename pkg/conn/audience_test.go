@@ -1,0 +1,281 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// audience writes down what it hears, and answers questions as it is told.
+type audience struct {
+	reply func(ctx context.Context, q tool.Question) (tool.Reply, error) // nil: accepts with {"name":"Ann"}
+
+	mu    sync.Mutex
+	heard []string
+	gone  bool // nothing may be heard any more
+}
+
+func (a *audience) note(format string, args ...any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	text := fmt.Sprintf(format, args...)
+	if a.gone {
+		text = "TOO LATE: " + text
+	}
+	a.heard = append(a.heard, text)
+}
+
+func (a *audience) Progress(p tool.Progress) { a.note("progress %v/%v %s", p.Done, p.Total, p.Message) }
+func (a *audience) Message(m tool.Message)   { a.note("message %s %s %s", m.Level, m.Logger, m.Data) }
+func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
+	a.note("question of %s: %s %s%s", q.Server, q.Message, q.Schema, q.URL)
+	if a.reply == nil {
+		return tool.Reply{Action: tool.Accept, Content: json.RawMessage(`{"name":"Ann"}`)}, nil
+	}
+	return a.reply(ctx, q)
+}
+
+// said returns what was heard, one a line. What comes after is marked.
+func (a *audience) said() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gone = true
+	return strings.Join(a.heard, "\n")
+}
+
+// holding answers when it is given up.
+func holding(ctx context.Context, _ tool.Question) (tool.Reply, error) {
+	<-ctx.Done()
+	return tool.Reply{}, ctx.Err()
+}
+
+// callFor calls a tool with an audience, and returns the text of its result.
+func callFor(t *testing.T, p *Pool, name string, opt tool.CallOptions) (string, error) {
+	t.Helper()
+	res, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: name}, json.RawMessage("{}"), opt)
+	if err != nil {
+		return "", err
+	}
+	var result struct{ Content []struct{ Text string } }
+	if err := json.Unmarshal(res.Raw, &result); err != nil || len(result.Content) == 0 {
+		t.Fatalf("result %s: %v", res.Raw, err)
+	}
+	return result.Content[len(result.Content)-1].Text, nil
+}
+
+// asking is a tool that asks and answers with the reply.
+func asking(name, params string) mcptest.Tool {
+	return mcptest.Tool{Name: name, Replies: true, Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{
+		{Method: "elicitation/create", Params: mcptest.Raw(params), Wait: true}}}}
+}
+
+const askName = `{"message":"Your name?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"},"age" : {"type":"integer"}}}}`
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{
+		{Name: "p", Text: "done", Behaviour: mcptest.Behaviour{Progress: 3,
+			Noise: []string{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":9999,"progress":7}}`,
+				`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"2","progress":7}}`,
+				`{"jsonrpc":"2.0","method":"notifications/progress","params":[]}`,
+				`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"warning","logger":"db","data":{"b":1,"a":[ 2]}}}`,
+				`{"jsonrpc":"2.0","method":"notifications/message","params":7}`}}},
+	}}})
+	a := &audience{}
+	if got, err := callFor(t, p, "p", tool.CallOptions{Audience: a}); err != nil || got != "done" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	want := `message warning db {"b":1,"a":[ 2]}` + "\nprogress 1/3 step 1\nprogress 2/3 step 2\nprogress 3/3 step 3"
+	if got := a.said(); got != want {
+		t.Errorf("heard:\n%s", got)
+	}
+	mustCall(t, p, "s", "p") // nobody listens
+	if d := &p.slots["s"].session.desk; len(d.tokens)+len(d.errands)+len(d.questions) != 0 {
+		t.Errorf("the desk remembers %d tokens, %d errands, %d questions", len(d.tokens), len(d.errands), len(d.questions))
+	}
+	if got := a.said(); got != want {
+		t.Errorf("heard after the end:\n%s", got)
+	}
+}
+
+// Progress keeps a request alive beyond its limit, but not for ever.
+func TestProgressExtendsTheLimit(t *testing.T) {
+	t.Parallel()
+	const tick = 50 * time.Millisecond
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{
+		{Name: "long", Text: "done", Behaviour: mcptest.Behaviour{Progress: 60, Every: mcptest.Duration(tick)}},
+		{Name: "endless", Behaviour: mcptest.Behaviour{Progress: 1000, Every: mcptest.Duration(tick)}},
+	}}})
+	// The limit is 40 ticks: a machine would have to sleep for two seconds to miss it.
+	if got, err := callFor(t, p, "long", tool.CallOptions{Timeout: 40 * tick}); err != nil || got != "done" {
+		t.Errorf("got %q, %v", got, err)
+	}
+	_, err := callFor(t, p, "endless", tool.CallOptions{Timeout: 40 * tick, MaxTime: 10 * tick})
+	f := wantFault(t, err, fault.Timeout, "s did not finish tools/call within 500ms in all")
+	if f.Help != "Give it more time with --max-time 1s." {
+		t.Errorf("help %s", f.Help)
+	}
+}
+
+func TestElicitation(t *testing.T) {
+	t.Parallel()
+	const url = `{"mode":"url","message":"Log in","url":"https://example.com/login?a=1","elicitationId":"e"}`
+	giving := func(r tool.Reply) func(context.Context, tool.Question) (tool.Reply, error) {
+		return func(context.Context, tool.Question) (tool.Reply, error) { return r, nil }
+	}
+	for _, tt := range []struct {
+		name, params string
+		audience     *audience
+		heard, reply string
+	}{
+		{"accepted, the schema byte for byte", askName, &audience{},
+			`question of s: Your name? {"type":"object","properties":{"name":{"type":"string"},"age" : {"type":"integer"}}}`,
+			`{"action":"accept","content":{"name":"Ann"}}`},
+		{"declined", askName, &audience{reply: giving(tool.Reply{Action: tool.Decline, Content: json.RawMessage(`{}`)})}, "question", `{"action":"decline"}`},
+		{"given up", askName, &audience{reply: func(context.Context, tool.Question) (tool.Reply, error) { return tool.Reply{}, errors.New("no") }},
+			"question", `{"action":"cancel"}`},
+		{"no such action", askName, &audience{reply: giving(tool.Reply{Action: "yes"})}, "question", `{"action":"cancel"}`},
+		{"no object", askName, &audience{reply: giving(tool.Reply{Action: tool.Accept, Content: json.RawMessage(`[]`)})}, "question", `{"action":"cancel"}`},
+		{"nobody there", askName, nil, "", `{"action":"decline"}`},
+		{"a page", url, &audience{reply: giving(tool.Reply{Action: tool.Accept, Content: json.RawMessage(`{}`)})},
+			`question of s: Log in https://example.com/login?a=1`, `{"action":"accept"}`},
+		{"a file", `{"mode":"url","message":"m","url":"file:///etc/passwd"}`, &audience{}, "", `{"code":-32602,"message":"url is no http:// or https:// address"}`},
+		{"no schema", `{"message":"m"}`, &audience{}, "", `{"code":-32602,"message":"requestedSchema is not an object"}`},
+		{"no such mode", `{"mode":"x"}`, &audience{}, "", `{"code":-32602,"message":"mcpl knows the modes form and url alone"}`},
+		{"no params", `7`, &audience{}, "", `{"code":-32602,"message":"the params of elicitation/create cannot be read"}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{asking("ask", tt.params)}}})
+			opt := tool.CallOptions{}
+			if tt.audience != nil {
+				opt.Audience = tt.audience
+			}
+			got, err := callFor(t, p, "ask", opt)
+			if err != nil || got != tt.reply {
+				t.Errorf("reply %s, %v", got, err)
+			}
+			if tt.audience != nil && (!strings.HasPrefix(tt.audience.said(), tt.heard) || tt.heard == "" && tt.audience.said() != "") {
+				t.Errorf("heard %s", tt.audience.said())
+			}
+		})
+	}
+}
+
+// A limit does not pass while a person thinks. The question ends with its request.
+func TestQuestionsAndLimits(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{asking("ask", askName), asking("slow", askName)}}})
+	standing := 0
+	a := &audience{reply: func(context.Context, tool.Question) (tool.Reply, error) {
+		c := p.slots["s"].session.desk.errands[0].clock
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		standing = c.standing
+		return tool.Reply{Action: tool.Decline}, nil
+	}}
+	if got, err := callFor(t, p, "ask", tool.CallOptions{Audience: a}); err != nil || got != `{"action":"decline"}` || standing != 1 {
+		t.Errorf("got %q, %v; the clock stood still %d times", got, err, standing)
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	given := make(chan struct{})
+	b := &audience{reply: func(ctx context.Context, _ tool.Question) (tool.Reply, error) {
+		cancel()
+		<-ctx.Done()
+		close(given)
+		return tool.Reply{}, ctx.Err()
+	}}
+	_, err := p.Call(ctx, tool.Ref{Server: "s", Name: "slow"}, nil, tool.CallOptions{Audience: b})
+	wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
+	select {
+	case <-given:
+	default:
+		t.Error("the call has returned before its question was given up")
+	}
+}
+
+// The server takes its question back: the one who is asked learns it.
+func TestQuestionTakenBack(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	tl := mcptest.Tool{Name: "ask", Text: "done", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{
+		{Method: "elicitation/create", Params: askName, ID: `"q"`},
+		{Method: "ping", Wait: true},
+		{Method: "notifications/cancelled", Params: `{"requestId":"q"}`, ID: "none"},
+		{Method: "notifications/cancelled", Params: `{"requestId":"none such"}`, ID: "none"},
+	}}}
+	answers := t.TempDir() + "/answers"
+	p := newPool(t, scripts{"s": {Answers: answers, Tools: []mcptest.Tool{tl}}})
+	a := &audience{reply: func(ctx context.Context, _ tool.Question) (tool.Reply, error) {
+		<-ctx.Done()
+		close(asked)
+		return tool.Reply{}, ctx.Err()
+	}}
+	if _, err := callFor(t, p, "ask", tool.CallOptions{Audience: a}); err != nil {
+		t.Error(err)
+	}
+	<-asked
+	if got := strings.Join(mcptest.WaitLines(t, answers, 2), "\n"); !strings.Contains(got, `{"jsonrpc":"2.0","id":"q","result":{"action":"cancel"}}`) {
+		t.Errorf("answers:\n%s", got)
+	}
+}
+
+// Over stdio a question goes to the oldest running request that has an audience.
+func TestOldestIsAsked(t *testing.T) {
+	t.Parallel()
+	received := t.TempDir() + "/received"
+	p := newPool(t, scripts{"s": {Received: received, Tools: []mcptest.Tool{
+		{Name: "wait", Behaviour: mcptest.Behaviour{Delay: mcptest.Duration(time.Minute)}},
+		asking("ask", askName)}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wait := func(n int, a tool.Audience) {
+		wg.Go(func() {
+			_, err := p.Call(ctx, tool.Ref{Server: "s", Name: "wait"}, nil, tool.CallOptions{Audience: a})
+			wantFault(t, err, fault.Interrupted, "")
+		})
+		mcptest.WaitLines(t, received, n)
+	}
+	oldest, second, own := &audience{}, &audience{}, &audience{}
+	wait(3, nil)
+	wait(4, oldest)
+	wait(5, second)
+	if got, err := callFor(t, p, "ask", tool.CallOptions{Audience: own}); err != nil || !strings.Contains(got, "Ann") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	cancel()
+	wg.Wait()
+	if oldest.said() == "" || second.said()+own.said() != "" {
+		t.Errorf("heard: %q, %q, %q", oldest.said(), second.said(), own.said())
+	}
+}
+
+// For an audience that is slow the oldest is dropped; what is told after the end is not heard.
+func TestSlowAudience(t *testing.T) {
+	t.Parallel()
+	e := &errand{audience: &audience{}, told: make(chan struct{})}
+	e.more.L = &e.mu
+	for i := range maxHeard + 10 {
+		e.hear(func(a tool.Audience) { a.Progress(tool.Progress{Done: float64(i)}) })
+	}
+	go e.tell() // ends with the errand
+	e.end(false)
+	e.hear(func(a tool.Audience) { a.Progress(tool.Progress{Done: 9999}) })
+	heard := e.audience.(*audience).said()
+	if strings.Count(heard, "\n") != maxHeard-1 || !strings.HasPrefix(heard, "progress 10/0") || strings.Contains(heard, "9999") {
+		t.Errorf("heard:\n%s", heard)
+	}
+	if _, err := e.ask(tool.Question{}, nil); !errors.Is(err, errOver) {
+		t.Errorf("asked after the end: %v", err)
+	}
+}
