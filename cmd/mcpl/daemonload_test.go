@@ -238,7 +238,9 @@ func TestDaemonUnderLoad(t *testing.T) {
 		return fmt.Sprintf("%+v, %d descriptors, %d servers and %d that crash; %+v and %d before", st, n, servers, crashed, idle, files),
 			st.PID == idle.PID && st.Requests == 0 && st.Goroutines <= idle.Goroutines && n <= files && servers == 1 && crashed == 0
 	})
-	if now := resident(t, idle.PID); now > 2*memory {
+	now := resident(t, idle.PID)
+	t.Logf("%d kB, %d before", now, memory)
+	if now > 3*memory && !raced { // the race detector remembers every address that was used
 		t.Errorf("%d kB, %d before", now, memory)
 	}
 }

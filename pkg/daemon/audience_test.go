@@ -330,6 +330,9 @@ func TestStrangeFrames(t *testing.T) {
 		"nobody to hear":      {kind: kindProgress, payload: "{}", nobody: true},
 		"nobody to ask":       {kind: kindQuestion, payload: "{}", nobody: true},
 		"result of a listing": {kind: kindListing, payload: "{}"},
+		"empty result":        {kind: kindResult},
+		"broken fault":        {kind: kindFailure, payload: "["},
+		"fault of no type":    {kind: kindFailure, payload: "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -402,6 +405,43 @@ func TestLostWhileAsking(t *testing.T) {
 	_, err := h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{Audience: p})
 	p.leave(t)
 	if !fault.Is(err, fault.ServerConnection) {
+		t.Error(err)
+	}
+}
+
+// A daemon that goes away while a request is being cancelled has been told; one that is asked to end is
+// waited for only as long as somebody wants to.
+func TestCancelledAndLost(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	running := make(chan struct{}, 1)
+	impostor(t, h, func(s *stream) {
+		_ = s.writeJSON(kindGreeting, greeting{Version: "v1", PID: 1})
+		for range 3 {
+			_, _, _ = s.read()
+		}
+		running <- struct{}{}
+		if k, _, err := s.read(); err == nil && k != kindCancel {
+			t.Errorf("%q", k)
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-running; cancel() }()
+	_, err := h.client(nil).Call(ctx, ref, nil, tool.CallOptions{})
+	if !fault.Is(err, fault.Interrupted) {
+		t.Error(err)
+	}
+	other := newHome(t)
+	ctx, cancel = context.WithCancel(t.Context())
+	asked := make(chan struct{})
+	impostor(t, other, func(s *stream) {
+		_ = s.writeJSON(kindGreeting, greeting{Version: "v0", PID: 1})
+		_, _, _ = s.read()
+		close(asked)
+		_, _, _ = s.read()
+	})
+	go func() { <-asked; cancel() }()
+	if err := replace(ctx, other.place, time.Hour); !errors.Is(err, errBusyEnding) {
 		t.Error(err)
 	}
 }

@@ -673,6 +673,22 @@ func TestLostDaemon(t *testing.T) {
 	}
 }
 
+// A listing is made again, which harms nobody, where the daemon is lost.
+func TestLostListing(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	impostor(t, h, func(s *stream) {
+		_ = s.writeJSON(kindGreeting, greeting{Version: "v1", PID: 1})
+		_, _, _ = s.read()
+		_, _, _ = s.read()
+	})
+	var said []string
+	c := h.client(func(o *ClientOptions) { o.Log = func(_, event string) { said = append(said, event) } })
+	if _, err := c.List(t.Context(), "s", tool.CallOptions{}); err != nil || len(said) != 1 || !strings.Contains(said[0], "made again") {
+		t.Errorf("%v, said %q", err, said)
+	}
+}
+
 // After mixed calls, faults, cancellations and vanished clients nothing is left. It counts what the
 // whole process has, so that no other test may run beside it.
 func TestNothingLeft(t *testing.T) {
