@@ -84,7 +84,8 @@ func New(opt Options) *Server {
 		}
 		s.clients[id] = registered{secret: secret, method: method}
 	}
-	s.http = httptest.NewServer(s)
+	s.http = httptest.NewUnstartedServer(s) // which may be asked at once, by whoever knew its port's last owner
+	s.http.Start()
 	return s
 }
 
