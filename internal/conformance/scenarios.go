@@ -84,6 +84,10 @@ func (j job) play(ctx context.Context, u *user) error {
 		yes := `{"confirmed":true}`
 		return u.steps(ctx, list(), call("test_mrtr_echo_state", "--elicit", yes), call("test_mrtr_unrelated"),
 			call("test_mrtr_no_state", "--elicit", yes), call("test_mrtr_no_result_type"))
+	case "http-standard-headers":
+		return u.steps(ctx, list(), call("test_headers"), call("my-hyphenated-tool"), []string{"resources", server},
+			[]string{"read", server, "file:///path/to/file%20name.txt"}, []string{"read", server, "https://example.com/resource?id=123"},
+			[]string{"prompts", server}, []string{"prompt", server, "test_prompt"})
 	case "http-custom-headers":
 		return j.customHeaders(ctx, u)
 	case "json-schema-2020-12-preservation":
