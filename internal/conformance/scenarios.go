@@ -15,6 +15,7 @@ type job struct {
 	context struct {
 		ClientID     string `json:"client_id"`
 		ClientSecret string `json:"client_secret"`
+		PrivateKey   string `json:"private_key_pem"`
 		ToolCalls    []struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
@@ -58,6 +59,7 @@ func (j job) entry() map[string]any {
 		oauth["clientId"], oauth["clientSecret"] = j.context.ClientID, j.context.ClientSecret
 	case "auth/client-credentials-jwt":
 		oauth["grant"], oauth["clientId"] = "client_credentials", j.context.ClientID
+		oauth["privateKey"] = j.context.PrivateKey
 	}
 	if len(oauth) > 0 {
 		entry["oauth"] = oauth
