@@ -56,6 +56,7 @@ var owners = map[string][]string{
 	"github.com/santhosh-tekuri/":        {},
 	"github.com/itchyny/gojq":            {"internal/cli"},
 	"golang.org/x/oauth2":                {"pkg/auth"},
+	"github.com/golang-jwt/jwt/v5":       {"internal/authtest", "pkg/auth"},
 	"github.com/zalando/go-keyring":      {"pkg/auth"},
 	"github.com/cli/browser":             {"cmd/mcpl"},
 }

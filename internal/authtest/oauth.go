@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 )
 
 // register registers a client (RFC 7591).
@@ -130,7 +132,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		delete(s.refresh, old)
 		s.used[old] = true
 	case "client_credentials":
-		g, ok = grant{client: id, resource: f.Get("resource"), scope: f.Get("scope")}, s.clients[id].secret != ""
+		g, ok = grant{client: id, resource: f.Get("resource"), scope: f.Get("scope")}, s.clients[id].secret != "" || s.clients[id].key != nil
 	default:
 		ok = false
 	}
@@ -173,8 +175,26 @@ func (s *Server) authenticate(r *http.Request) (id string, ok bool) {
 		id, _ = url.QueryUnescape(user)
 		secret, _ = url.QueryUnescape(password)
 	}
+	if assertion := f.Get("client_assertion"); assertion != "" && method == "none" {
+		return s.proven(assertion, f.Get("client_assertion_type"))
+	}
 	c, known := s.clients[id]
 	return id, known && c.method == method && (method == "none" || c.secret == secret)
+}
+
+// proven returns the client that has signed an assertion for this server, once (RFC 7523, 3). The
+// clocks of tests run ahead of its own by up to two hours.
+func (s *Server) proven(assertion, kind string) (id string, ok bool) {
+	claims := jwt.MapClaims{}
+	_, err := jwt.ParseWithClaims(assertion, claims, func(t *jwt.Token) (any, error) {
+		id, _ = claims.GetSubject()
+		return s.clients[id].key, nil
+	}, jwt.WithAudience(s.http.URL+s.opt.Prefix), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(2*time.Hour))
+	issuer, _ := claims.GetIssuer()
+	jti, _ := claims["jti"].(string)
+	ok = err == nil && kind == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" && issuer == id && jti != "" && !s.used[jti]
+	s.used[jti] = true
+	return id, ok
 }
 
 // revoke ends a token (RFC 7009).

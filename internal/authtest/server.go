@@ -5,6 +5,7 @@
 package authtest
 
 import (
+	"crypto"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -33,6 +34,8 @@ type Options struct {
 	// Clients are those that were registered by hand: ids and their secrets, "" for none. Any redirect
 	// address on this machine is theirs.
 	Clients map[string]string
+	// Keys are clients that prove themselves with a key, in the way of RFC 7523: ids and public keys.
+	Keys map[string]crypto.PublicKey
 	// NoRegistration takes registration away. Method is what a registered client is to use; "" is what it asks for.
 	NoRegistration bool
 	Method         string
@@ -66,7 +69,10 @@ type Server struct {
 }
 
 // registered is a client.
-type registered struct{ secret, method, redirect string }
+type registered struct {
+	secret, method, redirect string
+	key                      crypto.PublicKey
+}
 
 // grant is what a code or a token stands for.
 type grant struct {
@@ -83,6 +89,9 @@ func New(opt Options) *Server {
 			method = "none"
 		}
 		s.clients[id] = registered{secret: secret, method: method}
+	}
+	for id, key := range opt.Keys {
+		s.clients[id] = registered{key: key, method: "private_key_jwt"}
 	}
 	s.http = httptest.NewUnstartedServer(s) // which may be asked at once, by whoever knew its port's last owner
 	s.http.Start()
@@ -186,6 +195,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		doc := map[string]any{"issuer": base, "authorization_endpoint": base + "/authorize", "token_endpoint": base + "/token",
 			"revocation_endpoint": base + "/revoke", "response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
 			"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic", "client_secret_post"}}
+		if len(o.Keys) > 0 {
+			doc["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt"}
+		}
 		if !o.NoRegistration {
 			doc["registration_endpoint"] = base + "/register"
 		}

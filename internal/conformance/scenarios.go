@@ -15,6 +15,7 @@ type job struct {
 	context struct {
 		ClientID     string `json:"client_id"`
 		ClientSecret string `json:"client_secret"`
+		PrivateKey   string `json:"private_key_pem"`
 		ToolCalls    []struct {
 			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
@@ -58,6 +59,7 @@ func (j job) entry() map[string]any {
 		oauth["clientId"], oauth["clientSecret"] = j.context.ClientID, j.context.ClientSecret
 	case "auth/client-credentials-jwt":
 		oauth["grant"], oauth["clientId"] = "client_credentials", j.context.ClientID
+		oauth["privateKey"] = j.context.PrivateKey
 	}
 	if len(oauth) > 0 {
 		entry["oauth"] = oauth
@@ -84,6 +86,10 @@ func (j job) play(ctx context.Context, u *user) error {
 		yes := `{"confirmed":true}`
 		return u.steps(ctx, list(), call("test_mrtr_echo_state", "--elicit", yes), call("test_mrtr_unrelated"),
 			call("test_mrtr_no_state", "--elicit", yes), call("test_mrtr_no_result_type"))
+	case "http-standard-headers":
+		return u.steps(ctx, list(), call("test_headers"), call("my-hyphenated-tool"), []string{"resources", server},
+			[]string{"read", server, "file:///path/to/file%20name.txt"}, []string{"read", server, "https://example.com/resource?id=123"},
+			[]string{"prompts", server}, []string{"prompt", server, "test_prompt"})
 	case "http-custom-headers":
 		return j.customHeaders(ctx, u)
 	case "json-schema-2020-12-preservation":

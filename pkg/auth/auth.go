@@ -121,6 +121,11 @@ func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, chal
 	if h := r.header(); h != "" && h != used && !r.expired(m.opt.Now()) {
 		return h, nil // another has been here meanwhile
 	}
+	if r != nil {
+		if err := r.Client.takeKey(s, r.Issuer); err != nil {
+			return "", err
+		}
+	}
 	switch {
 	case oauthOf(s).Grant == config.ClientCredentials:
 		return m.fetch(ctx, s, r, parseChallenges(challenges))

@@ -42,11 +42,14 @@ func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old 
 // entryClient is the client that the entry names.
 func (m *Manager) entryClient(s *config.Server, st *site) (client, error) {
 	o := oauthOf(s)
+	if o.PrivateKey != "" {
+		return keyedClient(s, st)
+	}
 	c := client{ID: o.ClientID, Origin: fromEntry, secret: o.ClientSecret}
 	c.Method = methodFor(st.AuthMethods, c.secret != "")
 	if c.Method == "" || c.Method == methodNone && o.Grant == config.ClientCredentials {
 		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no client secret, only %s", s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
-			"mcpl knows client_secret_basic, client_secret_post and none. Ask whoever runs "+hostOf(s)+" for a client of one of these kinds.").On(s.Name, "")
+			"mcpl knows client_secret_basic, client_secret_post, none, and private_key_jwt with a \"privateKey\". Ask whoever runs "+hostOf(s)+" for a client of one of these kinds.").On(s.Name, "")
 	}
 	return c, nil
 }

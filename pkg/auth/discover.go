@@ -32,6 +32,7 @@ type serverMetadata struct {
 	ScopesSupported       []string `json:"scopes_supported"`
 	GrantTypesSupported   []string `json:"grant_types_supported"`
 	AuthMethods           []string `json:"token_endpoint_auth_methods_supported"`
+	SigningAlgorithms     []string `json:"token_endpoint_auth_signing_alg_values_supported"`
 	ChallengeMethods      []string `json:"code_challenge_methods_supported"`
 	ClientIDDocuments     bool     `json:"client_id_metadata_document_supported"`
 	IssuerInResponse      bool     `json:"authorization_response_iss_parameter_supported"`

@@ -98,6 +98,9 @@ func (m *Manager) revokeAll(ctx context.Context, s *config.Server, r *record) (r
 	if r.Revoke == "" {
 		return false, ""
 	}
+	if err := r.Client.takeKey(s, r.Issuer); err != nil {
+		return false, err.Error()
+	}
 	for _, t := range []struct{ token, hint string }{{r.Secrets.Refresh, "refresh_token"}, {r.Secrets.Access, "access_token"}} {
 		if t.token == "" {
 			continue

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -30,6 +31,10 @@ type client struct {
 	Until    time.Time `json:"secret_expires,omitzero"`
 
 	secret string
+	// Of methodKey: how it signs, the key, and the issuer that it signs for.
+	Algorithm string `json:"algorithm,omitempty"`
+	key       crypto.Signer
+	audience  string
 }
 
 type clientOrigin string
@@ -45,6 +50,7 @@ const (
 	methodNone  = "none"
 	methodBasic = "client_secret_basic"
 	methodPost  = "client_secret_post"
+	methodKey   = "private_key_jwt"
 )
 
 // methodFor chooses how a client with a secret, or without, proves itself to a server that takes these
@@ -101,6 +107,11 @@ func (m *Manager) redeem(ctx context.Context, endpoint string, c client, form ur
 	if c.Method == methodBasic {
 		conf.AuthStyle = oauth2.AuthStyleInHeader
 	}
+	if c.Method == methodKey {
+		if err := c.prove(form, m.opt.Now()); err != nil {
+			return nil, err
+		}
+	}
 	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, m.http))
 	var refused *oauth2.RetrieveError
 	var broken *url.Error
@@ -133,7 +144,7 @@ func isBearer(token string) bool {
 // hider returns what takes the secrets of a request out of a text that comes back.
 func hider(c client, form url.Values) func(string) string {
 	var pairs []string
-	for _, secret := range []string{c.secret, form.Get("code"), form.Get("code_verifier"), form.Get("refresh_token"), form.Get("token")} {
+	for _, secret := range []string{c.secret, form.Get("code"), form.Get("code_verifier"), form.Get("refresh_token"), form.Get("token"), form.Get("client_assertion")} {
 		if len(secret) >= 4 {
 			pairs = append(pairs, secret, "***")
 		}
@@ -169,6 +180,11 @@ func (m *Manager) revoke(ctx context.Context, r *record, token, hint string) err
 	}
 	if c.Method == methodPost {
 		form.Set("client_secret", c.secret)
+	}
+	if c.Method == methodKey {
+		if err := c.prove(form, m.opt.Now()); err != nil {
+			return err
+		}
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Revoke, strings.NewReader(form.Encode()))
 	if err != nil {
@@ -211,7 +227,8 @@ func (r *record) fits(s *config.Server) bool {
 	case r.Grant != o.Grant:
 		return false
 	case o.ClientID != "":
-		return r.Client.Origin == fromEntry && r.Client.ID == o.ClientID && (o.Grant != config.ClientCredentials || slices.Equal(r.Asked, o.Scopes) || len(o.Scopes) == 0)
+		return r.Client.Origin == fromEntry && r.Client.ID == o.ClientID && (r.Client.Method == methodKey) == (o.PrivateKey != "") &&
+			(o.Grant != config.ClientCredentials || slices.Equal(r.Asked, o.Scopes) || len(o.Scopes) == 0)
 	}
 	return r.Client.Origin != fromEntry
 }

@@ -35,7 +35,7 @@ type Entry struct {
 func (d Entry) inner() entry {
 	e := entry{command: d.Command, args: d.Args, env: d.Env, cwd: d.Cwd, url: d.URL, headers: d.Headers}
 	if d.OAuth != nil {
-		e.oauthTexts = oauthTexts{clientID: d.OAuth.ClientID, clientSecret: d.OAuth.ClientSecret, metadataURL: d.OAuth.MetadataURL, scopes: d.OAuth.Scopes}
+		e.oauthTexts = oauthTexts{clientID: d.OAuth.ClientID, clientSecret: d.OAuth.ClientSecret, privateKey: d.OAuth.PrivateKey, metadataURL: d.OAuth.MetadataURL, scopes: d.OAuth.Scopes}
 	}
 	return e
 }

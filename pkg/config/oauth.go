@@ -24,6 +24,9 @@ type OAuth struct {
 	Grant Grant
 	// ClientID and ClientSecret are those of a client that was registered by hand; both may be empty.
 	ClientID, ClientSecret string
+	// PrivateKey is the key by which the client proves itself in place of a secret, in PEM, or the absolute
+	// path of a file that holds it; may be empty.
+	PrivateKey string
 	// MetadataURL is where a client id metadata document of this client is published; may be empty.
 	MetadataURL string
 	// Scopes are asked for in place of those that the server names; may be empty.
@@ -41,14 +44,14 @@ type writtenOAuth struct {
 
 // oauthTexts are the texts of an entry's "oauth", in which variables are filled in.
 type oauthTexts struct {
-	clientID, clientSecret, metadataURL string
-	scopes                              []string
+	clientID, clientSecret, privateKey, metadataURL string
+	scopes                                          []string
 }
 
 // each is that of entry.
 func (o oauthTexts) each(f func(where, text string) string) oauthTexts {
 	r := oauthTexts{clientID: f("oauth.clientId", o.clientID), clientSecret: f("oauth.clientSecret", o.clientSecret),
-		metadataURL: f("oauth.clientMetadataUrl", o.metadataURL)}
+		privateKey: f("oauth.privateKey", o.privateKey), metadataURL: f("oauth.clientMetadataUrl", o.metadataURL)}
 	for i, scope := range o.scopes {
 		r.scopes = append(r.scopes, f(fmt.Sprintf("oauth.scopes[%d]", i), scope))
 	}
@@ -73,6 +76,8 @@ func (e *entryParser) oauth(w *written, m member) {
 			w.oauthTexts.clientID = e.string(field)
 		case "clientSecret":
 			w.oauthTexts.clientSecret = e.string(field)
+		case "privateKey":
+			w.oauthTexts.privateKey = e.string(field)
 		case "clientMetadataUrl":
 			w.oauthTexts.metadataURL = e.string(field)
 		case "scopes":
@@ -108,12 +113,20 @@ func (e *entryParser) port(m member) int {
 	return n
 }
 
-// resolvedOAuth returns the login of an entry whose variables are filled in, nil where it says nothing.
-func (w written) resolvedOAuth(filled oauthTexts) *OAuth {
+// IsPEM reports whether a private key is the key itself, not the path of a file.
+func IsPEM(key string) bool { return strings.Contains(key, "-----BEGIN ") }
+
+// resolvedOAuth returns the login of an entry whose variables are filled in, nil where it says nothing. The
+// path of a key is meant from dir.
+func (w written) resolvedOAuth(filled oauthTexts, dir, home string) *OAuth {
 	if !w.login.given {
 		return nil
 	}
-	return &OAuth{Grant: w.login.grant, ClientID: filled.clientID, ClientSecret: filled.clientSecret, MetadataURL: filled.metadataURL,
+	key := filled.privateKey
+	if key != "" && !IsPEM(key) {
+		key = absolute(key, dir, home)
+	}
+	return &OAuth{Grant: w.login.grant, ClientID: filled.clientID, ClientSecret: filled.clientSecret, PrivateKey: key, MetadataURL: filled.metadataURL,
 		Scopes: filled.scopes, RedirectPort: w.login.port}
 }
 
@@ -122,11 +135,13 @@ func (o *OAuth) unusable() (message, fix string) {
 	switch {
 	case o == nil:
 		return "", ""
-	case o.Grant == ClientCredentials && (o.ClientID == "" || o.ClientSecret == ""):
-		return `"oauth" with the grant "client_credentials" lacks "clientId" or "clientSecret"`,
-			`Write both, the secret behind a variable: "clientSecret": "${CLIENT_SECRET}"`
-	case o.ClientSecret != "" && o.ClientID == "":
-		return `"oauth" has a "clientSecret" and no "clientId"`, `Add the "clientId" that the secret belongs to.`
+	case o.ClientSecret != "" && o.PrivateKey != "":
+		return `"oauth" has a "clientSecret" and a "privateKey"`, `Leave away the one that the client was not registered with.`
+	case o.Grant == ClientCredentials && (o.ClientID == "" || o.ClientSecret+o.PrivateKey == ""):
+		return `"oauth" with the grant "client_credentials" lacks "clientId", or "clientSecret" and "privateKey"`,
+			`Write the id, and the secret behind a variable: "clientSecret": "${CLIENT_SECRET}"`
+	case o.ClientSecret+o.PrivateKey != "" && o.ClientID == "":
+		return `"oauth" has a "clientSecret" or a "privateKey", and no "clientId"`, `Add the "clientId" that it belongs to.`
 	}
 	for _, scope := range o.Scopes {
 		if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
@@ -157,6 +172,7 @@ func (o *OAuth) members() []string {
 	}
 	text("clientId", o.ClientID)
 	text("clientSecret", o.ClientSecret)
+	text("privateKey", o.PrivateKey)
 	text("clientMetadataUrl", o.MetadataURL)
 	if len(o.Scopes) > 0 {
 		quoted := make([]string, len(o.Scopes))
@@ -178,5 +194,5 @@ func (o *OAuth) texts() []string {
 	}
 	scopes := slices.Clone(o.Scopes)
 	slices.Sort(scopes)
-	return append([]string{"oauth", string(o.Grant), o.ClientID, o.ClientSecret, o.MetadataURL}, scopes...)
+	return append([]string{"oauth", string(o.Grant), o.ClientID, o.ClientSecret, o.PrivateKey, o.MetadataURL}, scopes...)
 }

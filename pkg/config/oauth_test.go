@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -42,15 +44,18 @@ func TestBadOAuth(t *testing.T) {
 	for text, want := range map[string]string{
 		`7`:                     `"oauth" is a number, not an object`,
 		`{"grant": "password"}`: `"grant" of "oauth" is not one that mcpl knows`,
-		`{"grant": "client_credentials", "clientId": "x"}`: `lacks "clientId" or "clientSecret"`,
-		`{"clientSecret": "x"}`:                            `has a "clientSecret" and no "clientId"`,
-		`{"redirectPort": 0}`:                              `"redirectPort" is no port`,
-		`{"callbackPort": "x"}`:                            `"callbackPort" is no port`,
-		`{"scopes": ["a b"]}`:                              `a scope in "oauth" has a character that no scope may have`,
-		`{"scopes": 7}`:                                    `"scopes" is a number, not an array`,
-		`{"clientMetadataUrl": "http://x/y"}`:              `"clientMetadataUrl" is no https:// address with a path`,
-		`{"clientMetadataUrl": "https://x/"}`:              `"clientMetadataUrl" is no https:// address with a path`,
-		`{"clientId": 7}`:                                  `"clientId" is a number, not a string`,
+		`{"grant": "client_credentials", "clientId": "x"}`:              `lacks "clientId", or "clientSecret" and "privateKey"`,
+		`{"grant": "client_credentials", "privateKey": "k.pem"}`:        `lacks "clientId", or "clientSecret" and "privateKey"`,
+		`{"clientId": "x", "clientSecret": "y", "privateKey": "k.pem"}`: `has a "clientSecret" and a "privateKey"`,
+		`{"privateKey": "k.pem"}`:                                       `and no "clientId"`,
+		`{"clientSecret": "x"}`:                                         `has a "clientSecret" or a "privateKey", and no "clientId"`,
+		`{"redirectPort": 0}`:                                           `"redirectPort" is no port`,
+		`{"callbackPort": "x"}`:                                         `"callbackPort" is no port`,
+		`{"scopes": ["a b"]}`:                                           `a scope in "oauth" has a character that no scope may have`,
+		`{"scopes": 7}`:                                                 `"scopes" is a number, not an array`,
+		`{"clientMetadataUrl": "http://x/y"}`:                           `"clientMetadataUrl" is no https:// address with a path`,
+		`{"clientMetadataUrl": "https://x/"}`:                           `"clientMetadataUrl" is no https:// address with a path`,
+		`{"clientId": 7}`:                                               `"clientId" is a number, not a string`,
 	} {
 		c := newWorld(t).entry(`{"url": "https://h/mcp", "oauth": ` + text + `}`)
 		if len(c.Servers) > 0 || len(c.Problems) == 0 || c.Problems[0].Fix == "" || !strings.Contains(c.Problems[0].Message, want) {
@@ -71,6 +76,7 @@ func TestOAuthWritten(t *testing.T) {
 	for _, want := range []OAuth{
 		{Grant: AuthorizationCode, ClientID: "me", RedirectPort: 8080},
 		{Grant: ClientCredentials, ClientID: "me", ClientSecret: "hunter2hunter2", Scopes: []string{"a", "b"}},
+		{Grant: ClientCredentials, ClientID: "me", PrivateKey: "/keys/me.pem"},
 		{Grant: AuthorizationCode, MetadataURL: "https://x/y"},
 	} {
 		d := Entry{URL: "https://h/mcp", OAuth: &want}
@@ -81,6 +87,24 @@ func TestOAuthWritten(t *testing.T) {
 		lifted, literals := trial.Lift("s", d)
 		if want.ClientSecret != "" && (lifted.OAuth.ClientSecret != "${S_CLIENT_SECRET}" || len(literals) != 1 || literals[0].Where != "oauth.clientSecret" || want.ClientSecret != "hunter2hunter2") {
 			t.Errorf("%+v %+v", lifted.OAuth, literals)
+		}
+	}
+}
+
+// A key is a path from the folder of the file, or the key itself, which is a secret.
+func TestPrivateKey(t *testing.T) {
+	t.Parallel()
+	const key = "-----BEGIN PRIVATE KEY-----\nMIGHAgEAMBMGByqGSM49AgEGCCqGSM49\n-----END PRIVATE KEY-----\n"
+	w := newWorld(t)
+	for text, want := range map[string]string{
+		"keys/me.pem": filepath.Join(w.Dir, "keys", "me.pem"), "~/me.pem": filepath.Join(w.Home, "me.pem"), "/me.pem": "/me.pem", key: key,
+	} {
+		s := w.one(fmt.Sprintf(`{"url": "https://h/mcp", "oauth": {"clientId": "me", "privateKey": %q}}`, text))
+		if s.OAuth.PrivateKey != want {
+			t.Errorf("%q is %q, want %q", text, s.OAuth.PrivateKey, want)
+		}
+		if masked := s.Mask("x" + key); (masked != "x"+key) != IsPEM(text) {
+			t.Errorf("%q: %q", text, masked)
 		}
 	}
 }

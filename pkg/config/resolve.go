@@ -66,7 +66,7 @@ func (l *loader) resolve(file Source, w written) *Server {
 	}
 	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url, filled.headers
 	s.Roots = l.roots(file, filled.roots)
-	s.OAuth = w.resolvedOAuth(filled.oauthTexts)
+	s.OAuth = w.resolvedOAuth(filled.oauthTexts, projectDir(file.Path), l.env.Home)
 	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
 	s.secrets = replacer(append(through, filled.secrets()...))
 	s.literals = replacer(w.entry.secrets())

@@ -85,6 +85,9 @@ func (e entry) secrets() []string {
 		}
 	}
 	l.add(e.clientSecret)
+	if IsPEM(e.privateKey) {
+		l.add(e.privateKey)
+	}
 	for i, arg := range e.args {
 		if i > 0 && strings.HasPrefix(e.args[i-1], "-") && !strings.HasPrefix(arg, "-") &&
 			!strings.ContainsAny(e.args[i-1], "= ") && looksSecret(e.args[i-1]) {

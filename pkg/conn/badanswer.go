@@ -76,6 +76,11 @@ func (r *remote) loginRequired(b *badAnswer, status string) (message, help strin
 	if where := config.WhereToGet(variable); where != "" {
 		help += " Get a token at " + where + "."
 	}
+	if b.maybe && strings.EqualFold(scheme, "Bearer") {
+		// "For servers that do not implement OAuth 2.0 Authorization Server Metadata, clients MUST use the following
+		// default endpoint paths" (MCP 2025-03-26, authorization): whether they are there shows only when one logs in.
+		help += " If people can log in to it, though it does not say so: mcpl auth login " + fault.Quote(name)
+	}
 	return message, help
 }
 

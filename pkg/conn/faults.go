@@ -112,6 +112,8 @@ func (s *session) refused(r *refusal) *fault.Fault {
 	switch {
 	case r.method == methodInitialize:
 		f.Help = "It runs, but does not accept the handshake. " + askVerbosely(s.server)
+	case r.method == methodDiscover: // of an entry that pins the revision
+		f.Help = fmt.Sprintf("It may be older than revision %s of the protocol. %s", s.server.Protocol, s.agree())
 	case r.method == "tools/list":
 		f.Help = "It runs, but cannot say which tools it has; often a service behind it is down. " + askVerbosely(s.server)
 	case r.method == methodRead && (r.details.Code == mcp.RESOURCE_NOT_FOUND || r.details.Code == mcp.INVALID_PARAMS):
@@ -161,8 +163,13 @@ func (u *unpinned) Error() string { return "it speaks revision " + u.offered + "
 
 // unpinned is the fault of that.
 func (s *session) unpinned(u *unpinned) *fault.Fault {
-	return fault.New(fault.Protocol, fmt.Sprintf("%s speaks revision %s of the protocol, not %s", s.server.Name, u.offered, u.pin),
-		fmt.Sprintf("Correct \"protocol\" of %s in %s, line %d, or leave it away to have one agreed on.", s.server.Name, s.server.File, s.server.Line)).On(s.server.Name, "")
+	return fault.New(fault.Protocol, s.server.Mask(fmt.Sprintf("%s speaks revision %s of the protocol, not %s", s.server.Name, u.offered, u.pin)), s.agree()).
+		On(s.server.Name, "")
+}
+
+// agree says how to have a revision agreed on.
+func (s *session) agree() string {
+	return fmt.Sprintf("Correct \"protocol\" of %s in %s, line %d, or leave it away to have one agreed on.", s.server.Name, s.server.File, s.server.Line)
 }
 
 // interrupted is the fault of a request that was given up, by the user or by closing the pool.

@@ -179,6 +179,7 @@ func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due
 	case bad.status == http.StatusUnauthorized || bad.status == http.StatusForbidden:
 		bad.command = g.login.command(req.Context(), bad)
 		bad.byLogin = g.login != nil && bad.loggedIn
+		bad.maybe = g.login != nil && g.login.server.OAuth == nil && bad.status == http.StatusUnauthorized
 		g.denied(bad)
 		return nil, bad
 	case due == nothingDue && req.Method == http.MethodPost:
@@ -260,6 +261,7 @@ type badAnswer struct {
 	loggedIn   bool   // the request had an Authorization header
 	byLogin    bool   // it was that of a login, not of the entry
 	command    string // by which a person logs in; "" where the server does not offer it
+	maybe      bool   // a person may be able to log in all the same
 	body       []byte
 }
 

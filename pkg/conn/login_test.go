@@ -168,6 +168,41 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
+// silent are tokens of servers that do not say that one can log in to them.
+type silent struct{ purse }
+
+func (*silent) LoginCommand(context.Context, *config.Server, []string) string { return "" }
+
+// A server of 2025-03-26 may have a login of which it says nothing. It is named where that can be: not for
+// another scheme, not where the entry brings its own login, and not for a machine.
+func TestSilentLogin(t *testing.T) {
+	t.Parallel()
+	const way = " If people can log in to it, though it does not say so: mcpl auth login s"
+	for _, tt := range []struct {
+		scheme, more string
+		named        bool
+	}{
+		{"Bearer", "", true},
+		{"", "", true},
+		{"Basic", "", false},
+		{"Bearer", `, "headers": {"Authorization": "Bearer x"}`, false},
+		{"Bearer", `, "oauth": {"grant": "client_credentials", "clientId": "a", "clientSecret": "b"}`, false},
+	} {
+		h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+			"initialize": func(w http.ResponseWriter, _ *http.Request, _ message) {
+				if tt.scheme != "" {
+					w.Header().Set("WWW-Authenticate", tt.scheme)
+				}
+				w.WriteHeader(http.StatusUnauthorized)
+			},
+		}}
+		_, err := handmadePool(t, h, tt.more, withTokens(&silent{})).List(t.Context(), "s", tool.CallOptions{})
+		if f := wantFault(t, err, fault.AuthRequired, ""); strings.HasSuffix(f.Help, way) != tt.named {
+			t.Errorf("%+v: help %s", tt, f.Help)
+		}
+	}
+}
+
 // The older transport has the same guard.
 func TestRenewedTokenOverSSE(t *testing.T) {
 	t.Parallel()

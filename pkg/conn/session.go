@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -78,7 +76,7 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 	defer cancel()
 	started := time.Now()
 	log := newLogger(server, p.opt.Log)
-	s, f := p.connect(ctx, server, known, phase{name: methodInitialize, limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
+	s, f := p.connect(ctx, server, known, phase{name: firstMethod(server), limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
 	if f != nil {
 		log("%s", f.Message)
 		return nil, f
@@ -173,70 +171,8 @@ func (s *session) reach(ctx context.Context, via config.Transport, run *spawner,
 // maxLogged is how much of a line of a server is shown with --verbose, in bytes.
 const maxLogged = 4 << 10
 
-// How long a server may take for a method that it may not know, and ignore.
-const (
-	discoverGrace = 5 * time.Second // server/discover
-	levelGrace    = 2 * time.Second // logging/setLevel
-)
-
-// handshake agrees on a revision: the one that the entry pins, or one that both sides know. It tries
-// initialize first, which servers of every revision up to 2025-11-25 and most newer ones answer; only
-// a server that refuses it, or is known for it, is asked the way of 2026-07-28 (server/discover). The
-// other order costs discoverGrace with each old server that ignores a method it does not know.
-func (s *session) handshake(ctx context.Context, known tool.Known) error {
-	pin := s.server.Protocol
-	res, err := (*mcp.InitializeResult)(nil), error(nil)
-	switch {
-	case mcp.IsModernProtocol(pin):
-		res, _, err = s.greet(ctx, true, client.WithDiscoverTimeout(-1)) // it has all the time of ctx
-	case pin == "" && mcp.IsModernProtocol(known.Protocol):
-		res, _, err = s.greet(ctx, true, client.WithDiscoverTimeout(discoverGrace))
-	default:
-		asked := pin
-		if asked == "" {
-			asked = mcp.LATEST_LEGACY_PROTOCOL_VERSION
-		}
-		var refused *refusal
-		res, refused, err = s.greet(ctx, false, client.WithProtocolVersion(asked))
-		if refused != nil && pin == "" {
-			if res, _, err = s.greet(ctx, true, client.WithDiscoverTimeout(discoverGrace)); err != nil {
-				err = cmp.Or(s.denied(), error(refused)) // the SDK tells only of the last of its requests
-			}
-		}
-	}
-	switch {
-	case err != nil:
-		return err
-	case pin != "" && res.ProtocolVersion != pin:
-		return &unpinned{pin: pin, offered: res.ProtocolVersion}
-	}
-	s.version, s.info, s.about, s.offers = res.ProtocolVersion, res.ServerInfo, res.Instructions, res.Capabilities
-	return nil
-}
-
-// greet shakes hands once, with a client of the SDK, first in the modern way or not. refused is set where the server answered
-// initialize with an error, which err then is.
-func (s *session) greet(ctx context.Context, modern bool, how client.ClientOption) (res *mcp.InitializeResult, refused *refusal, err error) {
-	c := client.NewClient(s.wire, how)
-	// The transport lives as long as the context it is started with.
-	if err := c.Start(context.WithoutCancel(ctx)); err != nil {
-		return nil, nil, err
-	}
-	req := mcp.InitializeRequest{}
-	req.Params.ClientInfo, req.Params.Capabilities = s.self(), s.capabilities(modern)
-	try, x := record(ctx)
-	res, err = c.Initialize(try, req)
-	switch {
-	case err == nil:
-		return res, nil, nil
-	case x.answer == nil:
-		return nil, nil, err
-	case x.answer.Error != nil:
-		refused = &refusal{method: methodInitialize, details: *x.answer.Error}
-		return nil, refused, refused
-	}
-	return nil, nil, &breach{what: "its answer to initialize is not what the protocol says", cause: err}
-}
+// levelGrace is how long a server may take for logging/setLevel.
+const levelGrace = 2 * time.Second
 
 // setLevel asks for all log messages where somebody wants to see them. From 2026-07-28 on each
 // request says so itself.
@@ -253,18 +189,6 @@ func (s *session) setLevel(ctx context.Context) {
 
 // overHTTP reports whether the transport is Streamable HTTP.
 func (s *session) overHTTP() bool { return s.http != nil }
-
-// denied returns the answer by which a server over HTTP asked for a login, nil where there was none.
-func (s *session) denied() error {
-	r, ok := s.peer.(*remote)
-	if !ok {
-		return nil
-	}
-	if bad := r.denied.Load(); bad != nil {
-		return bad
-	}
-	return nil
-}
 
 // alive reports whether the server can be asked something.
 func (s *session) alive() bool { return s.peer.alive() }

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"time"
 
@@ -52,16 +53,22 @@ func newPipeWire(in *messageFilter, out *outbox, grace time.Duration) *wire {
 	return &wire{Interface: pipe, cancelled: cancelled, reply: reply}
 }
 
-// exchange receives the raw answer to the last request of the SDK's own whose context carries it.
+// exchange receives what became of the last request of the SDK's own whose context carries it: the raw
+// answer, or why there was none.
 type exchange struct {
+	method string // of the handshake; the other one is not sent
 	answer *transport.JSONRPCResponse
+	err    error
 }
 
 type exchangeKey struct{}
 
-// record returns a context under which the last answer is kept in the exchange.
-func record(ctx context.Context) (context.Context, *exchange) {
-	x := new(exchange)
+// errNoOther ends the SDK's attempt to shake hands in the other way.
+var errNoOther = errors.New("no other handshake is wanted")
+
+// record returns a context for a handshake by method, under which the last answer is kept in the exchange.
+func record(ctx context.Context, method string) (context.Context, *exchange) {
+	x := &exchange{method: method}
 	return context.WithValue(ctx, exchangeKey{}, x), x
 }
 
@@ -69,11 +76,14 @@ func record(ctx context.Context) (context.Context, *exchange) {
 func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	x, theirs := ctx.Value(exchangeKey{}).(*exchange)
 	if theirs {
+		if req.Method != x.method {
+			return nil, errNoOther
+		}
 		req.ID = mcp.NewRequestId(w.next())
 	}
 	answer, err := w.Interface.SendRequest(ctx, req)
 	if theirs {
-		x.answer = answer
+		x.answer, x.err = answer, err
 	}
 	// "The initialize request MUST NOT be cancelled by clients" (MCP 2025-11-25, cancellation).
 	if err != nil && ctx.Err() != nil && req.Method != methodInitialize && req.Method != methodDiscover {

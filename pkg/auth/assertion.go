@@ -1,0 +1,143 @@
+package auth
+
+import (
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// assertionLife is how long the proof of a client is good for: the way to the server, and clocks that differ.
+const assertionLife = 2 * time.Minute
+
+// maxKey is how much of a file is read for a key, in bytes.
+const maxKey = 64 << 10
+
+// keyedClient is the client of an entry that has a private key.
+func keyedClient(s *config.Server, st *site) (client, error) {
+	c := client{ID: oauthOf(s).ClientID, Method: methodKey, Origin: fromEntry}
+	if len(st.AuthMethods) > 0 && !slices.Contains(st.AuthMethods, methodKey) {
+		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no private key, only %s", s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
+			"Take \"privateKey\" out of \"oauth\" in "+entryOf(s)+", or ask whoever runs "+hostOf(s)+" for a client of the kind private_key_jwt.").On(s.Name, "")
+	}
+	if err := c.takeKey(s, st.Issuer); err != nil {
+		return c, err
+	}
+	can := algorithms(c.key)
+	i := slices.IndexFunc(can, func(a string) bool {
+		return len(st.SigningAlgorithms) == 0 || slices.Contains(st.SigningAlgorithms, a)
+	})
+	if i < 0 {
+		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no signatures of this kind of key, only %s", s.Name,
+			quoted(strings.Join(st.SigningAlgorithms, ", "))), "Register a key of another kind for the client, and name it in \"oauth\" in "+entryOf(s)+".").On(s.Name, "")
+	}
+	c.Algorithm = can[i]
+	return c, nil
+}
+
+// takeKey reads the key of the entry, where the client has one, and notes for whom it signs.
+func (c *client) takeKey(s *config.Server, issuer string) error {
+	if c.Method != methodKey {
+		return nil
+	}
+	key, err := readKey(oauthOf(s).PrivateKey)
+	if err != nil {
+		return fault.New(fault.Config, fmt.Sprintf("the private key of %s cannot be used: %s", s.Name, s.Mask(err.Error())),
+			"Correct \"privateKey\" of \"oauth\" in "+entryOf(s)+": a key in PEM, without a passphrase, or the path of its file.").On(s.Name, "")
+	}
+	c.key, c.audience = key, issuer
+	return nil
+}
+
+// readKey returns a key from its PEM, or from the file at a path. What is no private key in it is passed over.
+// Its errors quote nothing of the key.
+func readKey(text string) (crypto.Signer, error) {
+	data := []byte(text)
+	if !config.IsPEM(text) {
+		file, err := os.Open(text)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		if data, err = io.ReadAll(io.LimitReader(file, maxKey)); err != nil {
+			return nil, err
+		}
+	}
+	for block, rest := pem.Decode(data); block != nil; block, rest = pem.Decode(rest) {
+		if strings.HasPrefix(block.Type, "ENCRYPTED") || block.Headers["DEK-Info"] != "" {
+			return nil, errors.New("it has a passphrase")
+		}
+		var key any
+		var err error
+		switch block.Type {
+		case "PRIVATE KEY":
+			key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
+		case "RSA PRIVATE KEY":
+			key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
+		case "EC PRIVATE KEY":
+			key, err = x509.ParseECPrivateKey(block.Bytes)
+		default:
+			continue
+		}
+		signer, ok := key.(crypto.Signer)
+		if err != nil || !ok || algorithms(signer) == nil {
+			return nil, errors.New("it is damaged, or of a kind that mcpl does not know")
+		}
+		return signer, nil
+	}
+	return nil, errors.New("there is no private key in PEM")
+}
+
+// algorithms returns how a key can sign, the usual way first (RFC 7518, 3.1; RFC 8037, 3.1); nil where mcpl
+// knows none.
+func algorithms(key crypto.Signer) []string {
+	switch k := key.(type) {
+	case *rsa.PrivateKey:
+		return []string{"RS256", "PS256"}
+	case ed25519.PrivateKey:
+		return []string{"EdDSA"}
+	case *ecdsa.PrivateKey:
+		switch k.Curve.Params().BitSize {
+		case 256:
+			return []string{"ES256"}
+		case 384:
+			return []string{"ES384"}
+		case 521:
+			return []string{"ES512"}
+		}
+	}
+	return nil
+}
+
+// prove adds to a request that the client is who it says (RFC 7523, 2.2 and 3). It is said to the issuer alone:
+// an endpoint as audience lets one server use what it got at another (draft-ietf-oauth-rfc7523bis).
+func (c client) prove(form url.Values, now time.Time) error {
+	claims := jwt.MapClaims{"iss": c.ID, "sub": c.ID, "aud": c.audience, "jti": rand.Text(), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix()}
+	method := jwt.GetSigningMethod(c.Algorithm)
+	if method == nil {
+		return errors.New("it is not known how the private key signs")
+	}
+	signed, err := jwt.NewWithClaims(method, claims).SignedString(c.key)
+	if err != nil {
+		return errors.New("the private key cannot sign as " + c.Algorithm)
+	}
+	form.Set("client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+	form.Set("client_assertion", signed)
+	return nil
+}
