@@ -259,7 +259,8 @@ func TestFlags(t *testing.T) {
 	new(verb.Globals).Flags(fs)
 	for _, v := range []verb.Verb{new(verb.Search), new(verb.Inspect), new(verb.Call), new(verb.List),
 		new(verb.Enable), new(verb.Disable), new(verb.Instructions), new(verb.Config), new(verb.ConfigImport), new(verb.ConfigAdd), new(verb.ConfigRemove),
-		new(verb.Auth), new(verb.Doctor), new(verb.Completion), new(verb.Version)} {
+		new(verb.Auth), new(verb.Doctor), new(verb.Daemon), new(verb.Resources), new(verb.Read), new(verb.Prompts), new(verb.Prompt),
+		new(verb.Completion), new(verb.Version)} {
 		own := pflag.NewFlagSet("own", pflag.ContinueOnError)
 		v.Flags(own)
 		fs.AddFlagSet(own) // flags of the same name stay the first one's
@@ -267,7 +268,8 @@ func TestFlags(t *testing.T) {
 	fs.Bool("help", false, "")
 	fs.String("path", "", "") // the wrong one of an example
 	flag := regexp.MustCompile(`(?:^|[ (])--([a-z][a-z-]*)`)
-	for _, path := range []string{"README.md", "CHANGELOG.md", "docs/architecture.md", "docs/configuration.md", "docs/contracts.md", "docs/errors.md"} {
+	for _, path := range []string{"README.md", "CHANGELOG.md", "docs/architecture.md", "docs/auth.md", "docs/configuration.md",
+		"docs/connections.md", "docs/contracts.md", "docs/daemon.md", "docs/errors.md"} {
 		text := read(t, path)
 		said := codes(prose(text))
 		for line := range strings.Lines(text) {

@@ -72,8 +72,8 @@ The three verbs an agent needs:
   mcpl --json inspect github create_pull_request         read its schema
   mcpl --json call github create_pull_request '{...}'    call it
 
-Searching and inspecting start nothing; a call starts its server, which the daemon
-keeps for the next one.`,
+Searching and inspecting start nothing. A call starts its server, and the daemon
+keeps that for the next one.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args:                       cobra.ArbitraryArgs,
 		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true}, // it cannot speak JSON

@@ -17,8 +17,9 @@ func (t *tree) completion() *cobra.Command {
 	return t.command(&verb.Completion{Script: write}, "setup", &cobra.Command{
 		Use:   "completion SHELL",
 		Short: "Print the completion script of a shell",
-		Long: `Completion prints a script that lets bash, zsh, fish or powershell complete verbs, flags,
-servers and tools. It answers from the index alone and starts no server.`,
+		Long: `Completion prints a script that lets bash, zsh, fish or powershell complete
+verbs, flags, servers and tools. It answers from the index alone and starts no
+server.`,
 		Example: `  source <(mcpl completion bash)                             # in ~/.bashrc
   source <(mcpl completion zsh)                              # in ~/.zshrc
   mcpl completion fish > ~/.config/fish/completions/mcpl.fish

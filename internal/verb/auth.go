@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -70,10 +71,9 @@ type Auth struct {
 
 // Flags implements [Verb].
 func (v *Auth) Flags(fs *pflag.FlagSet) {
-	v.Timeout = loginTimeout
 	fs.StringArrayVar(&v.Scopes, "scope", nil, "with login: ask for these `SCOPES`; repeatable")
 	fs.BoolVar(&v.NoBrowser, "no-browser", false, "with login: only print the address, on stderr")
-	fs.Var((*durationValue)(&v.Timeout), "timeout", "with login: limit for all of it")
+	fs.Var((*durationValue)(&v.Timeout), "timeout", "with login: limit for all of it (default 5m)")
 }
 
 // authUsage is how the verb is used.
@@ -130,7 +130,7 @@ func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
 	if err != nil {
 		return err
 	}
-	opt := LoginOptions{Timeout: v.Timeout, Browser: !v.NoBrowser, Notice: func(text string) { s.Printer.Notice("%s", text) }}
+	opt := LoginOptions{Timeout: cmp.Or(v.Timeout, loginTimeout), Browser: !v.NoBrowser, Notice: func(text string) { s.Printer.Notice("%s", text) }}
 	if v.NoBrowser || s.App.InTTY { // else it may be the input of a script
 		opt.Input = s.App.Stdin
 	}

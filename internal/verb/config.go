@@ -3,7 +3,6 @@ package verb
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -39,8 +38,8 @@ func (v *Config) Run(_ context.Context, s *Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	a := &configAnswer{Looked: cfg.Sources.Looked, Servers: []configServer{}, Variables: slices.Concat([]config.Variable{}, cfg.Variables),
-		Problems: slices.Concat([]config.Problem{}, cfg.Problems), Settings: settings, Cache: cache, State: s.States.Path, SettingsFile: s.App.Env.SettingsFile()}
+	a := &configAnswer{Looked: cfg.Sources.Looked, Servers: []configServer{}, Variables: append([]config.Variable{}, cfg.Variables...),
+		Problems: append([]config.Problem{}, cfg.Problems...), Settings: settings, Cache: cache, State: s.States.Path, SettingsFile: s.App.Env.SettingsFile()}
 	for _, server := range cfg.Servers {
 		a.Servers = append(a.Servers, configServer{Name: server.Name, File: server.File, Line: server.Line,
 			Disabled: server.Disabled || !s.Tools.AllowsServer(server.Name), Display: server.Display(), Missing: missingNames(server)})

@@ -59,8 +59,9 @@ func (v *Instructions) Run(ctx context.Context, s *Session, args []string) error
 	return s.Printer.Answer(a)
 }
 
-// preamble is the rule; a line for each server follows it.
-const preamble = `## MCP tools through mcpl
+// The rule, what is said where some server has more than tools, and what a line for each server follows.
+const (
+	preamble = `## MCP tools through mcpl
 
 Tools of MCP servers are reached by shell commands. Do not guess names or arguments: search, inspect, then call.
 
@@ -68,8 +69,11 @@ Tools of MCP servers are reached by shell commands. Do not guess names or argume
     mcpl --json inspect SERVER TOOL
     mcpl --json call SERVER TOOL '{"key": "value"}'
 
-A failure is {"success":false,"error":{...}}: follow its "help". Servers:
 `
+	beyondTools = "Resources and prompts: search --kind all, then mcpl read SERVER URI or mcpl prompt SERVER NAME key=value.\n"
+	servers     = `A failure is {"success":false,"error":{...}}: follow its "help". Servers:
+`
+)
 
 // snippetBudget is what the snippet may take for ten servers, in bytes: about 250 tokens. With
 // more servers each gets less to say, down to its name and the number of its tools.
@@ -84,8 +88,13 @@ func (s *Session) snippet(ctx context.Context) (string, error) {
 	on := slices.DeleteFunc(slices.Clone(sn.Servers()), func(info index.ServerInfo) bool {
 		return info.Off || !s.Tools.AllowsServer(info.Name)
 	})
+	head := preamble
+	if slices.ContainsFunc(on, func(info index.ServerInfo) bool { return info.Offers() > info.Tools }) {
+		head += beyondTools
+	}
+	head += servers
 	var b strings.Builder
-	b.WriteString(preamble)
+	b.WriteString(head)
 	for _, info := range on {
 		tools, about, err := s.about(sn, info)
 		if err != nil {
@@ -95,7 +104,7 @@ func (s *Session) snippet(ctx context.Context) (string, error) {
 		if tools > 0 {
 			line += fmt.Sprintf(" (%s)", plural(tools, "tool"))
 		}
-		room := (snippetBudget-len(preamble))/len(on) - len(line) - len(": \n")
+		room := (snippetBudget-len(head))/len(on) - len(line) - len(": \n")
 		if about = clipWords(about, room); room >= leastAbout && about != "" {
 			line += ": " + about
 		}

@@ -34,7 +34,7 @@ type Search struct {
 // Flags implements [Verb].
 func (v *Search) Flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&v.Method, "method", "m", string(search.BM25), "match by `METHOD`: bm25, regex or exact")
-	fs.StringVarP(&v.Kind, "kind", "k", "tool", "find this `KIND`: tool, resource, prompt or all")
+	fs.StringVarP(&v.Kind, "kind", "k", "tool", "find `KIND` tool, resource, prompt or all")
 	fs.IntVarP(&v.Limit, "limit", "n", 0, "show at most `N` hits (default 5)")
 	fs.StringArrayVarP(&v.Servers, "server", "s", nil, "only what this `SERVER` has; repeatable")
 	fs.BoolVar(&v.Schema, "schema", false, "show each tool's input schema")

@@ -175,7 +175,7 @@ func (s *session) agree() string {
 // interrupted is the fault of a request that was given up, by the user or by closing the pool.
 func interrupted(cause error, server *config.Server, during string) *fault.Fault {
 	f := fault.New(fault.Interrupted, fmt.Sprintf("interrupted during %s of %s", during, server.Name),
-		"Nothing is left running. Type the command again to retry.").On(server.Name, "")
+		"It was cancelled. Type the command again to retry.").On(server.Name, "")
 	if errors.Is(cause, context.Canceled) {
 		return f // says no more than the message
 	}

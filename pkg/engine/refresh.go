@@ -365,7 +365,7 @@ func (e *Engine) record(entry *index.Server, a answer) {
 }
 
 func interrupted(ctx context.Context) *fault.Fault {
-	f := fault.New(fault.Interrupted, "interrupted", "Nothing is left running. Type the command again to retry.")
+	f := fault.New(fault.Interrupted, "interrupted", "It was cancelled. Type the command again to retry.")
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		f.Because(cause)
 	}

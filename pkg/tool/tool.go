@@ -1,6 +1,6 @@
 // Package tool holds the nouns that every room shares: the reference to a tool, its
-// definition as the server sent it, and the result of a call. Resources and prompts, which
-// servers offer beside tools, have the same nouns and another kind.
+// definition as the server sent it, the result of a call, and whom it is made for ([Audience]).
+// Resources and prompts, which servers offer beside tools, have the same nouns and another kind.
 //
 // Definitions are kept byte for byte: a JSON Schema that went through a Go struct loses
 // keywords, key order and number formats, and a model then sees another tool than the one

@@ -94,8 +94,9 @@ run 0 --json search "checksum of a text" --limit 2
 say "3. INSPECT. Read how a tool is called, before you call it. Still no server."
 run 0 inspect example convert_time --example
 
-say "4. CALL. Now the server is started, asked and stopped again. Arguments are key=value
-pairs, typed by the tool's schema ..."
+say "4. CALL. Now the server is started, asked and stopped again; outside of this tour a
+daemon keeps it for the next call. Arguments are key=value pairs, typed by the tool's
+schema ..."
 run 0 call example current_time timezone=Asia/Tokyo
 
 say "... or one JSON object, where they are nested or come from a program."
@@ -119,4 +120,5 @@ run 1 call example calculate 'expression=2 * (3 +'
 say "And a name that is nearly right is enough to get the right one."
 run 3 call example curent_time
 
-say "That is all of it: search, inspect, call. Try it on your own servers: mcpl list --refresh"
+say "Those are the three verbs: search, inspect, call. Try them on your own servers: mcpl list
+--refresh. What else there is, such as logins, resources and prompts: mcpl --help"
