@@ -114,7 +114,10 @@ type unfit struct {
 // Progress implements [tool.Audience].
 func (a *audience) Progress(p tool.Progress) {
 	a.bar.Set(p.Done, p.Total, p.Message)
-	text := "progress " + output.Count(p.Done, p.Total)
+	text := "progress"
+	if p.Done != 0 || p.Total > 0 || p.Message == "" { // the state of a task has no number
+		text += " " + output.Count(p.Done, p.Total)
+	}
 	if p.Message != "" {
 		text += ": " + p.Message
 	}

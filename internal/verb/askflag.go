@@ -98,7 +98,7 @@ func (a *audience) unansweredFault() *fault.Fault {
 			continue
 		}
 		answers = append(answers, string(schema.Example(q.Schema, false)))
-		help = append(help, "The answer: "+orNothing(schema.Signature(q.Schema)))
+		help = append(help, "The answer: "+orNothing(schema.LongSignature(q.Schema)))
 	}
 	message := fmt.Sprintf("%s asks %s, and nobody is there to answer", a.plan.Ref.Server, texts[0])
 	if a.asked > 1 {
@@ -126,7 +126,7 @@ func (a *audience) unfitFault() *fault.Fault {
 		answers[min(u.at, len(answers)-1)] = u.mended
 	}
 	last := a.unfit[min(len(a.unfit), maxTold)-1].q
-	help := "The answer: " + orNothing(schema.Signature(last.Schema)) + "\nTry: "
+	help := "The answer: " + orNothing(schema.LongSignature(last.Schema)) + "\nTry: "
 	if last.URL != "" {
 		help = "To open, if you trust it: " + last.URL + "\nTry: "
 	}

@@ -30,6 +30,7 @@ func TestContents(t *testing.T) {
 		`{"contents":[{"uri":"a:b","text":""}]}`:                           {"", `""`},
 		`{"contents":[{"uri":"a:b","text":" [1, 2.0]\n"}]}`:                {" [1, 2.0]\n", `[1, 2.0]`},
 		`{"contents":[{"uri":"a:b","text":"[1,"}]}`:                        {"[1,", `"[1,"`},
+		`{"contents":[{"uri":"a:b","mimeType":"x/y","blob":"AQ=="}]}`:      {"[resource a:b x/y, 1 B; save it with --output-dir DIR]\n", `[{"uri":"a:b","mimeType":"x/y","blob":"AQ=="}]`},
 		`{"contents":[{"uri":"a:b","mimeType":"x/y","blob":"AQID"}]}`:      {"[resource a:b x/y, 3 B; save it with --output-dir DIR]\n", `[{"uri":"a:b","mimeType":"x/y","blob":"AQID"}]`},
 		`{"contents":[{"uri":"a:b","text":"x"},{"uri":"c:d","text":"y"}]}`: {"a:b\nx\nc:d\ny\n", `[{"uri":"a:b","text":"x"},{"uri":"c:d","text":"y"}]`},
 		`{"contents":[]}`: {"(the resource answered without content)\n", `[]`},

@@ -40,7 +40,7 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 	for _, p := range probes {
 		d := diagnose(p)
 		d.verbose = s.Globals.Verbose
-		if p.Server.Transport != config.Stdio && !p.Off {
+		if p.Server.Transport != config.Stdio && p.Server.Transport != "" && !p.Off {
 			d.Login = loginOf(ctx, s, p.Server)
 		}
 		a.Servers = append(a.Servers, d)
@@ -93,6 +93,8 @@ func diagnose(p engine.Probe) diagnosis {
 // verdictOf says in a word what kind of failure it is.
 func verdictOf(f *fault.Fault) string {
 	switch f.Type {
+	case fault.Config:
+		return "cannot be used"
 	case fault.MissingVariable:
 		return "variable missing"
 	case fault.AuthRequired:
@@ -114,7 +116,7 @@ type doctorAnswer struct {
 type diagnosis struct {
 	Name      string           `json:"name"`
 	Verdict   string           `json:"verdict"`
-	Transport config.Transport `json:"transport"` // the one that worked, else the entry's
+	Transport config.Transport `json:"transport"` // the one that worked, else the entry's; "" for an entry that cannot be used
 	File      string           `json:"file"`
 	Line      int              `json:"line"`
 	Start     string           `json:"start"` // the command or URL, secrets masked
@@ -141,11 +143,15 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 			t.Line()
 		}
 		t.Line(output.Bold(d.Name), "  ", verdictSpan(d.Verdict))
-		rows := [][]any{{output.Dim("entry"), fmt.Sprintf("%s:%d", d.File, d.Line)}, {output.Dim(string(d.Transport)), d.Start}}
+		rows := [][]any{{output.Dim("entry"), fmt.Sprintf("%s:%d", d.File, d.Line)}}
+		if d.Start != "" {
+			rows = append(rows, []any{output.Dim(string(d.Transport)), d.Start})
+		}
 		if d.Identity != "" || d.Protocol != "" {
 			rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
 		}
-		if d.Login != nil {
+		// Most servers want no login; that there is none is worth a line where it is missed.
+		if d.Login != nil && (d.Login.Login != "not logged in" || d.Verdict == "login needed") {
 			rows = append(rows, []any{output.Dim("login"), d.Login.summary()})
 		}
 		if d.Verdict == "ok" {
@@ -168,7 +174,11 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 				rows = append(rows, []any{"", output.Dim(strings.TrimSpace(line))})
 			}
 		}
-		rows = append(rows, []any{output.Green("next"), d.Next})
+		title := "next"
+		for line := range strings.Lines(d.Next) {
+			rows = append(rows, []any{output.Green(title), strings.TrimRight(line, "\r\n")})
+			title = ""
+		}
 		t.Table("  ", rows)
 	}
 	t.Line()

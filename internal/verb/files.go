@@ -68,8 +68,11 @@ func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, err
 		err = atomic.WriteFile(path, bytes.NewReader(content)) // 0600, whole or not at all
 	}
 	if err != nil {
-		return "", fault.New(fault.Config, "cannot write to "+dir,
-			"Give --output-dir a folder that you may write to and that has room.").On(ref.Server, ref.Tool()).Because(err)
+		help := "Give --output-dir a folder that you may write to and that has room."
+		if ref.Kind == tool.Tool {
+			help += " The tool has run: look before you call it again."
+		}
+		return "", fault.New(fault.Config, fmt.Sprintf("%s has answered, but its result cannot be written to %s", ref, dir), help).On(ref.Server, ref.Tool()).Because(err)
 	}
 	return path, nil
 }

@@ -219,7 +219,7 @@ func (b block) writeText(t *output.Text) {
 	case b.Type == "text":
 		writeLines(t, b.Text)
 	case b.Type == "image" || b.Type == "audio":
-		t.Line(fmt.Sprintf("[%s %s, %s; save it with --output-dir DIR]", b.Type, b.MimeType, size(base64.StdEncoding.DecodedLen(len(b.Data)))))
+		t.Line(fmt.Sprintf("[%s %s, %s; save it with --output-dir DIR]", b.Type, b.MimeType, size(decodedLen(b.Data))))
 	case b.Type == "resource_link":
 		t.Line(fmt.Sprintf("[link %s %s]", b.Name, b.URI))
 	case b.Resource != nil && b.Resource.Text != nil:
@@ -227,10 +227,15 @@ func (b block) writeText(t *output.Text) {
 		writeLines(t, *b.Resource.Text)
 	case b.Resource != nil:
 		t.Line(fmt.Sprintf("[resource %s %s, %s; save it with --output-dir DIR]", b.Resource.URI, b.Resource.MimeType,
-			size(base64.StdEncoding.DecodedLen(len(b.Resource.Blob)))))
+			size(decodedLen(b.Resource.Blob))))
 	default:
 		t.Print(indented(b.raw, ""))
 	}
+}
+
+// decodedLen is how many bytes base64 stands for.
+func decodedLen(data string) int {
+	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "=")))
 }
 
 func (b block) mime() string {

@@ -219,6 +219,32 @@ func (c *Config) Server(name string) (*Server, error) {
 	return nil, f
 }
 
+// Names returns the names of all entries: of the servers, then of the entries that cannot be used.
+func (c *Config) Names() []string {
+	var names []string
+	for _, s := range c.Servers {
+		names = append(names, s.Name)
+	}
+	for _, p := range c.Problems {
+		if p.Severity == Error && p.Server != "" && !slices.Contains(names, p.Server) {
+			names = append(names, p.Server)
+		}
+	}
+	return names
+}
+
+// Unusable returns what is known of an entry that cannot be used: its name and where it stands.
+func (c *Config) Unusable(name string) *Server {
+	s := &Server{Name: name}
+	for _, p := range c.Problems {
+		if p.Server == name && p.Severity == Error {
+			s.File, s.Line = p.File, p.Line
+			break
+		}
+	}
+	return s
+}
+
 // absolute returns path made absolute against dir, with a leading ~ replaced by home.
 func absolute(path, dir, home string) string {
 	path = tilde(path, home)

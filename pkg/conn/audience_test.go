@@ -260,6 +260,69 @@ func TestOldestIsAsked(t *testing.T) {
 	}
 }
 
+// A call that is being asked something waits for that answer: what is asked meanwhile is for another.
+func TestQuestionsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{asking("ask", askName)}}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for range 2 {
+		asked := make(chan struct{})
+		a := &audience{reply: func(ctx context.Context, q tool.Question) (tool.Reply, error) {
+			close(asked) // a second question to this one would panic
+			return holding(ctx, q)
+		}}
+		wg.Go(func() {
+			_, err := p.Call(ctx, tool.Ref{Server: "s", Name: "ask"}, nil, tool.CallOptions{Audience: a})
+			wantFault(t, err, fault.Interrupted, "")
+		})
+		<-asked
+	}
+	if got, err := callFor(t, p, "ask", tool.CallOptions{Audience: &audience{}}); err != nil || !strings.Contains(got, "Ann") {
+		t.Errorf("got %s, %v", got, err)
+	}
+	cancel()
+	wg.Wait()
+}
+
+// Whom a question is for: the stream says it, or its task; else the oldest who is not being asked.
+func TestRespondent(t *testing.T) {
+	t.Parallel()
+	alone, first, second := &errand{}, &errand{audience: &audience{}}, &errand{audience: &audience{}}
+	d := &desk{}
+	d.replied(nil)
+	if d.respondent(t.Context(), "") != nil {
+		t.Error("somebody is asked where there is nobody")
+	}
+	for _, e := range []*errand{alone, first, second} {
+		d.enter(e)
+	}
+	d.became("t", second)
+	in := context.WithValue(t.Context(), errandKey{}, alone)
+	for i, c := range []struct {
+		ctx  context.Context
+		task string
+		want *errand
+	}{
+		{in, "t", alone}, {t.Context(), "t", second}, {t.Context(), "other", first}, {t.Context(), "", first},
+	} {
+		if got := d.respondent(c.ctx, c.task); got != c.want {
+			t.Errorf("question %d is for another", i)
+		}
+	}
+	d.replied(second)
+	if d.respondent(t.Context(), "") != second {
+		t.Error("who has answered is not asked again")
+	}
+	d.leave(second)
+	if d.respondent(t.Context(), "t") != first || len(d.tasks) != 0 {
+		t.Error("who has left is asked")
+	}
+	if got := taskOf([]byte(`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}`)); got != "t" || taskOf([]byte("7")) != "" {
+		t.Errorf("task %q", got)
+	}
+}
+
 // For an audience that is slow the oldest is dropped; what is told after the end is not heard.
 func TestSlowAudience(t *testing.T) {
 	t.Parallel()

@@ -200,7 +200,7 @@ func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*ses
 	case <-p.closing:
 		return nil, closedPool(name)
 	case <-ctx.Done():
-		return nil, interrupted(context.Cause(ctx), server, "waiting for its start")
+		return nil, interrupted(context.Cause(ctx), server, "the start")
 	}
 	switch {
 	case s.session != nil && s.session.alive():

@@ -174,8 +174,11 @@ func (s *session) agree() string {
 
 // interrupted is the fault of a request that was given up, by the user or by closing the pool.
 func interrupted(cause error, server *config.Server, during string) *fault.Fault {
-	f := fault.New(fault.Interrupted, fmt.Sprintf("interrupted during %s of %s", during, server.Name),
-		"It was cancelled. Type the command again to retry.").On(server.Name, "")
+	help := "Type the command again to retry."
+	if during == methodCall {
+		help = "The server was told to give it up, and may have done part or all of it: look before you type the command again."
+	}
+	f := fault.New(fault.Interrupted, fmt.Sprintf("interrupted during %s of %s", during, server.Name), help).On(server.Name, "")
 	if errors.Is(cause, context.Canceled) {
 		return f // says no more than the message
 	}

@@ -123,7 +123,7 @@ func TestFaultsSayAll(t *testing.T) {
 		{"break", fault.Protocol, "s broke the protocol: its answer to tools/call is not what the protocol says",
 			"Update the server, or report this to its authors. " + warnKey(path), []string{"cannot unmarshal"}},
 		{"die", fault.ServerConnection, "s exited with code 9 after ",
-			"The next command starts it again. See all it says with: mcpl list s --refresh --verbose " + warnKey(path),
+			"It is started again when it is next called. See all it says with: mcpl list s --refresh --verbose " + warnKey(path),
 			[]string{"process: exited with code 9 after ", "stdout: 1 lines that are no MCP messages", "  dying of ***"}},
 	} {
 		_, err := call(t.Context(), p, "s", tt.tool)

@@ -33,9 +33,13 @@ func (s *session) receive(ctx context.Context, message []byte) {
 		s.log("more than %d questions of the server wait for an answer; %s is dropped", maxWaiting, m.Method)
 		return
 	}
-	e := s.desk.addressee(ctx)
+	var e *errand
+	if m.Method == string(mcp.MethodElicitationCreate) {
+		e = s.desk.respondent(ctx, taskOf(m.Params))
+	}
 	s.crew.do(func(ctx context.Context) {
 		defer s.waiting.Add(-1)
+		defer s.desk.replied(e)
 		body, failure := s.answer(e, string(m.ID), m.Method, m.Params)
 		key := "result"
 		if failure != nil {
@@ -49,6 +53,23 @@ func (s *session) receive(ctx context.Context, message []byte) {
 	})
 }
 
+// taskOf returns the id of the task that a request belongs to, or "": "All requests, notifications, and
+// responses related to a task MUST include the io.modelcontextprotocol/related-task key in their _meta
+// field" (MCP 2025-11-25, basic/utilities/tasks).
+func taskOf(params json.RawMessage) string {
+	var p struct {
+		Meta struct {
+			Task struct {
+				ID string `json:"taskId"`
+			} `json:"io.modelcontextprotocol/related-task"`
+		} `json:"_meta"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return ""
+	}
+	return p.Meta.Task.ID
+}
+
 // rpcError is an error that we answer with.
 type rpcError struct {
 	Code    int
@@ -60,7 +81,7 @@ func (e *rpcError) json() json.RawMessage {
 	return tool.JoinObject([]tool.Field{{Key: "code", Value: code}, {Key: "message", Value: tool.Quote(e.Message)}})
 }
 
-// answer gives the result of a request of the server, or refuses it. e is whom it may concern, or nil.
+// answer gives the result of a request of the server, or refuses it. e is whom a question is for, or nil.
 func (s *session) answer(e *errand, id, method string, params json.RawMessage) (json.RawMessage, *rpcError) {
 	switch method {
 	case string(mcp.MethodPing):

@@ -97,7 +97,7 @@ func (p *process) gone(ph phase) *fault.Fault {
 	}
 	help := "Run its command by hand to see what it needs: " + p.server.Display().Command
 	if ph.name != methodInitialize {
-		help = "The next command starts it again. " + askVerbosely(p.server)
+		help = "It is started again when it is next called. " + askVerbosely(p.server)
 	}
 	return fault.New(fault.ServerConnection, message, help).On(p.server.Name, "")
 }

@@ -72,6 +72,7 @@ func (s *session) follow(ctx context.Context, created json.RawMessage) (json.Raw
 		return nil, err
 	}
 	s.log("it made task %s of it", t.ID)
+	s.desk.became(t.ID, errandOf(ctx))
 	raw, err := s.outcomeOf(ctx, t)
 	if err != nil && ctx.Err() != nil {
 		// The errand has ended; this is the last that is said in it.

@@ -121,8 +121,11 @@ func (x *exchange) await(ctx context.Context, s *stream) (*answer, error) {
 
 // interrupted is the fault of a request that was cancelled and of which no more was heard.
 func interrupted(q *query) *fault.Fault {
-	return fault.New(fault.Interrupted, "interrupted during "+q.Op+" of "+q.Server,
-		"The daemon was told to cancel it. Type the command again to retry.").On(q.Server, q.Name)
+	help := "The daemon was told to cancel it. Type the command again to retry."
+	if q.Op == opCall && q.Kind == tool.Tool {
+		help = "The daemon was told to cancel it, and it may be done in part or whole: look before you type the command again."
+	}
+	return fault.New(fault.Interrupted, "interrupted during "+q.Op+" of "+q.Server, help).On(q.Server, q.Name)
 }
 
 // strange is the fault of an answer that is not what the two sides agreed on.

@@ -280,7 +280,7 @@ func blocked(w *warm, left time.Duration) *fault.Fault {
 	f := *w.crash
 	f.Message = fmt.Sprintf("%s has crashed or failed to start %d times within a minute and is left alone for %d s; the last time: %s",
 		w.name, maxRestarts+1, int(left/time.Second)+1, w.crash.Message)
-	f.Help = w.crash.Help + " Start it at once with: mcpl daemon restart"
+	f.Help = w.crash.Help + "\nStart it at once with: mcpl daemon restart"
 	return &f
 }
 

@@ -20,23 +20,26 @@ type Probe struct {
 }
 
 // Probe tries servers (nil: all), all at once: each is started or reached and asked for its
-// tools, whatever the index knows. The index is not changed.
+// tools, whatever the index knows. An entry that cannot be used is a failure too. The index is not changed.
 func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 	cfg, err := e.Config()
 	if err != nil {
 		return nil, err
 	}
+	if names == nil {
+		names = cfg.Names()
+	}
 	var probes []Probe
 	for _, name := range names {
 		server, err := cfg.Server(name)
-		if err != nil {
-			return nil, err
-		}
-		probes = append(probes, Probe{Server: server})
-	}
-	if names == nil {
-		for _, server := range cfg.Servers {
+		f := fault.From(err)
+		switch {
+		case err == nil:
 			probes = append(probes, Probe{Server: server})
+		case f.Type == fault.Config:
+			probes = append(probes, Probe{Server: cfg.Unusable(name), Failure: f})
+		default:
+			return nil, err
 		}
 	}
 	caller, err := e.live()
@@ -60,6 +63,9 @@ func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 }
 
 func (e *Engine) probe(ctx context.Context, caller Caller, p *Probe) {
+	if p.Failure != nil {
+		return
+	}
 	if p.Off = p.Server.Disabled || !e.opt.Switches.AllowsServer(p.Server.Name); p.Off {
 		return
 	}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -81,7 +82,10 @@ func (b *Bar) End() {
 // the message, and what it is of is cut.
 func barLine(what string, done, total float64, message string, width int) string {
 	count := Count(done, 0)
-	if total > 0 {
+	switch {
+	case total <= 0 && done == 0 && message != "":
+		count = "" // words alone, such as the state of a task
+	case total > 0:
 		part := max(0, min(1, done/total))
 		count = fmt.Sprintf("%3d%%", int(part*100))
 		if cells := min(20, width/4); cells >= 10 {
@@ -91,14 +95,17 @@ func barLine(what string, done, total float64, message string, width int) string
 	}
 	rest := width - columns(count) - 1
 	if rest < 8 {
-		return clip(count, width)
+		return clip(cmp.Or(count, line(message)), width)
 	}
 	message = line(message)
 	room := rest
 	if message != "" {
 		room = max(8, rest/2)
 	}
-	text := clip(line(what), room) + " " + count
+	text := clip(line(what), room)
+	if count != "" {
+		text += " " + count
+	}
 	if left := width - columns(text) - 2; message != "" && left >= 8 {
 		text += "  " + clip(message, left)
 	}

@@ -36,6 +36,7 @@ type Param struct {
 // Limits of what a signature shows.
 const (
 	maxSignature = 200 // bytes, before the count of what was left out
+	maxLong      = 2000
 	maxEnum      = 5   // values of an enum written out
 	maxEnumText  = 40  // bytes of such values, joined
 	maxTypeText  = 60  // bytes of any other type
@@ -79,7 +80,12 @@ func Required(inputSchema []byte) []string {
 // "owner: string, repo: string, state?: open|closed, labels?: string[]": required ones first,
 // then in the schema's order. Beyond about 200 bytes it ends with the count of the parameters
 // left out ("… +12"). It is empty for a tool without parameters.
-func Signature(inputSchema []byte) string {
+func Signature(inputSchema []byte) string { return signature(inputSchema, maxSignature) }
+
+// LongSignature is [Signature] with room for 2,000 bytes, for who sees no other description.
+func LongSignature(inputSchema []byte) string { return signature(inputSchema, maxLong) }
+
+func signature(inputSchema []byte, room int) string {
 	d := open(inputSchema)
 	var parts []string
 	props := d.properties(d.root)
@@ -92,7 +98,7 @@ func Signature(inputSchema []byte) string {
 	}
 	var b strings.Builder
 	for i, part := range parts {
-		if i > 0 && b.Len()+2+len(part) > maxSignature {
+		if i > 0 && b.Len()+2+len(part) > room {
 			fmt.Fprintf(&b, ", … +%d", len(parts)-i)
 			break
 		}
@@ -222,12 +228,30 @@ func typesOf(s *js.Schema) []string {
 	return s.Types
 }
 
-// valuesOf returns the values that const or enum allow; nil means that all are.
+// valuesOf returns the values that const or enum allow, or a choice of constants (which may have
+// titles); nil means that all are.
 func valuesOf(s *js.Schema) []any {
-	if s.Const != nil {
+	switch {
+	case s.Const != nil:
 		return []any{*s.Const}
+	case s.Enum != nil:
+		return s.Enum
 	}
-	return s.Enum
+	branches := s.OneOf
+	if len(branches) == 0 {
+		branches = s.AnyOf
+	}
+	var values []any
+	for _, branch := range branches[:min(len(branches), maxBranches)] {
+		if branch.Const == nil {
+			return nil
+		}
+		values = append(values, *branch.Const)
+	}
+	if len(branches) > maxBranches {
+		return nil
+	}
+	return values
 }
 
 // shortEnum joins values by | where they are few and short, else it returns "".

@@ -45,6 +45,9 @@ func TestSignature(t *testing.T) {
 		"remote ref":       {`{"properties":{"a":{"$ref":"https://example.com/s.json"}}}`, "a?: any"},
 		"own id":           {`{"$id":"https://e.com/s","properties":{"a":{"$ref":"https://e.com/s#/$defs/p"}},"$defs":{"p":{"type":"null"}}}`, "a?: null"},
 		"array of enums":   {`{"properties":{"a":{"type":"array","items":{"enum":["x","y"]}}}}`, "a?: (x|y)[]"},
+		"titled choice":    {`{"properties":{"a":{"type":"string","oneOf":[{"const":"x","title":"X"},{"const":"y","title":"Y"}]}}}`, "a?: x|y"},
+		"titled choices":   {`{"properties":{"a":{"type":"array","items":{"anyOf":[{"const":"x"},{"const":1}]}}}}`, "a?: (x|1)[]"},
+		"no choice":        {`{"properties":{"a":{"type":"string","oneOf":[{"const":"x"},{"pattern":"y"}]}}}`, "a?: string"},
 		"const":            {`{"properties":{"a":{"const":5}}}`, "a?: 5"},
 		"many values":      {`{"properties":{"a":{"enum":["a","b","c","d","e","f"]}}}`, "a?: string"},
 		"mixed values":     {`{"properties":{"a":{"enum":["a b",1]}}}`, "a?: any"},
@@ -75,6 +78,9 @@ func TestSignatureIsCut(t *testing.T) {
 	got := Signature([]byte(`{"properties":{` + strings.Join(props, ",") + `},"required":["parameter_aa"]}`))
 	if !strings.HasPrefix(got, "parameter_aa: string, ") || !strings.HasSuffix(got, ", … +32") || len(got) > maxSignature+12 {
 		t.Errorf("%d bytes: %s", len(got), got)
+	}
+	if got := LongSignature([]byte(`{"properties":{` + strings.Join(props, ",") + `}}`)); strings.Count(got, "?: string") != 40 {
+		t.Errorf("long: %s", got)
 	}
 }
 
