@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -73,6 +74,9 @@ func (s *session) follow(ctx context.Context, created json.RawMessage) (json.Raw
 	}
 	s.log("it made task %s of it", t.ID)
 	raw, err := s.outcomeOf(ctx, t)
+	if errors.Is(err, errSessionEnded) { // which was no answer to the call
+		err = lost(err)
+	}
 	if err != nil && ctx.Err() != nil {
 		// The errand has ended; this is the last that is said in it.
 		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), farewell, errTimeout)
