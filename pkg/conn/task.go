@@ -102,6 +102,7 @@ func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error
 		if words := cmp.Or(t.Message, string(t.Status)); words != said {
 			said = words
 			s.log("task %s: %s", id, words)
+			words = words[:min(len(words), maxNote)]
 			errandOf(ctx).hear(func(a tool.Audience) { a.Progress(tool.Progress{Message: words}) })
 		}
 		switch {
