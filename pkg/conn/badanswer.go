@@ -41,8 +41,8 @@ func (r *remote) answeredBadly(b *badAnswer, ph phase) *fault.Fault {
 		f.Help = r.correct("url") + " " + askVerbosely(r.server)
 	}
 	f.Message, f.Help = r.server.Mask(f.Message), r.server.Mask(f.Help)
-	if text := excerpt(b.body); text != "" {
-		f.Trace("body: " + r.server.Mask(text))
+	if text := excerpt(r.server.Mask(string(b.body))); text != "" {
+		f.Trace("body: " + text)
 	}
 	return f
 }
@@ -136,8 +136,8 @@ func kindOf(b *badAnswer) string {
 }
 
 // excerpt returns the start of a body on one line, without control characters.
-func excerpt(body []byte) string {
-	text := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(string(body), "\uFFFD"), func(r rune) bool {
+func excerpt(body string) string {
+	text := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(body, "\uFFFD"), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
 	if runes := []rune(text); len(runes) > maxTraced {

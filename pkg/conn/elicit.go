@@ -22,7 +22,7 @@ func (s *session) elicit(e *errand, params json.RawMessage, begun func(giveUp fu
 
 // ask puts a question to whom it may concern.
 func (s *session) ask(e *errand, q tool.Question, begun func(giveUp func())) tool.Reply {
-	s.log("it asks: %s", q.Message[:min(len(q.Message), maxLogged)])
+	s.log("it asks: %s", q.Message)
 	if e == nil {
 		return tool.Reply{Action: tool.Decline}
 	}
@@ -37,6 +37,9 @@ func (s *session) ask(e *errand, q tool.Question, begun func(giveUp func())) too
 	return reply
 }
 
+// maxQuestion bounds a question, in bytes.
+const maxQuestion = 256 << 10
+
 // questionIn reads the params of elicitation/create; the schema keeps its bytes. wrong says why
 // they are none.
 func questionIn(server string, params json.RawMessage) (q tool.Question, wrong string) {
@@ -45,6 +48,9 @@ func questionIn(server string, params json.RawMessage) (q tool.Question, wrong s
 		Message string          `json:"message"`
 		Schema  json.RawMessage `json:"requestedSchema"`
 		URL     string          `json:"url"`
+	}
+	if len(params) > maxQuestion {
+		return q, "the question is too long"
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
 		return q, "the params of elicitation/create cannot be read"

@@ -49,7 +49,7 @@ func openEventStream(ctx context.Context, r *remote) (*eventStream, *wire, error
 	}
 	s.body = body
 	messages := newMessageFilter(&broken{body, s.fail}, nil, func(line []byte) {
-		r.log("not a message: %s", line[:min(len(line), maxLogged)])
+		r.log("not a message: %s", line)
 	}, func() { s.fail(errTooLong) })
 	s.out = newOutbox(&poster{post: func(message []byte) error { return s.post(life, endpoint, message) }, close: cancel})
 	return s, newPipeWire(messages, s.out, farewell), nil

@@ -105,10 +105,14 @@ func askVerbosely(server *config.Server) string {
 	return "See all it says with: mcpl list " + fault.Quote(server.Name) + " --refresh --verbose"
 }
 
+// maxRefusal is how much of the message of an error is told, in bytes: some list all that is wrong with the
+// arguments.
+const maxRefusal = 16 << 10
+
 // refused is the fault of a request that was answered with a JSON-RPC error.
 func (s *session) refused(r *refusal) *fault.Fault {
 	name := s.server.Name
-	f := fault.New(fault.Protocol, s.server.Mask(fmt.Sprintf("%s refused %s: %s", name, r.method, r.details.Message)), "")
+	f := fault.New(fault.Protocol, presentable(s.server, fmt.Sprintf("%s refused %s: %s", name, r.method, r.details.Message), maxRefusal), "")
 	switch {
 	case r.method == methodInitialize:
 		f.Help = "It runs, but does not accept the handshake. " + askVerbosely(s.server)
@@ -126,7 +130,7 @@ func (s *session) refused(r *refusal) *fault.Fault {
 	default:
 		f.Help = "The server runs, but failed at this call. " + askVerbosely(s.server)
 	}
-	return f.On(name, "").Trace(s.server.Mask(r.Error()))
+	return f.On(name, "").Trace(presentable(s.server, r.Error(), maxRefusal))
 }
 
 // timedOut is the fault of a phase that took too long.

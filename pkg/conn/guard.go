@@ -87,7 +87,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &meter{ReadCloser: resp.Body, events: isEvents(resp), trip: t}
 	if isEvents(resp) {
-		resp.Body = newTap(resp.Body, func(message []byte) { g.take(req.Context(), message) })
+		resp.Body = newTap(resp.Body, t.want == answerDue, func(message []byte) { g.take(req.Context(), message) })
 	}
 	return resp, nil
 }
@@ -165,8 +165,8 @@ func (g *guard) end(req *http.Request) (*http.Response, error) {
 // refused makes an error of an answer that is no success: the JSON-RPC error in it, as an answer,
 // where there is one and it says more than the status.
 func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due) (*http.Response, error) {
-	// To a GET beside the requests, 404 may mean that there is no such stream.
-	session := req.Header.Get("Mcp-Session-Id") != "" && !t.aside
+	// To a GET, 404 may mean that there is no such stream.
+	session := req.Header.Get("Mcp-Session-Id") != "" && req.Method == http.MethodPost
 	bad := readBadAnswer(req, resp)
 	if session && (bad.status == http.StatusNotFound || bad.status == http.StatusBadRequest && codeIn(bad.body) == serverError) {
 		g.sessionLost()

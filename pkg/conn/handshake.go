@@ -48,7 +48,11 @@ func (s *session) handshake(ctx context.Context, known tool.Known) error {
 		res, err = s.initialize(ctx, cmp.Or(pin, mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 		var refused *refusal
 		if errors.As(err, &refused) && pin == "" {
-			if res, err = s.discover(ctx, mcp.LATEST_PROTOCOL_VERSION, discoverGrace); err != nil {
+			limit := discoverGrace
+			if refused.details.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION {
+				limit = -1 // an error of the revision that has the method
+			}
+			if res, err = s.discover(ctx, mcp.LATEST_PROTOCOL_VERSION, limit); err != nil {
 				err = cmp.Or(s.denied(), error(refused)) // what it says to its own revision counts more
 			}
 		}

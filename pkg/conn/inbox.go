@@ -103,8 +103,15 @@ func (s *session) answer(e *errand, id, method string, params json.RawMessage) (
 // noModel is what a server is told that asks for sampling.
 const noModel = "mcpl does not offer sampling/createMessage: it has no language model"
 
+// maxNote bounds a notification, in bytes: an audience that is slow has many of them wait.
+const maxNote = 64 << 10
+
 // notified takes a notification of the server.
 func (s *session) notified(ctx context.Context, method string, params json.RawMessage) {
+	if len(params) > maxNote {
+		s.log("%s of %d bytes is dropped", method, len(params))
+		return
+	}
 	switch method {
 	case string(mcp.MethodNotificationProgress):
 		s.progressed(params)
@@ -114,7 +121,7 @@ func (s *session) notified(ctx context.Context, method string, params json.RawMe
 		var p struct {
 			ID json.RawMessage `json:"requestId"`
 		}
-		if json.Unmarshal(params, &p) == nil {
+		if json.Unmarshal(params, &p) == nil && p.ID != nil { // what input_required asks has no id
 			s.desk.withdraw(string(p.ID))
 		}
 	case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged:
@@ -157,7 +164,7 @@ func (s *session) said(e *errand, params json.RawMessage) {
 		if json.Unmarshal(m.Data, &plain) == nil {
 			text = plain
 		}
-		s.log("%s: %s", strings.TrimSpace(m.Level+" "+m.Logger), text[:min(len(text), maxLogged)])
+		s.log("%s: %s", strings.TrimSpace(m.Level+" "+m.Logger), text)
 	}
 	if e != nil {
 		e.hear(func(a tool.Audience) { a.Message(tool.Message{Level: m.Level, Logger: m.Logger, Data: m.Data}) })

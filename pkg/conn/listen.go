@@ -50,6 +50,7 @@ func (s *session) attend(ctx context.Context) {
 	select {
 	case <-s.http.listened:
 	case <-timer.C:
+		s.http.waited() // many answer the GET only when they have something to say: that is waited for once
 	case <-ctx.Done():
 	}
 }
@@ -112,7 +113,7 @@ func (s *session) listenHTTP(ctx context.Context) error {
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	resp, err := s.http.remote.client.Do(req)
-	s.http.attended.Do(func() { close(s.http.listened) })
+	s.http.waited()
 	if err != nil {
 		return err
 	}

@@ -169,7 +169,7 @@ func TestLogMessages(t *testing.T) {
 		func(o *Options) { o.Log = logTo(&log) })
 	mustCall(t, p, "s", "t")
 	p.Close()
-	for _, part := range []string{"s: info db: ready\n", `s: debug: {"a": 1}` + "\n", "s: error: " + strings.Repeat("x", maxLogged) + "\n"} {
+	for _, part := range []string{"s: info db: ready\n", `s: debug: {"a": 1}` + "\n", "s: error: " + strings.Repeat("x", maxLogged-len("error: ")) + "…\n"} {
 		if !strings.Contains(log.String(), part) {
 			t.Errorf("%q is not in the log", part[:min(len(part), 60)])
 		}

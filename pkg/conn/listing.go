@@ -18,6 +18,8 @@ import (
 const (
 	maxPages = 1000
 	maxTools = 100_000
+	maxList  = 256 << 20 // bytes
+	maxNotes = 100       // about what is odd
 )
 
 // listGrace is how long the other lists may take once the tools are listed.
@@ -177,7 +179,7 @@ func (s *session) withHeaders(col *collector) []tool.Def {
 		definition := &mcp.Tool{Name: def.Name, RawInputSchema: def.InputSchema}
 		if err := mcp.ValidateParamHeaderAnnotations(definition); err != nil {
 			s.headered.Delete(def.Name)
-			col.notes = append(col.notes, fmt.Sprintf("the tool %q is left out, since its headers cannot be sent: %v", def.Name, err))
+			col.note("the tool %q is left out, since its headers cannot be sent: %v", def.Name, err)
 			continue
 		}
 		s.headered.Store(def.Name, definition)
@@ -189,6 +191,7 @@ func (s *session) withHeaders(col *collector) []tool.Def {
 // collector gathers definitions over pages and notes what is odd about them.
 type collector struct {
 	defs    []tool.Def
+	size    int // of all that was offered, in bytes
 	ttl     time.Duration
 	notes   []string
 	names   map[string]bool
@@ -196,13 +199,14 @@ type collector struct {
 }
 
 func (c *collector) add(l offered, raw json.RawMessage) {
+	c.size += len(raw)
 	def, err := tool.Parse(l.kind, raw)
 	if err != nil {
-		c.notes = append(c.notes, fmt.Sprintf("a definition was left out: %v", err))
+		c.note("a definition was left out: %v", err)
 		return
 	}
 	if c.names[def.Name] {
-		c.notes = append(c.notes, fmt.Sprintf("the %s %q is defined more than once; the first definition counts", l.kind, def.Name))
+		c.note("the %s %q is defined more than once; the first definition counts", l.kind, def.Name)
 		return
 	}
 	if c.names == nil {
@@ -212,12 +216,19 @@ func (c *collector) add(l offered, raw json.RawMessage) {
 	c.defs = append(c.defs, def)
 }
 
+// note notes what is odd, as long as there is not too much of it.
+func (c *collector) note(format string, args ...any) {
+	if len(c.notes) < maxNotes {
+		c.notes = append(c.notes, fmt.Sprintf(format, args...))
+	}
+}
+
 // stop reports whether to ask for no more pages although the server offers next.
 func (c *collector) stop(l offered, next string, pages int) bool {
 	switch {
 	case c.cursors[next]:
 		c.notes = append(c.notes, fmt.Sprintf("page %d of its %s points back to an earlier one; what came until then is kept", pages, l.what))
-	case pages >= maxPages || len(c.defs) >= maxTools:
+	case pages >= maxPages || len(c.defs) >= maxTools || c.size >= maxList:
 		c.notes = append(c.notes, fmt.Sprintf("its %s have no end; the first %d are kept", l.what, len(c.defs)))
 	default:
 		if c.cursors == nil {

@@ -52,7 +52,7 @@ func startProcess(server *config.Server, opt Options, log logger, run *spawner, 
 func (p *process) hear(log logger) func(line []byte) {
 	return func(line []byte) {
 		p.foreign.Add(1)
-		log("not a message on stdout: %s", line[:min(len(line), maxLogged)])
+		log("not a message on stdout: %s", line)
 	}
 }
 

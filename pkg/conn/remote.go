@@ -93,6 +93,16 @@ type cutOff struct{ cause error }
 func (c *cutOff) Error() string { return "the connection ended: " + c.cause.Error() }
 func (c *cutOff) Unwrap() error { return c.cause }
 
+// lost is the error of a request that was accepted and whose answer does not come any more. Of the cause
+// only the words are kept: that another request was refused on the way does not say that this one was.
+func lost(err error) *cutOff {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		err = outer.Err // the URL in outer may hold secrets in a spelling of its own
+	}
+	return &cutOff{errors.New(err.Error())}
+}
+
 // failure implements peer.
 func (r *remote) failure(err error, ph phase) *fault.Fault {
 	name := r.server.Name

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,13 +59,13 @@ func newSession(server *config.Server, opt Options, via config.Transport) *sessi
 		crew: newCrew(), over: make(chan struct{})}
 }
 
-// logger tells what happens, with secrets masked.
+// logger tells what happens, with secrets masked, at most maxLogged bytes of it.
 type logger func(format string, args ...any)
 
 func newLogger(server *config.Server, log func(server, event string)) logger {
 	return func(format string, args ...any) {
 		if log != nil {
-			log(server.Name, server.Mask(fmt.Sprintf(format, args...)))
+			log(server.Name, presentable(server, fmt.Sprintf(format, args...), maxLogged))
 		}
 	}
 }
@@ -168,11 +169,22 @@ func (s *session) reach(ctx context.Context, via config.Transport, run *spawner,
 	return nil
 }
 
-// maxLogged is how much of a line of a server is shown with --verbose, in bytes.
+// maxLogged is how much is shown of one thing that happened, in bytes: a server may put anything into it.
 const maxLogged = 4 << 10
 
 // levelGrace is how long a server may take for logging/setLevel.
 const levelGrace = 2 * time.Second
+
+// presentable returns text of a server without its secrets, at most n bytes of it. It is cut after they are
+// masked: half of one would not be known for what it is.
+func presentable(server *config.Server, text string, n int) string {
+	// What lies far beyond need not be masked; no secret is that long.
+	text = server.Mask(text[:min(len(text), 2*n)])
+	if len(text) > n {
+		text = strings.ToValidUTF8(text[:n], "") + "…"
+	}
+	return text
+}
 
 // setLevel asks for all log messages where somebody wants to see them. From 2026-07-28 on each
 // request says so itself.

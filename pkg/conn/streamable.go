@@ -21,7 +21,7 @@ import (
 type streamable struct {
 	*transport.StreamableHTTP
 	remote *remote
-	// listened is closed when the first GET of a stream of notifications is answered.
+	// listened is closed when the first GET of a stream of notifications is answered, or was waited for.
 	listened chan struct{}
 	attended sync.Once
 	version  atomic.Pointer[string] // the revision agreed on; nil until then
@@ -84,6 +84,8 @@ func (s *streamable) SendRequest(ctx context.Context, req transport.JSONRPCReque
 		return nil, errTooLong
 	case ended != nil:
 		return nil, &cutOff{ended}
+	case t.takenUp():
+		return nil, lost(err)
 	case errors.As(err, &bad) || errors.As(err, &outer) || status != http.StatusOK:
 		return nil, err
 	}
@@ -124,6 +126,9 @@ func (s *streamable) reply(ctx context.Context, message []byte) error {
 	}
 	return resp.Body.Close()
 }
+
+// waited says that nobody need wait for the stream of notifications any more.
+func (s *streamable) waited() { s.attended.Do(func() { close(s.listened) }) }
 
 // older reports whether the answer to initialize is that of a server of the transport before this
 // one: "If it fails with an HTTP 4xx status code (e.g., 405 Method Not Allowed or 404 Not Found):

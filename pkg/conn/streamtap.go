@@ -8,9 +8,12 @@ import (
 
 // tap passes on a stream of events (see events) without the requests and notifications in it, which
 // it hands out. Of their events only the fields id and retry stay, by which the SDK resumes a stream.
+// That of one request ends with its answer: what comes after is for nobody, and the SDK would wait for
+// ever to hand on a third one.
 type tap struct {
 	io.Closer
 	in   *bufio.Reader
+	one  bool // it is the stream of one request
 	take func(message []byte)
 
 	event  []byte // the lines of the current event
@@ -20,8 +23,8 @@ type tap struct {
 	err    error  // why the stream ended
 }
 
-func newTap(body io.ReadCloser, take func(message []byte)) *tap {
-	return &tap{Closer: body, in: bufio.NewReaderSize(body, 64<<10), take: take}
+func newTap(body io.ReadCloser, one bool, take func(message []byte)) *tap {
+	return &tap{Closer: body, in: bufio.NewReaderSize(body, 64<<10), one: one, take: take}
 }
 
 // Read implements io.Reader.
@@ -52,15 +55,19 @@ func (t *tap) line() {
 	if t.err = err; err == nil && len(text) > 0 {
 		return
 	}
-	isCall := false
-	if bytes.Contains(t.data, []byte(`"method"`)) { // spares parsing most of the large answers
-		_, isCall = classify(bytes.TrimSpace(t.data))
+	// Most of the large answers need not be parsed.
+	data, isCall := bytes.TrimSpace(t.data), false
+	if bytes.Contains(data, []byte(`"method"`)) {
+		_, isCall = classify(data)
 	}
 	if isCall {
 		t.left = append(t.cursor, "\n"...)
 		t.take(t.data)
 	} else {
 		t.left = t.event
+		if t.one && t.err == nil && bytes.HasPrefix(data, []byte("{")) && bytes.Contains(data, []byte(`"id"`)) {
+			t.err = io.EOF
+		}
 	}
 	t.event, t.cursor, t.data = nil, nil, nil
 }

@@ -65,7 +65,7 @@ func (t *tail) text() string {
 	return strings.TrimSpace(s)
 }
 
-// lineSplitter hands out the lines of a stream, each cut at maxLogged.
+// lineSplitter hands out the lines of a stream, each cut where no more of it is shown, see presentable.
 type lineSplitter struct{ part []byte }
 
 func (l *lineSplitter) split(p []byte, each func(string)) {
@@ -74,7 +74,7 @@ func (l *lineSplitter) split(p []byte, each func(string)) {
 		case c == '\n':
 			each(strings.ToValidUTF8(string(l.part), "\uFFFD"))
 			l.part = l.part[:0]
-		case len(l.part) < maxLogged:
+		case len(l.part) < 2*maxLogged:
 			l.part = append(l.part, c)
 		}
 	}

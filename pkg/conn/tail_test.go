@@ -42,7 +42,7 @@ func TestTail(t *testing.T) {
 
 func TestTailLines(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", maxLogged)
+	long := strings.Repeat("x", 2*maxLogged)
 	var got []string
 	in := io.MultiReader(strings.NewReader("a\n\nb"), strings.NewReader("c\n"+long+"yyy\nlast"))
 	tail := newTail(iotest.OneByteReader(in), func(line string) { got = append(got, line) })

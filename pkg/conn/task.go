@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -74,6 +75,9 @@ func (s *session) follow(ctx context.Context, created json.RawMessage) (json.Raw
 	s.log("it made task %s of it", t.ID)
 	s.desk.became(t.ID, errandOf(ctx))
 	raw, err := s.outcomeOf(ctx, t)
+	if errors.Is(err, errSessionEnded) { // which was no answer to the call
+		err = lost(err)
+	}
 	if err != nil && ctx.Err() != nil {
 		// The errand has ended; this is the last that is said in it.
 		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), farewell, errTimeout)
@@ -99,6 +103,7 @@ func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error
 		if words := cmp.Or(t.Message, string(t.Status)); words != said {
 			said = words
 			s.log("task %s: %s", id, words)
+			words = words[:min(len(words), maxNote)]
 			errandOf(ctx).hear(func(a tool.Audience) { a.Progress(tool.Progress{Message: words}) })
 		}
 		switch {

@@ -32,6 +32,7 @@ type trip struct {
 
 	mu     sync.Mutex
 	posted bool
+	taken  bool   // its stream was ended to be taken up again, and that was tried
 	stage  string // how far it has come, as in "connecting to 192.0.2.1:443"
 	status int    // of the last answer; 0 until there is one
 	ended  error  // why the stream of the last answer ended; nil while it has not
@@ -53,11 +54,12 @@ func tripOf(ctx context.Context) *trip {
 // due returns what req is to be answered with. Under the context of one request the SDK also
 // resumes its stream and sends our answers to what the server asks meanwhile.
 func (t *trip) due(req *http.Request) due {
-	if req.Method == http.MethodGet {
-		return eventsDue
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if req.Method == http.MethodGet {
+		t.taken = true
+		return eventsDue
+	}
 	if t.posted && req.Response == nil { // it is no redirect of the first
 		return nothingDue
 	}
@@ -92,6 +94,13 @@ func (t *trip) result() (stage string, status int, ended error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.stage, t.status, t.ended
+}
+
+// takenUp reports whether its stream was to be taken up again: so the request was accepted.
+func (t *trip) takenUp() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.taken
 }
 
 // errTooLong says that a message exceeds maxMessage.

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,6 +17,9 @@ const (
 	// maxVariants is how many servers of one name may run at once: one entry gives several where
 	// clients differ in environment or folder. The one idle for longest goes first.
 	maxVariants = 8
+	// maxOrigins is of how many surroundings it is remembered that a server runs for them, the last ones to
+	// ask: a variable that differs with each command (TRACEPARENT) makes each one's others.
+	maxOrigins = 8
 	// relistAfter is how long after a server has said that its lists changed it is listed again: many
 	// say so several times in a row. relistGap is the least time between two of these listings.
 	relistAfter = 500 * time.Millisecond
@@ -43,11 +45,10 @@ type hub struct {
 // warm is one server by its key: running, or remembered because it crashed a moment ago.
 type warm struct {
 	key, name string
-	// origins are the clients' surroundings whose configuration says this key. When none does any
-	// more the server is stopped.
-	origins map[string]bool
-	latest  string // the last of them that asked
-	run     *run   // nil while it does not run
+	// origins are the clients' surroundings whose configuration says this key, the last one to ask at
+	// the end. When none does any more the server is stopped.
+	origins []string
+	run     *run // nil while it does not run
 	calls   int
 
 	crash    *fault.Fault // how it ended, where it crashed and was not started since
@@ -137,10 +138,10 @@ func (h *hub) acquire(s spec, watch chan<- note) (*warm, *run, error) {
 	h.reconcile(s.origin, s.current)
 	w := h.warm[s.key]
 	if w == nil {
-		w = &warm{key: s.key, name: s.name, origins: make(map[string]bool)}
+		w = &warm{key: s.key, name: s.name}
 		h.warm[s.key] = w
 	}
-	w.origins[s.origin], w.latest = true, s.origin
+	w.askedFrom(s.origin)
 	if w.run == nil {
 		if err := h.start(w, s); err != nil {
 			return nil, nil, err
@@ -154,6 +155,18 @@ func (h *hub) acquire(s spec, watch chan<- note) (*warm, *run, error) {
 		r.watchers[watch] = true
 	}
 	return w, r, nil
+}
+
+// askedFrom notes where a request has come from.
+func (w *warm) askedFrom(origin string) {
+	w.forget(origin)
+	w.origins = append(w.origins, origin)
+	w.origins = w.origins[max(0, len(w.origins)-maxOrigins):]
+}
+
+// forget notes that an origin does not want the server any more.
+func (w *warm) forget(origin string) {
+	w.origins = slices.DeleteFunc(w.origins, func(other string) bool { return other == origin })
 }
 
 // enter counts one more user.
@@ -172,7 +185,7 @@ func (h *hub) origins() []string {
 	var ids []string
 	for _, w := range h.warm {
 		if w.run != nil {
-			ids = slices.AppendSeq(ids, maps.Keys(w.origins))
+			ids = append(ids, w.origins...)
 		}
 	}
 	return ids
@@ -188,8 +201,8 @@ func (h *hub) follow(origin string, current func(name string) string) {
 // reconcile does that, and forgets crashes of long ago.
 func (h *hub) reconcile(origin string, current func(name string) string) {
 	for key, w := range h.warm {
-		if w.origins[origin] && current(w.name) != key {
-			delete(w.origins, origin)
+		if slices.Contains(w.origins, origin) && current(w.name) != key {
+			w.forget(origin)
 			if len(w.origins) == 0 && w.run != nil {
 				h.log(w.name, "its entry has changed or is gone; this server ends after its running calls")
 				h.retire(w)
@@ -247,12 +260,14 @@ func (h *hub) changed(w *warm, r *run) {
 	}
 	r.relist = time.AfterFunc(max(h.relistAfter, relistGap-time.Since(r.relisted)), func() {
 		h.mu.Lock()
-		origin, over := w.latest, h.closing || r.retired
 		r.relist, r.relisted = nil, time.Now()
-		h.mu.Unlock()
-		if !over {
-			h.relist(w.name, origin)
+		if h.closing || r.retired || len(w.origins) == 0 {
+			h.mu.Unlock()
+			return
 		}
+		origin := w.origins[len(w.origins)-1]
+		h.mu.Unlock()
+		h.relist(w.name, origin)
 	})
 }
 

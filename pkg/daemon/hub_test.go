@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -207,6 +208,29 @@ func TestChangedConfiguration(t *testing.T) {
 		if err := b.call(old); !errors.Is(err, errEnding) {
 			t.Errorf("after close: %v", err)
 		}
+	})
+}
+
+// However many surroundings a server is asked from, few are remembered; what those say counts.
+func TestManyOrigins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		s := b.spec("s", "1")
+		for i := range 10 * maxOrigins {
+			s.origin = fmt.Sprint(i % (2 * maxOrigins))
+			_ = b.call(s)
+			_ = b.call(s)
+		}
+		if got := b.origins(); len(got) != maxOrigins || got[0] != "8" || got[7] != "15" {
+			t.Errorf("remembered %v", got)
+		}
+		for _, origin := range b.origins() {
+			b.want(t, 1, 1)
+			b.follow(origin, func(string) string { return "other" })
+		}
+		b.want(t, 1, 0)
+		b.close()
 	})
 }
 

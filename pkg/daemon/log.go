@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+	"unicode/utf8"
 )
 
 // maxLog is the size in bytes at which a log is rotated. There are two files of at most that.
@@ -55,9 +57,25 @@ func (l *logger) open() {
 	l.file = f
 }
 
-// log writes one event. Secrets have been masked by whoever tells of it.
+// maxLine is how much of one event is written, in bytes.
+const maxLine = 16 << 10
+
+// log writes one event. Secrets have been masked by whoever tells of it. A file is looked at with all sorts of
+// programs, so that what would steer a terminal is not in it: ESC becomes "␛", as in pkg/output.
 func (l *logger) log(who, text string) {
+	if len(text) > maxLine {
+		text = text[:maxLine] + "…"
+	}
 	text = strings.NewReplacer("\n", " | ", "\r", "", "\t", " ").Replace(strings.TrimRight(text, "\n"))
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r < 0x20:
+			return 0x2400 + r
+		case unicode.IsControl(r):
+			return utf8.RuneError
+		}
+		return r
+	}, text)
 	line := fmt.Sprintf("%s\t%s\t%s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), who, text)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,12 +26,12 @@ func TestLog(t *testing.T) {
 		t.Errorf("before the first line: %q", got)
 	}
 	l := newLogger(p.Log)
-	l.log("a", "one\ntwo\tthree\r\n")
+	l.log("a", "one\x1b[2J\u009b\xff\ntwo\tthree\r\n")
 	l.log("b", "four")
 	if _, err := l.file.WriteString("panic: not a line of ours\n"); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Join(read(""), ","); got != "a=one | two three,b=four,daemon=panic: not a line of ours" {
+	if got := strings.Join(read(""), ","); got != "a=one␛[2J�� | two three,b=four,daemon=panic: not a line of ours" {
 		t.Errorf("got %q", got)
 	}
 	if got := strings.Join(read("b"), ","); got != "b=four" {
@@ -72,8 +72,8 @@ func TestFollow(t *testing.T) {
 	})
 	l := newLogger(p.Log)
 	defer l.close()
-	text := strings.Repeat("x", maxLog/3)
-	for range 8 {
+	text := strings.Repeat("x", maxLine)
+	for range 3 * maxLog / maxLine {
 		l.log("a", text)
 		if got := <-lines; got.Event != text || got.Who != "a" {
 			t.Fatalf("%.40q", got.Event)

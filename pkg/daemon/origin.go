@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 const (
@@ -87,6 +89,10 @@ func (o *origin) load(src *config.Sources) (*config.Config, error) {
 	}
 	settled := true
 	for _, file := range slices.Concat(src.Configs, src.EnvFiles) {
+		// To open a pipe waits until somebody writes into it, and nothing ends that.
+		if info, err := os.Stat(file.Path); err == nil && !info.Mode().IsRegular() {
+			return nil, fault.New(fault.Config, file.Path+" is no regular file, and the daemon reads no other", "Do without it: mcpl --no-daemon ...")
+		}
 		settled = settled && time.Since(time.Unix(0, file.MTime)) > settleTime
 	}
 	cfg, err := o.env.Load(src)

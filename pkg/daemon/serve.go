@@ -22,7 +22,7 @@ const (
 	// stopGrace is how long running requests may go on once the daemon was told to stop. One that
 	// is only to be replaced lets them end. See Options.StopGrace.
 	stopGrace = 10 * time.Second
-	// cancelGrace is how long they may take to end when cancelled.
+	// cancelGrace is how long they may take to end when cancelled, and then when their streams are closed.
 	cancelGrace = 10 * time.Second
 	// lockPatience is how long a new daemon waits for an old one that is ending.
 	lockPatience = 5 * time.Second
@@ -59,7 +59,7 @@ type Options struct {
 	// StopGrace is how long running requests may go on once it was told to stop; 0 means 10 s.
 	StopGrace time.Duration
 
-	lookEvery, watchEvery, relistAfter time.Duration // 0 means those constants; for tests
+	lookEvery, watchEvery, relistAfter, cancelGrace time.Duration // 0 means those constants; for tests
 }
 
 // server is the daemon.
@@ -112,6 +112,9 @@ func Serve(ctx context.Context, opt Options) (err error) {
 	}
 	if opt.StopGrace == 0 {
 		opt.StopGrace = stopGrace
+	}
+	if opt.cancelGrace == 0 {
+		opt.cancelGrace = cancelGrace
 	}
 	tell := opt.Listening
 	if tell == nil {
@@ -194,14 +197,16 @@ func (d *server) run(ctx context.Context, listener *net.UnixListener) {
 	d.mu.Unlock()
 	// The socket stays until the last server has ended, so that clients hear why nothing is done
 	// for them here, and start no second daemon beside this one.
-	d.drain()
+	drained := d.drain()
 	d.hub.close()
 	if d.reachable() { // else it is gone, or another daemon's
 		os.Remove(d.opt.Place.Socket)
 	}
 	listener.Close()
 	unwatch()
-	wg.Wait()
+	if drained {
+		wg.Wait()
+	}
 }
 
 // reachable reports whether the socket is still there, and this daemon's: folders for what is
@@ -309,33 +314,35 @@ func (d *server) wait() string {
 	}
 }
 
-// drain waits until no request runs. In a hurry those that still run after a while are cancelled,
-// and connections that even then do not end are closed.
-func (d *server) drain() {
+// drain waits until no request runs, and reports whether that came about. In a hurry those that still
+// run after a while are cancelled, then their streams are closed. What does not even end then is a defect,
+// here or of the system (a file that cannot be read to its end); it ends with the process, since a daemon
+// that stayed for it would keep every other from starting.
+func (d *server) drain() bool {
 	hurry := d.hurry.ch
 	var limit <-chan time.Time // each is used up before the next is made
-	cancelled := false
+	steps := []func(active int){func(active int) {
+		d.log(logName, fmt.Sprintf("%d requests are cancelled", active))
+		d.cancelAll(errStopped)
+	}, func(int) { d.closeStreams() }}
 	for {
 		d.mu.Lock()
 		active := d.active
 		d.mu.Unlock()
 		if active == 0 {
-			return
+			return true
 		}
 		select {
 		case <-d.idle:
 		case <-hurry:
 			hurry, limit = nil, time.After(d.opt.StopGrace)
 		case <-limit:
-			if cancelled {
-				limit = nil
-				d.closeStreams()
-				continue
+			if len(steps) == 0 {
+				d.log(logName, fmt.Sprintf("%d requests do not end; they are left", active))
+				return false
 			}
-			cancelled = true
-			d.log(logName, fmt.Sprintf("%d requests are cancelled", active))
-			d.cancelAll(errStopped)
-			limit = time.After(cancelGrace)
+			steps[0](active)
+			steps, limit = steps[1:], time.After(d.opt.cancelGrace)
 		}
 	}
 }

@@ -566,6 +566,36 @@ func TestStop(t *testing.T) {
 	}
 }
 
+// A request that nothing can end does not keep the daemon, and with it the lock, for ever.
+func TestStuckRequest(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	running, held := make(chan struct{}), make(chan struct{})
+	defer close(held)
+	h.call = func(context.Context, json.RawMessage) (*tool.Result, error) {
+		close(running)
+		<-held
+		return &tool.Result{}, nil
+	}
+	ended := h.serve(t.Context(), func(o *Options) { o.cancelGrace = 10 * time.Millisecond })
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{}); !fault.Is(err, fault.ServerConnection) {
+			t.Error(err)
+		}
+	})
+	<-running
+	if stopped, err := Stop(t.Context(), h.place); err != nil || !stopped {
+		t.Errorf("%v, %v", stopped, err)
+	}
+	<-ended
+	wg.Wait()
+	if lines := h.logged("1 requests do not end"); len(lines) != 1 {
+		t.Errorf("logged %q", lines)
+	}
+	h.serve(t.Context(), nil) // the lock is free
+}
+
 func TestQuits(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)

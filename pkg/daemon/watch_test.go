@@ -157,6 +157,32 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
+// A pipe in the place of a file, as password managers put for .env, would be waited for until somebody writes.
+func TestPipeForFile(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	o := &origin{surroundings: surroundings{env: h.env, dir: h.env.Dir}}
+	if _, err := o.config(); err != nil {
+		t.Fatal(err)
+	}
+	if err := makePipe(filepath.Join(h.env.Dir, ".env")); err != nil {
+		t.Fatal(err)
+	}
+	complaints := make(chan string, 1)
+	go func() {
+		_, complaint := o.look()
+		complaints <- complaint
+	}()
+	select {
+	case complaint := <-complaints:
+		if !strings.Contains(complaint, ".env is no regular file") {
+			t.Errorf("complaint %q", complaint)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for the pipe")
+	}
+}
+
 // What only passed by is forgotten, what a server runs for is not.
 func TestForget(t *testing.T) {
 	t.Parallel()
