@@ -136,6 +136,7 @@ func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) erro
 				s.Printer.Notice("listening on %s; Ctrl-C ends it", place.Socket)
 			}
 		}
+		opt.Ending = func() { s.Printer.Notice("ending; calls that run may go on for 10 s") }
 		opt.Event = s.Printer.Verbose
 	}
 	if err := daemon.Serve(ctx, opt); err != nil {

@@ -37,11 +37,11 @@ type Param struct {
 const (
 	maxSignature = 200 // bytes, before the count of what was left out
 	maxLong      = 2000
-	maxEnum      = 5   // values of an enum written out
-	maxEnumText  = 40  // bytes of such values, joined
-	maxTypeText  = 60  // bytes of any other type
-	maxTypeDepth = 4   // levels of unions and arrays that a type is written with
-	maxBranches  = 40  // members of a union that are looked at
+	maxEnum      = 5  // values of an enum written out
+	maxEnumText  = 40 // bytes of such values, joined
+	maxTypeText  = 60 // bytes of any other type
+	maxTypeDepth = 4  // levels of unions and arrays that a type is written with
+	maxBranches  = 40 // members of a union that are looked at
 )
 
 // Params returns the top-level parameters in the schema's own order. Parameters that come
