@@ -144,8 +144,8 @@ func TestPersonIsAsked(t *testing.T) {
 		"all": {formOf(whoSchema), "Ada\nada@example.com\n36\n\n\nGreen\n2\ndog, 1\nmonday,2\n1815-12-10\n2026-01-31T12:00:00Z\nhttps://a.b/c\nnull\ny\n",
 			`accept {"name":"Ada","mail":"ada@example.com","age":36,"score":1.5,"news":true,"color":"g","size":"l","pets":["dog","cat"],` +
 				`"days":["mo","tu"],"born":"1815-12-10","at":"2026-01-31T12:00:00Z","home":"https://a.b/c","odd":null}`,
-			[]string{"demo asks you something", "  | Who are you?␛[2J", "1/13 name (string, 2 to 20 characters)", "  | As in your\n  | passport", "  | Full name",
-				"2/13 mail (email, optional)", "3/13 age (integer, 18 to 99, optional)", "[1.5] > ", "[true] > ", "  | 2. g: Green", "any of these, with commas between, 1 to 2 of them"}},
+			[]string{"demo asks you something", "  | Who are you?␛[2J", "1/13  name  (string, 2 to 20 characters)", "  | As in your\n  | passport", "  | Full name",
+				"2/13  mail  (email, optional)", "3/13  age  (integer, 18 to 99, optional)", "[1.5] > ", "[true] > ", "  | 2. g: Green", "any of these, with commas between, 1 to 2 of them"}},
 		"least": {formOf(whoSchema), "Ada\n\n\n\n\n1\n\n2\n\n\n\n\n\nyes\n", `accept {"name":"Ada","score":1.5,"news":true,"color":"r","pets":["2"]}`, nil},
 		"corrected": {formOf(whoSchema), "\nA\nAda\nmail\na@b.c\nten\n7\n18\nx\n2e0\nmaybe\nN\n3\nblue\nr\nXL\nlarge\n\n1,2,3\n-\ncat\n-\n31.1.2026\n2026-01-31\nnoon\n\nfoo\n\nnot json\n\"\"\ny\n",
 			`accept {"name":"Ada","mail":"a@b.c","age":18,"score":2e0,"news":false,"color":"r","size":"l","pets":["cat"],"days":[],"born":"2026-01-31","odd":""}`,

@@ -186,7 +186,7 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 		about = append(about, "optional")
 	}
 	t.Line()
-	t.Line(fmt.Sprintf("%d/%d ", at, of), output.Bold(oneLine(m.Name, maxNameText)), " (", strings.Join(about, ", "), ")")
+	t.Table("", [][]any{{fmt.Sprintf("%d/%d", at, of), output.Bold(oneLine(m.Name, maxNameText)), "(" + strings.Join(about, ", ") + ")"}})
 	d.quote(t, m.Title, maxMemberText)
 	d.quote(t, m.Description, maxMemberText)
 	for i, c := range m.Choices[:min(len(m.Choices), maxChoices)] {
@@ -200,7 +200,7 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 		t.Line(fmt.Sprintf("  and %d more: type the value", more))
 	}
 	if looksSecret(m) {
-		t.Line(output.Yellow("note: "), "this looks like a secret. MCP forbids servers to ask for one this way: what you type is shown here and given to ", d.server, ".")
+		t.Table("", [][]any{{output.Yellow("note:"), "this looks like a secret. MCP forbids servers to ask for one this way: what you type is shown here and given to " + d.server + "."}})
 	}
 }
 

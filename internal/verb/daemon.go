@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -136,6 +137,7 @@ func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) erro
 				s.Printer.Notice("listening on %s; Ctrl-C ends it", place.Socket)
 			}
 		}
+		opt.Ending = func() { s.Printer.Notice("ending; calls that run may go on for 10 s") }
 		opt.Event = s.Printer.Verbose
 	}
 	if err := daemon.Serve(ctx, opt); err != nil {
@@ -178,16 +180,30 @@ func (e daemonEvents) Status(string) {}
 func (e daemonEvents) Verbose(who, event string) { e.log(who, event) }
 
 func (v *Daemon) stop(ctx context.Context, s *Session, place daemon.Place) error {
-	stopped, err := daemon.Stop(ctx, place)
+	stopped, err := end(ctx, s, place)
 	if err != nil {
-		return daemonFault("the daemon does not end", err)
+		return err
 	}
 	return s.Printer.Answer(&stopAnswer{stopped})
 }
 
+// end ends the daemon, and reports whether one ran.
+func end(ctx context.Context, s *Session, place daemon.Place) (bool, error) {
+	s.Printer.Status("waiting for the daemon to end; calls that run may go on for 10 s")
+	stopped, err := daemon.Stop(ctx, place)
+	s.Printer.Status("")
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return false, fault.New(fault.Interrupted, "interrupted while the daemon ends", "It ends all the same, once its calls have. See whether it has with: mcpl daemon")
+	case err != nil:
+		return false, daemonFault("the daemon does not end", err)
+	}
+	return stopped, nil
+}
+
 func (v *Daemon) restart(ctx context.Context, s *Session, place daemon.Place) error {
-	if _, err := daemon.Stop(ctx, place); err != nil {
-		return daemonFault("the daemon does not end", err)
+	if _, err := end(ctx, s, place); err != nil {
+		return err
 	}
 	if err := daemon.Start(ctx, place, s.daemonCommand(), s.App.Env.Dir); err != nil {
 		return daemonFault("the daemon does not start", err)
@@ -287,6 +303,9 @@ func (v *Daemon) logs(ctx context.Context, s *Session, place daemon.Place, serve
 		return nil
 	}); err != nil {
 		return fault.New(fault.Config, "the log of the daemon cannot be read", "Look at it yourself: "+place.Log).Because(err)
+	}
+	if len(a.Lines) == 0 {
+		s.Printer.Notice("nothing about %s is in %s", cmp.Or(server, "any server"), place.Log)
 	}
 	return s.Printer.Answer(a)
 }

@@ -128,9 +128,9 @@ func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt
 }
 
 // again reports whether a request that failed with err is to be made once more: where it was
-// certainly not carried out, and where that does no harm and there was no answer.
+// certainly not carried out, and where that does no harm and there was no answer or a doubtful one.
 func again(err error, harmless bool) bool {
-	return errors.Is(err, errSessionEnded) || harmless && errors.Is(err, errLost)
+	return errors.Is(err, errSessionEnded) || harmless && (errors.Is(err, errLost) || errors.Is(err, errForgotten))
 }
 
 func (p *Pool) listOnce(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {

@@ -127,6 +127,9 @@ func (s *session) refused(r *refusal) *fault.Fault {
 	case r.details.Code == mcp.INVALID_PARAMS:
 		f.Help = "The server does not know this tool or does not take these arguments. See what it offers now with: mcpl list " +
 			fault.Quote(name) + " --refresh"
+	case r.details.Code == serverError && s.overHTTP() && !s.alive():
+		f.Help = "The server may have been started anew and have forgotten the session. Type the command again: that starts a new session."
+		f.Because(errForgotten)
 	default:
 		f.Help = "The server runs, but failed at this call. " + askVerbosely(s.server)
 	}

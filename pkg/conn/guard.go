@@ -55,6 +55,10 @@ var errElsewhere = errors.New("it points to another host")
 // errSessionEnded says that the server has forgotten the session: nothing was done for the request.
 var errSessionEnded = errors.New("the server has ended the session")
 
+// errForgotten marks faults of requests that were refused, most likely because the server does not know the session
+// any more.
+var errForgotten = errors.New("the server may have forgotten the session")
+
 // RoundTrip implements http.RoundTripper.
 func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	if !sameOrigin(req.URL, g.origin) {

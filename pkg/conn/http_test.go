@@ -142,8 +142,8 @@ func TestForgottenSession(t *testing.T) {
 	}
 }
 
-// Some servers say it in another way. The request fails, since they might mean something else; the
-// next has a new session.
+// Some servers say it in another way. A request that may do harm fails, since they might mean something else; the
+// next has a new session. Another is made again.
 func TestForgottenSessionOfAnotherKind(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -154,6 +154,8 @@ func TestForgottenSessionOfAnotherKind(t *testing.T) {
 				refuse(w, http.StatusBadRequest, []byte("null"), mcp.INVALID_PARAMS, "which tool?")
 			case 2:
 				refuse(w, http.StatusBadRequest, []byte("null"), serverError, "No valid session ID")
+			case 4, 6, 7:
+				refuse(w, http.StatusBadRequest, m.ID, serverError, "No valid session ID")
 			default:
 				result(w, m, okResult)
 			}
@@ -162,10 +164,21 @@ func TestForgottenSessionOfAnotherKind(t *testing.T) {
 	_, err := call(t.Context(), p, "s", "t")
 	wantFault(t, err, fault.Protocol, "s refused tools/call: which tool?")
 	_, err = call(t.Context(), p, "s", "t")
-	wantFault(t, err, fault.Protocol, "s refused tools/call: No valid session ID")
+	f := wantFault(t, err, fault.Protocol, "s refused tools/call: No valid session ID")
+	if !strings.Contains(f.Help, "Type the command again") {
+		t.Error(f.Help)
+	}
 	mustCall(t, p, "s", "t")
-	if n := len(h.wait(t, "initialize", 2)); n != 2 {
-		t.Errorf("%d sessions", n)
+	again := func() error {
+		_, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{Repeatable: true})
+		return err
+	}
+	if err := again(); err != nil || calls.Load() != 5 {
+		t.Errorf("%v, %d calls", err, calls.Load())
+	}
+	wantFault(t, again(), fault.Protocol, "s refused tools/call: No valid session ID")
+	if n := len(h.wait(t, "initialize", 4)); n != 4 || calls.Load() != 7 {
+		t.Errorf("%d sessions, %d calls", n, calls.Load())
 	}
 }
 

@@ -203,9 +203,13 @@ func (h *hub) reconcile(origin string, current func(name string) string) {
 	for key, w := range h.warm {
 		if slices.Contains(w.origins, origin) && current(w.name) != key {
 			w.forget(origin)
-			if len(w.origins) == 0 && w.run != nil {
+			switch {
+			case len(w.origins) > 0:
+			case w.run != nil:
 				h.log(w.name, "its entry has changed or is gone; this server ends after its running calls")
 				h.retire(w)
+			default: // a crash that concerns nobody any more
+				delete(h.warm, key)
 			}
 		}
 		if w.run == nil && time.Since(w.crashed) > restartSpan {

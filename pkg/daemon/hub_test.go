@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -203,8 +204,17 @@ func TestChangedConfiguration(t *testing.T) {
 		delete(b.current, "other")
 		_ = b.call(b.spec("third", "third"))
 		b.want(t, 4, 2)
+		// A crash is forgotten with its entry.
+		b.outcome = fault.New(fault.ServerConnection, "gone", "")
+		_ = b.call(b.spec("bad", "bad"))
+		delete(b.current, "bad")
+		b.outcome = nil
+		_ = b.call(b.spec("third", "third"))
+		if st := b.status(); slices.ContainsFunc(st, func(s ServerStatus) bool { return s.Name == "bad" }) {
+			t.Errorf("status %+v", st)
+		}
 		b.close()
-		b.want(t, 4, 0)
+		b.want(t, 5, 0)
 		if err := b.call(old); !errors.Is(err, errEnding) {
 			t.Errorf("after close: %v", err)
 		}

@@ -52,6 +52,8 @@ type Options struct {
 	NewEngine func(EngineOptions) (Engine, error)
 	// Listening, when not nil, is told once that the socket can be connected to, or why not.
 	Listening func(error)
+	// Ending, when not nil, is told that the daemon is about to end and waits for requests that run.
+	Ending func()
 	// Event, when not nil, is told what is also written to the log. It may be called concurrently.
 	Event func(who, text string)
 	// QuitAfter is how long nothing may be asked before the daemon ends; 0 means an hour.
@@ -194,7 +196,11 @@ func (d *server) run(ctx context.Context, listener *net.UnixListener) {
 	d.log(logName, d.wait())
 	d.mu.Lock()
 	d.ending = time.Now()
+	waits := d.active > 0
 	d.mu.Unlock()
+	if waits && d.opt.Ending != nil {
+		d.opt.Ending()
+	}
 	// The socket stays until the last server has ended, so that clients hear why nothing is done
 	// for them here, and start no second daemon beside this one.
 	drained := d.drain()

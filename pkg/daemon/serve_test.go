@@ -540,7 +540,8 @@ func TestStop(t *testing.T) {
 		<-ctx.Done()
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(context.Cause(ctx))
 	}
-	ended := h.serve(t.Context(), nil)
+	told := 0
+	ended := h.serve(t.Context(), func(o *Options) { o.Ending = func() { told++ } })
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_, err := h.client(nil).Call(t.Context(), ref, nil, tool.CallOptions{})
@@ -558,6 +559,9 @@ func TestStop(t *testing.T) {
 	}
 	wg.Wait()
 	<-ended
+	if told != 1 {
+		t.Errorf("the end was told %d times", told)
+	}
 	if stopped, err := Stop(t.Context(), h.place); err != nil || stopped {
 		t.Errorf("again: %v, %v", stopped, err)
 	}
