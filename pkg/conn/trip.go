@@ -29,7 +29,7 @@ type trip struct {
 	// aside says that it belongs to no request of a caller: what is said of it is not of interest there.
 	aside bool
 
-	mu     sync.Mutex
+	mu      sync.Mutex
 	posted  bool
 	resumed bool   // its stream was ended to be taken up again, and that was tried
 	stage   string // how far it has come, as in "connecting to 192.0.2.1:443"
