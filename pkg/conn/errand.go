@@ -23,7 +23,8 @@ const (
 type errand struct {
 	clock    *clock
 	audience tool.Audience // nil: nobody listens
-	// elicit asks the audience under the errand's context; begun is told how to give the question up.
+	// elicit asks the audience until the errand, or the session, ends; begun is told how to give the
+	// question up.
 	elicit func(q tool.Question, begun func(giveUp func())) (tool.Reply, error)
 
 	asking sync.WaitGroup // questions
@@ -54,6 +55,7 @@ func (s *session) begin(ctx context.Context, limit time.Duration, opt tool.CallO
 	e.elicit = func(q tool.Question, begun func(func())) (tool.Reply, error) {
 		ctx, giveUp := context.WithCancel(ctx)
 		defer giveUp()
+		defer s.crew.after(giveUp)()
 		begun(giveUp)
 		return e.audience.Elicit(ctx, q)
 	}

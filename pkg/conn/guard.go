@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -285,7 +286,7 @@ func readBadAnswer(req *http.Request, resp *http.Response) *badAnswer {
 
 // Error says the status, as in "HTTP 404 Not Found".
 func (b *badAnswer) Error() string {
-	return strings.TrimSpace("HTTP " + itoa(b.status) + " " + http.StatusText(b.status))
+	return strings.TrimSpace("HTTP " + strconv.Itoa(b.status) + " " + http.StatusText(b.status))
 }
 
 // serverError is the code with which servers made after the example of the TypeScript SDK refuse, as

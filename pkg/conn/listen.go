@@ -71,7 +71,7 @@ func (s *session) keepOpen(ctx context.Context, open func(context.Context) error
 		if time.Since(opened) > maxRelisten {
 			wait = minRelisten
 		}
-		if !pause(ctx, wait) {
+		if s.sleep(ctx, wait, nil) != nil {
 			return
 		}
 	}
@@ -122,16 +122,4 @@ func (s *session) listenHTTP(ctx context.Context) error {
 		err = io.EOF
 	}
 	return err
-}
-
-// pause waits for d. It reports whether ctx has not ended meanwhile.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

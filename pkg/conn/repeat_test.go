@@ -117,3 +117,16 @@ func TestOtherStreamIsWaitedForOnce(t *testing.T) {
 		t.Errorf("it was waited for %s", took)
 	}
 }
+
+// The stream of one request ends with its answer, however much noise comes before.
+func TestTapEndsWithTheAnswer(t *testing.T) {
+	t.Parallel()
+	const before = "data: noise\n\n: c\n\ndata: {\"a\":1}\n\nid: 1\ndata:\n\n"
+	const answer = "data: {\"id\":1,\ndata: \"result\":{\"method\":7}}\n\n"
+	in := before + "data: {\"id\":1,\"method\":\"m\"}\n\n" + answer + answer + "data: {\"method\":\"late\"}\n\n"
+	taken := 0
+	out, err := readAll(newTap(body{strings.NewReader(in)}, true, func([]byte) { taken++ }))
+	if err != nil || out != before+"\n"+answer || taken != 1 {
+		t.Errorf("%q, %d taken, %v", out, taken, err)
+	}
+}

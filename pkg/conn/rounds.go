@@ -129,7 +129,7 @@ func (s *session) sleep(ctx context.Context, d time.Duration, woken <-chan struc
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.over:
+	case <-s.crew.over:
 		return errOver
 	}
 }

@@ -79,6 +79,28 @@ func TestRounds(t *testing.T) {
 	}
 }
 
+// The end of the connection ends also the questions that the call itself waits for.
+func TestClosedWhileInputIsRequired(t *testing.T) {
+	t.Parallel()
+	pages := mcptest.Behaviour{Error: &mcptest.Error{Code: -32042, Message: "open", Data: `{"elicitations":[{"mode":"url","url":"https://e.com/1"}]}`}}
+	for era, behaviour := range map[string]mcptest.Behaviour{"only": {Rounds: []mcptest.Raw{askRound}}, "": pages} {
+		t.Run("modern "+era, func(t *testing.T) {
+			t.Parallel()
+			p := newPool(t, scripts{"s": {Modern: era, Tools: []mcptest.Tool{{Name: "t", Behaviour: behaviour}}}})
+			a := &audience{reply: func(ctx context.Context, q tool.Question) (tool.Reply, error) {
+				go p.Close()
+				return holding(ctx, q)
+			}}
+			_, err := callFor(t, p, "t", tool.CallOptions{Audience: a})
+			if era != "" {
+				wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
+			} else if err == nil { // the refusal stands, as after a no
+				t.Error("no error")
+			}
+		})
+	}
+}
+
 // A call that waits for pages to be opened is made again once they are.
 func TestPagesToOpen(t *testing.T) {
 	t.Parallel()

@@ -43,8 +43,7 @@ type session struct {
 
 	headered sync.Map // by name: *mcp.Tool, where arguments are repeated in headers
 
-	closing atomic.Bool   // close was called
-	over    chan struct{} // closed when the connection is ended
+	closing atomic.Bool // close was called
 }
 
 // link is a wire.
@@ -56,7 +55,7 @@ type link interface {
 
 func newSession(server *config.Server, opt Options, via config.Transport) *session {
 	return &session{server: server, opt: opt, via: via, log: newLogger(server, opt.Log), roots: rootsOf(server, opt.Root),
-		crew: newCrew(), over: make(chan struct{})}
+		crew: newCrew()}
 }
 
 // logger tells what happens, with secrets masked, at most maxLogged bytes of it.
@@ -213,7 +212,7 @@ func (s *session) close() {
 
 // hangUp ends the connection.
 func (s *session) hangUp() {
-	close(s.over)
+	s.crew.dismiss()
 	_ = s.wire.Close() // releases waiting requests; what fails in it does not matter any more
 	s.crew.close()
 	s.peer.close()

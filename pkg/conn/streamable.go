@@ -84,7 +84,7 @@ func (s *streamable) SendRequest(ctx context.Context, req transport.JSONRPCReque
 		return nil, errTooLong
 	case ended != nil:
 		return nil, &cutOff{ended}
-	case t.takenUp():
+	case t.accepted():
 		return nil, lost(err)
 	case errors.As(err, &bad) || errors.As(err, &outer) || status != http.StatusOK:
 		return nil, err

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -30,12 +29,12 @@ type trip struct {
 	// aside says that it belongs to no request of a caller: what is said of it is not of interest there.
 	aside bool
 
-	mu     sync.Mutex
-	posted bool
-	taken  bool   // its stream was ended to be taken up again, and that was tried
-	stage  string // how far it has come, as in "connecting to 192.0.2.1:443"
-	status int    // of the last answer; 0 until there is one
-	ended  error  // why the stream of the last answer ended; nil while it has not
+	mu      sync.Mutex
+	posted  bool
+	resumed bool   // its stream was ended to be taken up again, and that was tried
+	stage   string // how far it has come, as in "connecting to 192.0.2.1:443"
+	status  int    // of the last answer; 0 until there is one
+	ended   error  // why the stream of the last answer ended; nil while it has not
 }
 
 type tripKey struct{}
@@ -57,7 +56,7 @@ func (t *trip) due(req *http.Request) due {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if req.Method == http.MethodGet {
-		t.taken = true
+		t.resumed = true
 		return eventsDue
 	}
 	if t.posted && req.Response == nil { // it is no redirect of the first
@@ -96,11 +95,12 @@ func (t *trip) result() (stage string, status int, ended error) {
 	return t.stage, t.status, t.ended
 }
 
-// takenUp reports whether its stream was to be taken up again: so the request was accepted.
-func (t *trip) takenUp() bool {
+// accepted reports whether the server has certainly taken the request on: it wanted its stream to be taken
+// up again.
+func (t *trip) accepted() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.taken
+	return t.resumed
 }
 
 // errTooLong says that a message exceeds maxMessage.
@@ -150,5 +150,3 @@ func (m *meter) measure(p []byte) {
 		p = rest
 	}
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -358,6 +358,9 @@ func replace(ctx context.Context, place Place, patience time.Duration) error {
 		return errBusyEnding
 	}
 	s, _, err := greet(place, opFrame(opStop))
+	if lost := new(lostError); errors.As(err, &lost) { // not in the middle of a request
+		err = lost.cause
+	}
 	if err != nil {
 		return err
 	}
@@ -388,9 +391,13 @@ func (c *Client) start(ctx context.Context, place Place, request []frame) (*stre
 		if err != nil {
 			return nil, err
 		}
-		if s, hello, err := greet(place, request...); err == nil {
+		s, hello, err := greet(place, request...)
+		if lost := new(lostError); err == nil || errors.As(err, &lost) {
 			if mine {
 				lock.Unlock()
+			}
+			if err != nil { // it may have begun with the request, which no other may have then
+				return nil, err
 			}
 			return c.known(s, hello)
 		}

@@ -73,10 +73,14 @@ func TestFollow(t *testing.T) {
 	l := newLogger(p.Log)
 	defer l.close()
 	text := strings.Repeat("x", maxLine)
-	for range 3 * maxLog / maxLine {
-		l.log("a", text)
-		if got := <-lines; got.Event != text || got.Who != "a" {
-			t.Fatalf("%.40q", got.Event)
+	for range 8 {
+		for range maxLog / 3 / maxLine { // at most one rotation before they are read
+			l.log("a", text)
+		}
+		for range maxLog / 3 / maxLine {
+			if got := <-lines; got.Event != text || got.Who != "a" {
+				t.Fatalf("%.40q", got.Event)
+			}
 		}
 	}
 	cancel()

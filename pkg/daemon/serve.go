@@ -157,6 +157,8 @@ func Serve(ctx context.Context, opt Options) (err error) {
 	d.log(logName, "ended")
 	// The watchers are told once the lock is free, so that they can start the next one.
 	lock.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for _, s := range d.watchers {
 		s.close()
 	}
