@@ -41,7 +41,8 @@ func (r *remote) answeredBadly(b *badAnswer, ph phase) *fault.Fault {
 		f.Help = r.correct("url") + " " + askVerbosely(r.server)
 	}
 	f.Message, f.Help = r.server.Mask(f.Message), r.server.Mask(f.Help)
-	if text := excerpt(b.body); text != "" {
+	// Masked before it is cut, lest half a secret stays.
+	if text := excerpt([]byte(r.server.Mask(string(b.body)))); text != "" {
 		f.Trace("body: " + r.server.Mask(text))
 	}
 	return f
