@@ -105,7 +105,7 @@ func (d *form) line(ctx context.Context, prompt ...any) (string, error) {
 
 // problem shows why an answer is asked for again.
 func (d *form) problem(text string) {
-	d.Show(func(t *output.Text) { t.Line(output.Yellow("again: "), text) })
+	d.Show(func(t *output.Text) { t.Line(output.Yellow("again: "), oneLine(text, maxMemberText)) })
 }
 
 // askMember asks for one member until it fits; nil leaves it out.
@@ -213,10 +213,10 @@ func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, 
 	d.Show(func(t *output.Text) {
 		t.Line()
 		if changeable {
-			t.Line(string(content))
+			t.Line(plainText(content)) // a default has the server's own line breaks
 		}
 		for _, text := range wrong {
-			t.Line(output.Yellow("note: "), text)
+			t.Line(output.Yellow("note: "), oneLine(text, maxMemberText))
 		}
 	})
 	prompt := "Accept? yes, no: "
@@ -282,7 +282,7 @@ func (d *form) askURL(ctx context.Context, q tool.Question) error {
 		default:
 			t.Line("  at ", output.Bold(u.Host))
 		}
-		if err == nil && strings.ContainsFunc(u.Host, func(r rune) bool { return r >= 0x80 }) {
+		if err == nil && (strings.ContainsFunc(u.Host, func(r rune) bool { return r >= 0x80 }) || strings.Contains("."+strings.ToLower(u.Host), ".xn--")) {
 			t.Line(output.Yellow("note: "), "the name of the host has letters that look like others.")
 		}
 	})

@@ -106,6 +106,7 @@ func (m *Manager) current(ctx context.Context, s *config.Server) (*record, error
 // WWW-Authenticate headers, or which is about to expire. used is "" where none was sent. It returns "" where
 // there is no other. Of many that renew at once, in many processes, one asks for a token and all get it.
 func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, challenges []string) (string, error) {
+	ctx = forServer(ctx, s)
 	if r, err := m.current(ctx, s); err != nil || r == nil && oauthOf(s).Grant != config.ClientCredentials {
 		return "", err // not worth a lock
 	}
@@ -128,7 +129,7 @@ func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, chal
 	}
 	switch {
 	case oauthOf(s).Grant == config.ClientCredentials:
-		return m.fetch(ctx, s, r, parseChallenges(challenges))
+		return m.fetch(ctx, s, r, parseChallenges(challenges), false)
 	case r == nil || r.Secrets.Refresh == "":
 		return "", nil
 	}
@@ -167,14 +168,14 @@ func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (str
 }
 
 // fetch gets a token for a client that has credentials of its own (OAuth 2.1, 4.2). The caller holds the
-// lock; r may be nil.
-func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c challenge) (string, error) {
-	if r == nil || !r.expiring(m.opt.Now()) { // not yet known, or refused before its time: it may have moved
+// lock; r may be nil. anew looks for the authorization server again.
+func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c challenge, anew bool) (string, error) {
+	if r == nil || anew || !r.expiring(m.opt.Now()) { // not yet known, or refused before its time: it may have moved
 		st, err := m.discover(ctx, s, c)
 		if err != nil {
 			return "", err
 		}
-		who, err := m.entryClient(s, st)
+		who, err := m.entryClient(s, st, r)
 		if err != nil {
 			return "", err
 		}
@@ -226,6 +227,7 @@ func chooseScopes(set []string, c challenge, st *site) []string {
 // are named, with those asked for before.
 func (m *Manager) LoginCommand(ctx context.Context, s *config.Server, challenges []string) string {
 	c := parseChallenges(challenges)
+	ctx = forServer(ctx, s)
 	r, err := m.current(ctx, s)
 	switch {
 	case oauthOf(s).Grant == config.ClientCredentials:
@@ -249,9 +251,17 @@ func (m *Manager) LoginCommand(ctx context.Context, s *config.Server, challenges
 
 // hostOf names who runs a server.
 func hostOf(s *config.Server) string {
-	u, err := url.Parse(s.URL)
+	if host := hostIn(s.URL); host != "" {
+		return host
+	}
+	return s.Name
+}
+
+// hostIn returns the host of a URL, "" where it is none.
+func hostIn(text string) string {
+	u, err := url.Parse(text)
 	if err != nil {
-		return s.Name
+		return ""
 	}
 	return u.Hostname()
 }

@@ -66,12 +66,16 @@ var (
 	// errNotOurs is about an address that does not come from the login that goes on.
 	errNotOurs = errors.New("it does not belong to this login")
 	errNoCode  = errors.New("there is no code in it")
+	errTwice   = errors.New("something stands in it twice")
 )
 
 // read reads the parameters of a response. A response of another state is none of ours.
 func (e expected) read(q url.Values) (response, error) {
 	if len(q["state"]) != 1 || q.Get("state") != e.state {
 		return response{}, errNotOurs
+	}
+	if len(q["code"]) > 1 || len(q["error"]) > 1 { // "MUST NOT be included more than once" (RFC 6749, 3.1)
+		return response{}, errTwice
 	}
 	r := response{code: q.Get("code"), errorCode: q.Get("error"), description: q.Get("error_description")}
 	// "If the value does not match the expected issuer identifier, clients MUST reject the authorization

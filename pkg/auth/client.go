@@ -23,7 +23,7 @@ func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old 
 	o := oauthOf(s)
 	switch {
 	case o.ClientID != "":
-		return m.entryClient(s, st)
+		return m.entryClient(s, st, old)
 	case st.ClientIDDocuments && o.MetadataURL != "":
 		return client{ID: o.MetadataURL, Method: methodNone, Origin: fromDocument}, nil
 	case old.registeredAt(st.Issuer, redirect, scopes, m.opt.Now()):
@@ -39,9 +39,16 @@ func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old 
 		st.Issuer, "http://127.0.0.1:PORT"+callbackPath, entryOf(s))).On(s.Name, "")
 }
 
-// entryClient is the client that the entry names.
-func (m *Manager) entryClient(s *config.Server, st *site) (client, error) {
+// entryClient is the client that the entry names. It belongs to the issuer that it was used at before: "clients
+// MUST NOT reuse client credentials issued by one authorization server with another" is for these too (MCP
+// 2026-07-28, authorization server binding). old may be nil.
+func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, error) {
 	o := oauthOf(s)
+	if old != nil && old.Client.Origin == fromEntry && old.Client.ID == o.ClientID && strings.TrimSuffix(old.Issuer, "/") != strings.TrimSuffix(st.Issuer, "/") {
+		return client{}, fault.New(fault.Protocol, s.Name+" has another authorization server than before, and the client of its entry belongs to the other one",
+			fmt.Sprintf("Nothing was sent to it. If the new one is right and knows the client, type: mcpl auth logout %s   and then: %s", fault.Quote(s.Name), Command(s, nil))).
+			On(s.Name, "").Trace(s.Mask("before: " + quoted(old.Issuer))).Trace(s.Mask("now: " + quoted(st.Issuer)))
+	}
 	if o.PrivateKey != "" {
 		return keyedClient(s, st)
 	}

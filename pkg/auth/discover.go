@@ -195,8 +195,35 @@ func (sm *serverMetadata) check(issuer string, allowed func(string) error) error
 		if e.url == "" {
 			return errors.New("it has no " + e.name)
 		}
-		if err := allowed(e.url); err != nil {
+		if err := errors.Join(allowed(e.url), wellFormed(e.url)); err != nil {
 			return errors.New("its " + e.name + ", " + quoted(e.url) + ": " + err.Error())
+		}
+	}
+	if err := checkPage(sm.AuthorizationEndpoint); err != nil {
+		return errors.New("its authorization_endpoint, " + quoted(sm.AuthorizationEndpoint) + ": " + err.Error())
+	}
+	return nil
+}
+
+// wellFormed refuses what a browser and we might read differently (RFC 3986, 2).
+func wellFormed(text string) error {
+	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return errors.New("it has characters that no URL has")
+	}
+	return nil
+}
+
+// checkPage refuses an address to log in at that would change what is asked there (RFC 6749, 3.1).
+func checkPage(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || strings.Contains(text, "#") {
+		return errors.New("it has a fragment")
+	}
+	for name := range u.Query() {
+		switch name {
+		case "client_id", "code_challenge", "code_challenge_method", "redirect_uri", "request", "request_uri", "resource", "response_mode",
+			"response_type", "scope", "state":
+			return errors.New("it has a parameter \"" + name + "\" of its own")
 		}
 	}
 	return nil

@@ -26,14 +26,16 @@ const (
 	maxRedirects = 5
 	// maxQuoted is how much of a foreign text an error quotes, in characters.
 	maxQuoted = 200
+	// maxAddress bounds the address to log in at, in bytes: it is shown, and given to the program that opens a
+	// browser. Those take 8 KiB and more.
+	maxAddress = 16 << 10
 )
 
 // newClient returns the HTTP client of this package. The environment's proxy is used. It follows no
 // redirect by itself: a code or a secret goes where it was meant for, or nowhere.
 func newClient() *http.Client {
 	return &http.Client{
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: requestLimit}).DialContext,
-			ForceAttemptHTTP2: true, DisableKeepAlives: true},
+		Transport:     &gate{&http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dial, ForceAttemptHTTP2: true, DisableKeepAlives: true}},
 		Timeout:       requestLimit,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}

@@ -46,7 +46,7 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt LoginOptions)
 		return State{}, fault.New(fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
 			"To log in instead, take it out of the entry in "+entryOf(s)+", and type: "+Command(s, opt.Scopes)).On(s.Name, "")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, opt.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(forServer(ctx, s), opt.Timeout, errTimeout)
 	defer cancel()
 	err := m.login(ctx, s, opt)
 	if err != nil && ctx.Err() != nil {
@@ -55,7 +55,11 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt LoginOptions)
 	if err != nil {
 		return State{}, err
 	}
-	return m.State(ctx, s)
+	st, err := m.State(ctx, s)
+	if err == nil && st.Kept == config.InFiles && m.store.place == config.AutoCredentials && m.store.ring != nil {
+		opt.Notice("the keyring did not take the login, which is kept in a file instead")
+	}
+	return st, err
 }
 
 // ended is the fault of a login that was given up.
@@ -132,7 +136,11 @@ func (m *Manager) loginMachine(ctx context.Context, s *config.Server, c challeng
 		return err
 	}
 	defer unlock()
-	_, err = m.fetch(ctx, s, nil, c)
+	old, err := m.store.load(ctx, s)
+	if err != nil {
+		old = nil // it is set aside when the new one is kept
+	}
+	_, err = m.fetch(ctx, s, old, c, true)
 	return err
 }
 
@@ -141,6 +149,13 @@ func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	conf := oauth2.Config{ClientID: r.Client.ID, RedirectURL: redirect, Scopes: r.Asked, Endpoint: oauth2.Endpoint{AuthURL: st.AuthorizationEndpoint}}
 	address := conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.Resource))
+	if len(address) > maxAddress {
+		return lying(s, fmt.Sprintf("the address to log in at is longer than %d bytes", maxAddress), st.Issuer, nil)
+	}
+	// A lying server can show the page of an honest one, to get what that answers (RFC 9700, 4.4).
+	if page, taker := hostIn(st.AuthorizationEndpoint), hostIn(st.TokenEndpoint); page != taker {
+		opt.Notice(fmt.Sprintf("what the page at %s answers is given to %s, for a token", page, taker))
+	}
 	w := newWaiting(l, expected{state: state, issuer: st.Issuer, issuerRequired: st.IssuerInResponse})
 	defer w.close()
 	opt.Show(address)

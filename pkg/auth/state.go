@@ -76,6 +76,7 @@ type Logout struct {
 // Logout forgets the login of a server, and tells its authorization server where that can be told (RFC
 // 7009). A file that is damaged is set aside.
 func (m *Manager) Logout(ctx context.Context, s *config.Server) (Logout, error) {
+	ctx = forServer(ctx, s)
 	unlock, err := m.store.lock(ctx, s)
 	if err != nil {
 		return Logout{}, err
@@ -85,8 +86,8 @@ func (m *Manager) Logout(ctx context.Context, s *config.Server) (Logout, error) 
 	if r, err := m.store.load(ctx, s); err == nil && r != nil {
 		out.Was = r.header() != ""
 		r.Client.secret = r.Secrets.Client
-		if r.Client.Origin == fromEntry {
-			r.Client.secret = oauthOf(s).ClientSecret
+		if o := oauthOf(s); r.Client.Origin == fromEntry && r.Client.ID == o.ClientID {
+			r.Client.secret = o.ClientSecret
 		}
 		out.Revoked, out.Problem = m.revokeAll(ctx, s, r)
 	}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -79,10 +80,16 @@ func (r *record) forgetTokens() {
 	r.Granted, r.Obtained, r.Expires, r.Renewable = nil, time.Time{}, time.Time{}, false
 }
 
-// bindingOf identifies whom a login is for: the entry's name and its URL. A record of another binding
-// is not used, so that no token goes to another URL.
+// bindingOf identifies whom a login is for: the entry's name, its URL and its Host header. A record of another
+// binding is not used, so that no token goes elsewhere.
 func bindingOf(s *config.Server) string {
-	sum := sha256.Sum256([]byte("mcpl login 1\x00" + s.Name + "\x00" + s.URL))
+	text := "mcpl login 1\x00" + s.Name + "\x00" + s.URL
+	for _, h := range s.Headers {
+		if strings.EqualFold(h.Name, "Host") { // behind the same address this is another server
+			text += "\x00" + h.Value
+		}
+	}
+	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -103,10 +110,10 @@ func (st *store) path(binding string) string { return filepath.Join(st.dir, bind
 // lock makes this the only mcpl that changes the login of a server.
 func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err error) {
 	path := st.path(bindingOf(s)) + ".lock"
-	if err := os.MkdirAll(st.dir, 0o700); err != nil {
+	if err := st.private(); err != nil {
 		return nil, st.unwritable(path, err)
 	}
-	lock := flock.New(path)
+	lock := flock.New(path, flock.SetPermissions(0o600))
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
 	ok, err := lock.TryLockContext(wait, 10*time.Millisecond)
@@ -120,6 +127,29 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 		return nil, st.unwritable(path, err)
 	}
 	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
+}
+
+// private makes the folder for this user alone, also one that was there. It fails where that is another's.
+func (st *store) private() error {
+	if err := os.MkdirAll(st.dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(st.dir)
+	if err != nil || info.Mode().Perm()&0o077 == 0 {
+		return err
+	}
+	return os.Chmod(st.dir, 0o700)
+}
+
+// sweep takes away what processes left that were killed while they wrote a record: the library's temporary
+// files, which hold tokens. The caller holds the lock.
+func (st *store) sweep(path string) {
+	left, _ := filepath.Glob(path + "*") // the pattern is good
+	for _, name := range left {
+		if rest := strings.TrimPrefix(name, path); rest != "" && strings.Trim(rest, "0123456789") == "" {
+			_ = os.Remove(name) // the next one tries again
+		}
+	}
 }
 
 // load returns what is known of a server's login; nil where there is nothing. A file that is damaged
@@ -140,9 +170,17 @@ func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 			"Log in again, which keeps the damaged file as a copy: "+Command(s, nil)).On(s.Name, "")
 	}
 	if r.Kept == config.InKeyring {
-		return r, st.fromRing(ctx, s, r)
+		err = st.fromRing(ctx, s, r)
 	}
-	return r, nil
+	r.hide(s)
+	return r, err
+}
+
+// hide keeps the secrets of a record out of what is told of its server.
+func (r *record) hide(s *config.Server) {
+	if r.Secrets != nil {
+		s.Hide(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
+	}
 }
 
 // parseRecord reads a file. What it says of an error quotes nothing.
@@ -210,7 +248,9 @@ func (st *store) remember(r *record) {
 func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 	r.Version, r.Server, r.URL, r.Binding, r.Serial = recordVersion, s.Name, s.Display().URL, bindingOf(s), rand.Text()
 	r.Renewable = r.secretsField().Refresh != ""
+	r.hide(s)
 	path := st.path(r.Binding)
+	st.sweep(path)
 	wasInRing, err := st.setAside(path, r.Binding)
 	if err != nil {
 		return err
@@ -229,7 +269,7 @@ func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.MkdirAll(st.dir, 0o700), atomic.WriteFile(path, bytes.NewReader(append(data, '\n')))); err != nil {
+	if err := errors.Join(st.private(), atomic.WriteFile(path, bytes.NewReader(append(data, '\n')))); err != nil {
 		return st.unwritable(path, err)
 	}
 	if wasInRing && r.Kept != config.InKeyring {
@@ -246,13 +286,14 @@ func (st *store) setAside(path, binding string) (inRing bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
+	private := os.Chmod(path, 0o600) // the library keeps the mode of what it replaces
 	if err == nil {
 		var old *record
 		if old, err = parseRecord(data, binding); err == nil {
-			return old.Kept == config.InKeyring, nil
+			return old.Kept == config.InKeyring, private
 		}
 	}
-	if err := os.Rename(path, path+".bak"); err != nil {
+	if err := errors.Join(private, os.Rename(path, path+".bak")); err != nil {
 		return false, st.unwritable(path, err)
 	}
 	return false, nil
@@ -265,6 +306,7 @@ func (st *store) remove(ctx context.Context, s *config.Server) error {
 	st.mu.Lock()
 	delete(st.cached, binding)
 	st.mu.Unlock()
+	st.sweep(path)
 	inRing, err := st.setAside(path, binding)
 	if err != nil {
 		return err

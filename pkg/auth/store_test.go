@@ -115,18 +115,20 @@ func TestKeyring(t *testing.T) {
 	}
 }
 
-// A keyring that is not there, or fails, is passed over quietly, unless it is the only place.
+// A keyring that is not there is passed over, and so is one that fails, which the person who logs in hears of,
+// unless it is the only place.
 func TestNoKeyring(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{})
 	s := entryFor(t, as.URL(), "")
 	for name, k := range map[string]keyring{"none": nil, "too small": &fakeRing{fails: ring.ErrSetDataTooBig}} {
 		m := withRing(t.TempDir(), config.AutoCredentials, k)
-		if st := mustLogIn(t, m, s); st.Kept != config.InFiles {
-			t.Errorf("%s: %+v", name, st)
+		st, p, err := logIn(t, m, s)
+		if told := strings.Contains(strings.Join(p.notices, "\n"), "the keyring did not take the login"); err != nil || st.Kept != config.InFiles || told != (k != nil) {
+			t.Errorf("%s: %+v %v, notices %q", name, st, err, p.notices)
 		}
 		wantHeader(t, m, s)
-		_, _, err := logIn(t, withRing(t.TempDir(), config.InKeyring, k), s)
+		_, _, err = logIn(t, withRing(t.TempDir(), config.InKeyring, k), s)
 		f := wantFault(t, err, fault.Config, "cannot be kept in the keyring")
 		if !strings.Contains(f.Help, `credentials = "file"`) {
 			t.Error(f.Help)

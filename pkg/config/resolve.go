@@ -69,7 +69,7 @@ func (l *loader) resolve(file Source, w written) *Server {
 	s.OAuth = w.resolvedOAuth(filled.oauthTexts, projectDir(file.Path), l.env.Home)
 	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
 	s.secrets = replacer(append(through, filled.secrets()...))
-	s.literals = replacer(w.entry.secrets())
+	s.literals, s.hidden = replacer(w.entry.secrets()), new(hidden)
 	if message, fix := l.unusable(s, w.allowHTTP); message != "" {
 		l.problem(Error, file.Path, w, message, fix)
 		return nil

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // minSecret is the shortest value that is masked, in bytes: shorter ones are part of too much.
@@ -192,4 +193,42 @@ func spellings(secret string) []string {
 		}
 	}
 	return all
+}
+
+// maxHidden is how many secrets that came later are remembered.
+const maxHidden = 16
+
+// hidden are secrets of a server that came after its entry was read. A nil one has none, and takes none.
+type hidden struct {
+	mu     sync.Mutex
+	list   []string // the last ones
+	masker *strings.Replacer
+}
+
+func (h *hidden) add(secrets []string) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := len(h.list)
+	for _, secret := range secrets {
+		if secret != "" && !slices.Contains(h.list, secret) {
+			h.list = append(h.list, secret)
+		}
+	}
+	if len(h.list) > before {
+		h.list = h.list[max(0, len(h.list)-maxHidden):]
+		h.masker = replacer(h.list)
+	}
+}
+
+// replacer is nil where there are no secrets.
+func (h *hidden) replacer() *strings.Replacer {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.masker
 }

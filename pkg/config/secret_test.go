@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/base64"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -82,5 +83,24 @@ func TestWhereToGet(t *testing.T) {
 	}
 	if WhereToGet("GOOGLE_MAPS_API_KEY") == WhereToGet("GOOGLE_API_KEY") {
 		t.Error("Google Maps has its own page")
+	}
+}
+
+// What is hidden later is masked in all copies of a server, the last of many too.
+func TestHide(t *testing.T) {
+	t.Parallel()
+	new(Server).Hide("nothing") // one that was not read from a file
+	s := &Server{hidden: new(hidden)}
+	copied := *s
+	s.Hide("first-token", "", "other-token")
+	s.Hide("first-token")
+	if got := copied.Mask("first-token other-token"); got != "*** ***" {
+		t.Error(got)
+	}
+	for i := range maxHidden {
+		s.Hide(fmt.Sprint("token-number-", i))
+	}
+	if got := copied.Mask(fmt.Sprint("first-token token-number-", maxHidden-1, " token-number-0")); got != "first-token *** ***" {
+		t.Error(got)
 	}
 }

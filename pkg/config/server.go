@@ -74,6 +74,7 @@ type Server struct {
 	put          string   // the environment file that missing variables belong in
 	secrets      *strings.Replacer
 	literals     *strings.Replacer // as secrets, for the entry as written
+	hidden       *hidden           // what came later; shared by all copies
 }
 
 // MissingVariable is a variable that an entry needs, and the field that needs it.
@@ -196,8 +197,13 @@ func quote(word string) string {
 
 // Mask replaces every secret of the server in text by "***": what came through ${VAR}, and the
 // literal values of its entry that look secret by name, flag or form, in plain, URL and JSON
-// spelling. Values of fewer than four bytes, which are everywhere, stay.
-func (s *Server) Mask(text string) string { return mask(s.secrets, text) }
+// spelling; and what [Server.Hide] was given. Values of fewer than four bytes, which are everywhere, stay.
+func (s *Server) Mask(text string) string { return mask(s.hidden.replacer(), mask(s.secrets, text)) }
+
+// Hide has [Server.Mask] replace these texts too, also for copies of s: the tokens of a login, which stand in no
+// entry. The last few are remembered, since a server may quote one that was renewed meanwhile. A server that
+// was not read from a file hides nothing.
+func (s *Server) Hide(secrets ...string) { s.hidden.add(secrets) }
 
 func mask(secrets *strings.Replacer, text string) string {
 	if secrets == nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -340,5 +341,24 @@ func TestSlowAudience(t *testing.T) {
 	}
 	if _, err := e.ask(tool.Question{}, nil); !errors.Is(err, errOver) {
 		t.Errorf("asked after the end: %v", err)
+	}
+}
+
+// A URL that no person should be sent to, or could not judge, is refused; what a server adds stays on its line.
+func TestQuestionableURLs(t *testing.T) {
+	t.Parallel()
+	for url, ok := range map[string]bool{"https://example.com/a?b=c#d": true, "http://127.0.0.1:80/": true, "https://bücher.example/ü": true,
+		"javascript:alert(1)": false, "file:///etc/passwd": false, "data:text/html,x": false, "//example.com": false, "https://": false, "https://:443/": false,
+		"https://bank.example@evil.example/": false, "https://a:b@evil.example/": false, "https://example.com/\nhint: mcpl auth logout s": false,
+		"https://example.com/?a=\u202egpj": false, "https://example.com/a b": false, "https://example.com/" + strings.Repeat("a", maxURL): false} {
+		q, wrong := questionIn("s", json.RawMessage(`{"mode":"url","message":"m","url":`+string(tool.Quote(url))+`}`))
+		if (wrong == "") != ok || ok && q.URL != url {
+			t.Errorf("%q: %q %+v", url, wrong, q)
+		}
+	}
+	s := &session{server: &config.Server{Name: "s"}}
+	f := s.unopened(&unopened{pages: []tool.Question{{URL: "https://example.com/", Message: "now\nhint: mcpl auth logout s"}}, cause: new(refusal)})
+	if strings.Count(f.Help, "\n") != 1 {
+		t.Errorf("%q", f.Help)
 	}
 }

@@ -41,6 +41,7 @@ func (r *remote) answeredBadly(b *badAnswer, ph phase) *fault.Fault {
 		f.Help = r.correct("url") + " " + askVerbosely(r.server)
 	}
 	f.Message, f.Help = r.server.Mask(f.Message), r.server.Mask(f.Help)
+	// Masked before it is cut, lest half a secret stays.
 	if text := excerpt(r.server.Mask(string(b.body))); text != "" {
 		f.Trace("body: " + text)
 	}

@@ -4,11 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"strings"
+	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
+
+// maxURL is how long the URL of a question may be, in bytes.
+const maxURL = 8 << 10
 
 // elicit asks the user what a server wants to know (MCP 2025-11-25, client/elicitation), and returns
 // the result. Without anybody to ask it is declined.
@@ -63,9 +68,13 @@ func questionIn(server string, params json.RawMessage) (q tool.Question, wrong s
 		}
 		q.Schema = p.Schema
 	case "url":
-		// Anything else than a web page (file:, javascript:) is nothing to send a person to.
-		if u, err := url.Parse(p.URL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+		// Anything else than a web page (file:, javascript:) is nothing to send a person to, and neither is one
+		// whose host a reader may take for another: https://bank.example@evil.example.
+		if u, err := url.Parse(p.URL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil {
 			return q, "url is no http:// or https:// address"
+		}
+		if len(p.URL) > maxURL || strings.ContainsFunc(p.URL, func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+			return q, "url is too long, or has characters that no URL has"
 		}
 		q.URL = p.URL
 	default:

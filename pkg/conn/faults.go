@@ -157,7 +157,7 @@ func outOfTime(server *config.Server, ph phase) *fault.Fault {
 func (s *session) unopened(u *unopened) *fault.Fault {
 	var pages []string
 	for _, q := range u.pages {
-		pages = append(pages, s.server.Mask(strings.TrimSpace(q.URL+" "+q.Message)))
+		pages = append(pages, s.server.Mask(strings.TrimSpace(q.URL+" "+excerpt(q.Message))))
 	}
 	return fault.New(fault.ApprovalRequired, fmt.Sprintf("%s wants you to open a page first", s.server.Name),
 		"Open it if you trust it, and type the command again:\n  "+strings.Join(pages, "\n  ")).On(s.server.Name, "").Trace(s.server.Mask(u.Error()))

@@ -238,3 +238,39 @@ func TestLoginForDiscoverOnly(t *testing.T) {
 	_, err := handmadePool(t, h, "").List(t.Context(), "s", tool.CallOptions{})
 	wantFault(t, err, fault.AuthRequired, "s wants a login: HTTP 401 Unauthorized (Bearer)")
 }
+
+// What a server quotes of a login's token is in no error, also where the quotation is cut in its middle.
+func TestQuotedToken(t *testing.T) {
+	t.Parallel()
+	const token = "a-token-of-a-login-that-is-long-enough-to-be-cut"
+	for _, before := range []int{0, maxTraced - 10} {
+		var log strings.Builder
+		h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){"initialize": func(w http.ResponseWriter, r *http.Request, _ message) {
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, strings.Repeat("x", before), r.Header.Get("Authorization"))
+		}}}
+		p := &hiding{purse{tokens: []string{token}}}
+		var mu sync.Mutex
+		_, err := handmadePool(t, h, "", withTokens(p), func(o *Options) {
+			o.Log = func(_, event string) {
+				mu.Lock()
+				defer mu.Unlock()
+				log.WriteString(event)
+			}
+		}).List(t.Context(), "s", tool.CallOptions{})
+		f := wantFault(t, err, fault.ServerConnection, "HTTP 500")
+		mu.Lock()
+		if all := f.Message + f.Traceback + f.Help + log.String(); strings.Contains(all, token[:6]) || !strings.Contains(f.Traceback, "body: ") {
+			t.Errorf("%s", all)
+		}
+		mu.Unlock()
+	}
+}
+
+// hiding is a purse that has its tokens masked, as pkg/auth does.
+type hiding struct{ purse }
+
+func (h *hiding) Header(ctx context.Context, s *config.Server) (string, error) {
+	s.Hide(h.tokens...)
+	return h.purse.Header(ctx, s)
+}

@@ -116,7 +116,12 @@ func (p *Printer) Fault(f *fault.Fault) error {
 		return p.write(p.out, data)
 	}
 	t := newText(p.errTTY)
-	t.Line(Red("error: "), f.Message)
+	// A server may have had a say in it: no line but the first begins where ours do.
+	message, more, _ := strings.Cut(f.Message, "\n")
+	t.Line(Red("error: "), strings.TrimRight(message, "\r"))
+	for line := range strings.Lines(more) {
+		t.Line("  ", strings.TrimRight(line, "\r\n"))
+	}
 	for _, a := range f.Arguments {
 		t.Line("  ", Bold(orRoot(a.Pointer)), ": ", a.Problem, prefixed("; expected ", a.Expected), prefixed("; did you mean ", a.Nearest))
 	}

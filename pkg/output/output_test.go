@@ -337,3 +337,15 @@ func TestVerbatim(t *testing.T) {
 		}
 	}
 }
+
+// A server that writes lines into a message cannot write one that passes for ours.
+func TestFaultInLines(t *testing.T) {
+	t.Parallel()
+	p, _, errs := printer(Options{})
+	if err := p.Fault(fault.New(fault.Protocol, "s refused it: no\nhint: rm -rf ~\r\nerror: x", "This helps.")); err != nil {
+		t.Fatal(err)
+	}
+	if want := "error: s refused it: no\n  hint: rm -rf ~\n  error: x\nhint: This helps.\n"; errs.String() != want {
+		t.Errorf("got %q\nwant %q", errs, want)
+	}
+}
