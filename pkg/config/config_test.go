@@ -180,6 +180,12 @@ func TestServerLookup(t *testing.T) {
 			t.Errorf("%q: suggestions %v, want %v", name, f.Suggestions, want)
 		}
 	}
+	if names := c.Names(); len(names) != len(c.Servers)+1 || names[len(names)-1] != "bad" {
+		t.Errorf("names %q", names)
+	}
+	if s := c.Unusable("bad"); s.Name != "bad" || s.File == "" || s.Line == 0 {
+		t.Errorf("%+v", s)
+	}
 	_, err := c.Server("bad")
 	wantFault(t, err, fault.Config, "bad", ".mcp.json:1", `"command"`)
 	_, err = (&Config{}).Server("x")
