@@ -30,9 +30,7 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 	if len(args) == 0 {
 		args = nil
 	}
-	s.Printer.Status("trying the servers")
 	probes, err := s.Engine.Probe(ctx, args)
-	s.Printer.Status("")
 	if err != nil {
 		return err
 	}
@@ -182,7 +180,17 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 		t.Table("  ", rows)
 	}
 	t.Line()
-	t.Line(fmt.Sprintf("%d of %s fine.", a.Healthy, plural(len(a.Servers), "server")))
+	off := 0
+	for _, d := range a.Servers {
+		if d.Verdict == "disabled" {
+			off++
+		}
+	}
+	others := ""
+	if off > 0 {
+		others = fmt.Sprintf(", %d disabled", off)
+	}
+	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, plural(len(a.Servers)-off, "server"), others))
 }
 
 // offers says in a line what the server has.

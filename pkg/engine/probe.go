@@ -2,6 +2,9 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -46,15 +49,20 @@ func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 	if err != nil {
 		return nil, err
 	}
-	done := make(chan struct{}) // one receive below for each probe
+	done := make(chan string) // one receive below for each probe
+	var waiting []string
 	for i := range probes {
+		waiting = append(waiting, probes[i].Server.Name)
 		go func() {
 			e.probe(ctx, caller, &probes[i])
-			done <- struct{}{}
+			done <- probes[i].Server.Name
 		}()
 	}
+	defer e.opt.Events.Status("")
 	for range probes {
-		<-done
+		e.opt.Events.Status(fmt.Sprintf("trying %d servers: %d answered, waiting for %s", len(probes), len(probes)-len(waiting), strings.Join(waiting, ", ")))
+		name := <-done
+		waiting = slices.DeleteFunc(waiting, func(s string) bool { return s == name })
 	}
 	if ctx.Err() != nil {
 		return nil, interrupted(ctx)
