@@ -200,10 +200,7 @@ func TestGivenUpQuestions(t *testing.T) {
 		}
 	}
 
-	s, _, err := greet(h.place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := h.greet()
 	h.handOver(s)
 	for range 3 {
 		if k, _, err := s.read(); k != kindQuestion || err != nil {
@@ -288,10 +285,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		}
 		return nil
 	}
-	s, _, err := greet(h.place)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := h.greet()
 	defer s.close()
 	h.handOver(s)
 	<-done
@@ -369,10 +363,7 @@ func TestStrangeFrames(t *testing.T) {
 		return fault.New(fault.Interrupted, "", "")
 	}
 	for _, f := range []frame{{kind: 'z'}, {kind: kindQuery}, {kindReply, [][]byte{[]byte("[]")}}} {
-		s, _, err := greet(h.place)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := h.greet()
 		h.handOver(s)
 		// A reply that nobody waits for any more does no harm.
 		if err := s.send(frame{kindReply, [][]byte{[]byte(`{"id":7}`)}}, f); err != nil {
