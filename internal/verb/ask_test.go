@@ -172,6 +172,12 @@ func TestPersonIsAsked(t *testing.T) {
 		"odd page":        {tool.Question{Message: "m", URL: "javascript:alert(1)"}, "\nn\n", "decline", []string{"no address of a web page"}},
 		"plain page":      {tool.Question{Message: "m", URL: "http://paypal.com@evil.example/"}, "\nn\n", "decline", []string{"at evil.example, unencrypted"}},
 		"imitated page":   {tool.Question{Message: "m", URL: "https://раypal.com/"}, "\nn\n", "decline", []string{"letters that look like others"}},
+		"imitated, coded": {tool.Question{Message: "m", URL: "https://www.XN--pypal-4ve.com/"}, "\nn\n", "decline", []string{"letters that look like others"}},
+		"broken default": {one(`{"type":"array","items":{"type":"string","enum":["cat","Declined."]},"default":["cat",
+"Declined."
+]}`), "\ny\n", `accept {"x":["cat",
+"Declined."
+]}`, []string{`{"x":["cat","Declined."]}`}},
 	} {
 		got := runCall(t.Context(), t, person{stdin: strings.NewReader(tc.typed)}, Globals{}, new(Call), asking(tc.q))
 		if got.code != 0 || got.stdout != tc.want+"\n" {

@@ -124,7 +124,8 @@ func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 
 // serve is the daemon.
 func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) error {
-	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), NewCaller: s.App.InProcess, NewEngine: s.App.daemonEngine}
+	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), NewCaller: s.App.InProcess, NewEngine: s.App.daemonEngine,
+		StateDir: s.App.Env.StateDir()}
 	if v.Detached {
 		opt.Listening = daemon.Announce
 		// A folder that a daemon sits in cannot be unmounted.

@@ -39,9 +39,8 @@ func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old 
 		st.Issuer, "http://127.0.0.1:PORT"+callbackPath, entryOf(s))).On(s.Name, "")
 }
 
-// entryClient is the client that the entry names. It belongs to the issuer that it was used at before: "clients
-// MUST NOT reuse client credentials issued by one authorization server with another" is for these too (MCP
-// 2026-07-28, authorization server binding). old may be nil.
+// entryClient is the client that the entry names. It belongs to the issuer that it was used at before, as any
+// client does (MCP SEP-2352, authorization server binding). old may be nil.
 func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, error) {
 	o := oauthOf(s)
 	if old != nil && old.Client.Origin == fromEntry && old.Client.ID == o.ClientID && strings.TrimSuffix(old.Issuer, "/") != strings.TrimSuffix(st.Issuer, "/") {

@@ -5,11 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -42,6 +48,7 @@ func runProcess(text string) int {
 	}
 	s := &config.Server{Name: "s", Transport: config.HTTP, URL: p.URL}
 	m := newManager(p.State, p.Later)
+	m.http.Transport = signed{m.http.Transport}
 	_, _ = os.Stdout.WriteString("ready\n")
 	var line string
 	_, _ = fmt.Fscanln(os.Stdin, &line) // all go at once
@@ -59,6 +66,15 @@ func runProcess(text string) int {
 	}
 	_, _ = os.Stdout.WriteString(h)
 	return 0
+}
+
+// signed says in each request which process makes it.
+type signed struct{ http.RoundTripper }
+
+func (s signed) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("X-Process", fmt.Sprint(os.Getpid()))
+	return s.RoundTripper.RoundTrip(req)
 }
 
 // together runs n processes at once and returns the headers they got.
@@ -132,6 +148,73 @@ func TestTwelveProcesses(t *testing.T) {
 			t.Errorf("round %d: %d redemptions: %v", round, n, as.Events())
 		}
 		old = wantHeader(t, m, s)
+	}
+}
+
+// One of twelve processes is killed while it renews: before its refresh token is redeemed, or after that, when
+// the answer is lost. Its lock goes with it, and the others get a token or are told that the login has ended.
+func TestKilledRenewal(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("a process is not found by its number there")
+	}
+	for name, redeemed := range map[string]bool{"before": false, "after": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			as := newServer(t, authtest.Options{Expires: 3600})
+			var kills atomic.Int32
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				pid, err := strconv.Atoi(r.Header.Get("X-Process"))
+				first := err == nil && kills.Add(1) == 1
+				if !first || redeemed {
+					as.ServeHTTP(w, r)
+				}
+				if process, err := os.FindProcess(pid); first && err == nil {
+					_ = process.Kill()                 // nothing of the answer is out yet: it is short
+					_, _ = io.Copy(io.Discard, r.Body) // else the end of the connection goes unseen
+					<-r.Context().Done()
+				}
+			}))
+			defer front.Close()
+			as.Change(func(o *authtest.Options) { o.Edit = set("server", "token_endpoint", front.URL+"/token") })
+			dir := t.TempDir()
+			s, m := entryFor(t, as.URL(), ""), newManager(dir, 0)
+			mustLogIn(t, m, s)
+			text, err := json.Marshal(process{State: dir, URL: as.URL(), Later: time.Hour - 10*time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan string, 12)
+			for range 12 {
+				cmd := exec.CommandContext(t.Context(), os.Args[0])
+				cmd.Env = append(os.Environ(), processVariable+"="+string(text), "GORACE=atexit_sleep_ms=0")
+				cmd.Stdin = strings.NewReader("\n")
+				go func() {
+					out, err := cmd.CombinedOutput()
+					ended <- fmt.Sprint(string(out), err)
+				}()
+			}
+			killed, told := 0, 0
+			for range 12 {
+				switch text := <-ended; {
+				case strings.Contains(text, "signal: killed"):
+					killed++
+				case redeemed && strings.Contains(text, "the login of s has ended"), strings.HasPrefix(text, "ready\nBearer access-"):
+					told++
+				case redeemed && text == "ready\n<nil>": // another was told, and there is no login any more
+					told++
+				default:
+					t.Error(text)
+				}
+			}
+			if killed != 1 || told != 11 {
+				t.Errorf("%d killed, %d told", killed, told)
+			}
+			if redeemed {
+				mustLogIn(t, m, s)
+			}
+			wantHeader(t, m, s)
+		})
 	}
 }
 

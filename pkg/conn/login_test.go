@@ -243,7 +243,7 @@ func TestLoginForDiscoverOnly(t *testing.T) {
 func TestQuotedToken(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-of-a-login-that-is-long-enough-to-be-cut"
-	for _, before := range []int{0, maxTraced - 10} {
+	for _, before := range []int{0, maxTraced - 20} {
 		var log strings.Builder
 		h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){"initialize": func(w http.ResponseWriter, r *http.Request, _ message) {
 			w.WriteHeader(http.StatusInternalServerError)

@@ -155,7 +155,7 @@ func (d *server) do(ctx context.Context, r *request) func(*stream) {
 	switch {
 	case err != nil:
 		return failed(err)
-	case entry.Lifecycle == config.Ephemeral:
+	case entry.Lifecycle == config.Ephemeral, entry.Transport != config.Stdio && d.opt.StateDir != "" && d.opt.StateDir != r.from.env.StateDir():
 		return func(s *stream) { _ = s.write(kindDecline) }
 	}
 	var watch chan<- note

@@ -50,6 +50,9 @@ type Options struct {
 	NewCaller func(*config.Config, CallerOptions) engine.Caller
 	// NewEngine makes an engine to refresh an index with.
 	NewEngine func(EngineOptions) (Engine, error)
+	// StateDir is where this process has its logins; "" is anywhere. Clients that have theirs in another folder
+	// are served no servers over HTTP here, which would get the logins of this one.
+	StateDir string
 	// Listening, when not nil, is told once that the socket can be connected to, or why not.
 	Listening func(error)
 	// Ending, when not nil, is told that the daemon is about to end and waits for requests that run.

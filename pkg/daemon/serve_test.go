@@ -422,6 +422,24 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
+// A client that has its logins elsewhere does not get those of the daemon.
+func TestLoginsOfAnotherFolder(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.configure(`{"mcpServers": {"s": {"command": "fake"}, "web": {"url": "https://example.com/mcp"}}}`)
+	h.serve(t.Context(), func(o *Options) { o.StateDir = h.env.StateDir() })
+	for _, tt := range []struct {
+		server, state string
+		local         bool
+	}{{"web", h.env.Dir, false}, {"web", t.TempDir(), true}, {"s", t.TempDir(), false}} {
+		c := h.client(func(o *ClientOptions) { o.Environ = []string{"XDG_STATE_HOME=" + tt.state} })
+		res, err := c.Call(t.Context(), tool.Ref{Server: tt.server, Name: "t"}, json.RawMessage(`{}`), tool.CallOptions{})
+		if err != nil || (string(res.Raw) == "local") != tt.local {
+			t.Errorf("%+v: %v %v", tt, res, err)
+		}
+	}
+}
+
 // A client that may do nothing itself says so, and has done nothing.
 func TestOnlyWarm(t *testing.T) {
 	t.Parallel()
