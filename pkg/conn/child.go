@@ -14,8 +14,11 @@ import (
 // closes; about one in ten never does, and every call to it pays the first wait.
 const (
 	exitGrace = 500 * time.Millisecond // after stdin was closed; for what a server leaves behind, after SIGTERM
-	termGrace = time.Second            // after SIGTERM
-	killGrace = 2 * time.Second        // after SIGKILL, for the kernel to let go
+	// askedGrace is what is left of exitGrace for a server that asks us something after its stdin was
+	// closed: it waits for an answer that it cannot get.
+	askedGrace = 50 * time.Millisecond
+	termGrace  = time.Second     // after SIGTERM
+	killGrace  = 2 * time.Second // after SIGKILL, for the kernel to let go
 	// drainGrace is how long after the end of a server its pipes are read on, where a process
 	// that left its group holds them open. Otherwise their end comes at once.
 	drainGrace = time.Second
@@ -39,6 +42,8 @@ type child struct {
 	ended chan struct{}
 	// unheard is closed when nobody wants to read stdout any more.
 	unheard chan struct{}
+	// asked gets a token, as far as there is room, for each request of the server after that.
+	asked chan struct{}
 }
 
 // listener is told of a child's output that is no answer. Its functions may be called from
@@ -73,8 +78,15 @@ func startChild(cmd *exec.Cmd, run *spawner, l listener) (*child, error) {
 		return nil, err
 	}
 	c := &child{cmd: cmd, stdin: ours[0], stdout: ours[1], stderr: ours[2], started: time.Now(),
-		exited: make(chan struct{}), ended: make(chan struct{}), unheard: make(chan struct{})}
-	c.messages = newMessageFilter(c.stdout, l.message, l.foreign, l.tooLong)
+		exited: make(chan struct{}), ended: make(chan struct{}), unheard: make(chan struct{}), asked: make(chan struct{}, 1)}
+	message := l.message
+	if message != nil {
+		message = func(line []byte) {
+			c.heed(line) // the one who reads the messages may still wait for the next when it comes
+			l.message(line)
+		}
+	}
+	c.messages = newMessageFilter(c.stdout, message, l.foreign, l.tooLong)
 	c.tail = newTail(c.stderr, l.line)
 	go c.wait()
 	return c, nil
@@ -141,10 +153,10 @@ func (c *child) close() {
 	drained := make(chan struct{})
 	go func() { // ends when stdout is closed, by wait or below
 		defer close(drained)
-		_, _ = io.Copy(io.Discard, c.stdout)
+		c.drain()
 	}()
 	stuck := false
-	if !c.within(exitGrace) {
+	if !c.exits() {
 		terminateGroup(c.cmd)
 		if !c.within(termGrace) {
 			killGroup(c.cmd)
@@ -157,6 +169,43 @@ func (c *child) close() {
 		<-c.ended
 	}
 	<-drained
+}
+
+// drain reads stdout to its end.
+func (c *child) drain() {
+	rest := newMessageFilter(c.stdout, c.heed, func([]byte) {}, func() {})
+	_, _ = io.Copy(io.Discard, rest)
+	_, _ = io.Copy(io.Discard, c.stdout) // what follows a line that is too long
+}
+
+// heed notes that the server asks something although nobody hears it.
+func (c *child) heed(call []byte) {
+	select {
+	case <-c.unheard:
+	default:
+		return
+	}
+	if isRequest(call) {
+		select {
+		case c.asked <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// exits reports whether the process, whose stdin is closed, ends by itself before exitGrace has passed,
+// or askedGrace since it asked something.
+func (c *child) exits() bool {
+	timer := time.NewTimer(exitGrace)
+	defer timer.Stop()
+	select {
+	case <-c.exited:
+		return true
+	case <-timer.C:
+		return false
+	case <-c.asked:
+		return c.within(askedGrace)
+	}
 }
 
 // within reports whether the process has ended before d has passed.

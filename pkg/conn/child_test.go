@@ -114,6 +114,39 @@ func TestCloseOfTalkativeChild(t *testing.T) {
 	t.Errorf("it %s", got)
 }
 
+// A server that asks something after its stdin was closed is noticed, and all it says is read.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]int{ // tokens
+		"": 0,
+		`tail of a message"}` + "\nbanner\n" + `{"jsonrpc":"2.0","method":"notifications/message","params":{"id":1}}` + "\n": 0,
+		`{"jsonrpc":"2.0","id":7,"result":{}}` + "\n":                                                          0,
+		`{"id":0,"jsonrpc":"2.0","method":"roots/list"}` + "\n" + `{"jsonrpc":"2.0","id":"b","method":"ping"}`: 1,
+	} {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &child{stdout: r, unheard: make(chan struct{}), asked: make(chan struct{}, 1)}
+		c.heed([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping"}`)) // while it is heard
+		close(c.unheard)
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			c.drain()
+		}()
+		if _, err := io.WriteString(w, text); err != nil {
+			t.Error(err)
+		}
+		w.Close()
+		<-done
+		r.Close()
+		if got := len(c.asked); got != want {
+			t.Errorf("%q gives %d tokens", text, got)
+		}
+	}
+}
+
 func TestStartFailure(t *testing.T) {
 	t.Parallel()
 	if c, err := startChild(exec.Command("no-such-program-here"), newSpawner(t), listener{}); err == nil {

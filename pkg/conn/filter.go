@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -89,6 +90,12 @@ func (f *messageFilter) read() bool {
 			return len(f.line) > 0
 		}
 	}
+}
+
+// isRequest reports whether a call wants an answer: notifications have no id.
+func isRequest(call []byte) bool {
+	members, err := tool.SplitObject(call)
+	return err == nil && slices.ContainsFunc(members, func(m tool.Field) bool { return m.Key == "id" })
 }
 
 // classify tells JSON-RPC 2.0 from other lines by its one mandatory member, and requests and
