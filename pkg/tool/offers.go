@@ -9,11 +9,11 @@ import (
 // template where it has a uriTemplate. Only one without a URI, or that is not JSON, is an error. The
 // values alias raw.
 func ParseResource(raw []byte) (Def, error) {
-	d, err := parseOffer(raw)
+	d, err := parse(raw)
 	if err != nil {
 		return Def{}, err
 	}
-	d.Kind = Resource
+	d.Kind, d.InputSchema, d.OutputSchema = Resource, nil, nil
 	uri := d.field("uri")
 	if uri == nil {
 		d.Kind, uri = Template, d.field("uriTemplate")
@@ -30,15 +30,11 @@ func ParseResource(raw []byte) (Def, error) {
 // ParsePrompt reads one element of a prompts/list result. Only one without a name, or that is not
 // JSON, is an error. The values alias raw, except for the InputSchema.
 func ParsePrompt(raw []byte) (Def, error) {
-	d, err := parseOffer(raw)
+	d, err := ParseDef(raw)
 	if err != nil {
 		return Def{}, err
 	}
-	if d.Name == "" {
-		return Def{}, errors.New("the definition has no name")
-	}
-	d.Kind = Prompt
-	d.InputSchema = promptSchema(d.field("arguments"))
+	d.Kind, d.InputSchema, d.OutputSchema = Prompt, promptSchema(d.field("arguments")), nil
 	return d, nil
 }
 
@@ -51,31 +47,6 @@ func Parse(kind Kind, raw []byte) (Def, error) {
 		return ParsePrompt(raw)
 	}
 	return ParseDef(raw)
-}
-
-// parseOffer reads what the definitions of resources and prompts share.
-func parseOffer(raw []byte) (Def, error) {
-	fields, err := SplitObject(raw)
-	if err != nil {
-		return Def{}, err
-	}
-	var d Def
-	for _, f := range fields {
-		switch f.Key {
-		case "icons", "_meta":
-			continue
-		case "name":
-			d.Name = stringOf(f.Value)
-		case "title":
-			d.Title = stringOf(f.Value)
-		case "description":
-			d.Description = stringOf(f.Value)
-		case "annotations":
-			d.Annotations = f.Value
-		}
-		d.Fields = append(d.Fields, f)
-	}
-	return d, nil
 }
 
 // field returns the last value of a member of the definition, nil where there is none.

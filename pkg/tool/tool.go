@@ -82,6 +82,18 @@ var ErrNotObject = errors.New("not a JSON object")
 // no object; only a definition without a name, or that is not JSON, is an error. The values
 // alias raw.
 func ParseDef(raw []byte) (Def, error) {
+	d, err := parse(raw)
+	if err == nil && d.Name == "" {
+		err = errors.New("the definition has no name")
+	}
+	if err != nil {
+		return Def{}, err
+	}
+	return d, nil
+}
+
+// parse reads what the definitions of all kinds share, and the schemas of tools.
+func parse(raw []byte) (Def, error) {
 	fields, err := SplitObject(raw)
 	if err != nil {
 		return Def{}, err
@@ -105,9 +117,6 @@ func ParseDef(raw []byte) (Def, error) {
 			d.Annotations = f.Value
 		}
 		d.Fields = append(d.Fields, f)
-	}
-	if d.Name == "" {
-		return Def{}, errors.New("the definition has no name")
 	}
 	return d, nil
 }
