@@ -108,6 +108,9 @@ func TestKilledWhileAsking(t *testing.T) {
 	}
 	p, asked, given := thinking()
 	pid := h.daemon(t)
+	// What a server has started outlives a daemon that is killed, unless it minds the end of its stdin.
+	grandchild := mcptest.WaitPID(t, h.grandkids)
+	t.Cleanup(func() { _ = syscall.Kill(grandchild, syscall.SIGKILL) })
 	go func() { // ends with the question
 		<-asked
 		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
