@@ -15,6 +15,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -262,18 +263,9 @@ func (p *Pool) abortable(s *slot, abort func()) bool {
 }
 
 func (p *Pool) connectTimeout(s *config.Server) time.Duration {
-	return firstSet(p.opt.ForceConnectTimeout, s.ConnectTimeout, p.opt.ConnectTimeout)
+	return cmp.Or(p.opt.ForceConnectTimeout, s.ConnectTimeout, p.opt.ConnectTimeout)
 }
 
 func (p *Pool) callTimeout(s *config.Server, asked time.Duration) time.Duration {
-	return firstSet(asked, s.CallTimeout, p.opt.CallTimeout)
-}
-
-func firstSet(ds ...time.Duration) time.Duration {
-	for _, d := range ds {
-		if d > 0 {
-			return d
-		}
-	}
-	return 0
+	return cmp.Or(asked, s.CallTimeout, p.opt.CallTimeout)
 }

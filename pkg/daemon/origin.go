@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -162,7 +163,7 @@ func (d *server) spec(q *query, o *origin) (spec, *config.Server, error) {
 	key := o.key(server, o.env.Root(cfg.Sources))
 	l := limits{q.ConnectTimeout, q.CallTimeout, q.ForceConnectTimeout}
 	return spec{key: key, name: server.Name, origin: o.id,
-		idle: firstSet(server.Idle, q.Idle, defaultIdle), keep: server.Lifecycle == config.KeepAlive, process: server.Transport == config.Stdio,
+		idle: cmp.Or(server.Idle, q.Idle, defaultIdle), keep: server.Lifecycle == config.KeepAlive, process: server.Transport == config.Stdio,
 		current: func(name string) string {
 			if name == server.Name {
 				return key
@@ -172,15 +173,6 @@ func (d *server) spec(q *query, o *origin) (spec, *config.Server, error) {
 		open: func(log func(who, text string), changed func()) engine.Caller {
 			return d.open(o, cfg, server, l, log, changed)
 		}}, server, nil
-}
-
-func firstSet(ds ...time.Duration) time.Duration {
-	for _, d := range ds {
-		if d > 0 {
-			return d
-		}
-	}
-	return 0
 }
 
 // look reads the files again where they have changed, and returns the configuration, nil where
