@@ -120,7 +120,7 @@ func (l *lister) with(name string, f func(engine.Caller) error) error {
 	if err != nil {
 		return err
 	}
-	if warm, err := l.d.hub.visit(l.o.key(server, l.o.env.Root(l.cfg.Sources)), f); warm {
+	if warm, err := l.d.hub.visit(l.o.keyIn(l.cfg, name), f); warm {
 		return err
 	}
 	if l.onlyWarm {
