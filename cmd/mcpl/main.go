@@ -49,11 +49,8 @@ func run() int {
 	}
 	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
 		pool := func() engine.Caller {
-			return app.InProcess(cfg, daemon.CallerOptions{
-				ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
-				Environ: os.Environ(), Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
-				Changed: o.Changed,
-			})
+			o.Environ = os.Environ()
+			return app.InProcess(cfg, o.CallerOptions)
 		}
 		if o.Daemon == nil {
 			return pool()

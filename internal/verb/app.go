@@ -50,14 +50,9 @@ type App struct {
 	Query func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
 }
 
-// CallerOptions are what the settings and flags say about connections.
+// CallerOptions are what the settings and flags say about connections; Environ is main's.
 type CallerOptions struct {
-	ConnectTimeout, CallTimeout time.Duration // for entries that set none
-	ForceConnectTimeout         time.Duration // beats the entries; 0: does not
-	EnvFile, Dir, Root          string
-	Log                         func(server, event string) // nil: nobody listens
-	// Changed is told of servers that say that they offer something else now.
-	Changed func(server string)
+	daemon.CallerOptions
 	// Daemon is how to reach the daemon, without InProcess; nil: it is not used.
 	Daemon *daemon.ClientOptions
 }
@@ -216,7 +211,7 @@ func (s *Session) run(ctx context.Context, v Verb, args []string) (err error) {
 func (s *Session) newEngine() *engine.Engine {
 	opt := engine.Options{
 		Env:       s.App.Env,
-		Selection: config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles},
+		Selection: s.selection(),
 		Settings:  s.Settings,
 		Switches:  s.Tools,
 		Events:    s.Printer,
@@ -246,8 +241,8 @@ func (s *Session) newEngine() *engine.Engine {
 }
 
 func (s *Session) callerOptions() CallerOptions {
-	o := CallerOptions{ConnectTimeout: s.Settings.ConnectTimeout, CallTimeout: s.Settings.CallTimeout,
-		ForceConnectTimeout: s.Globals.ConnectTimeout, Dir: s.App.Env.Dir}
+	o := CallerOptions{CallerOptions: daemon.CallerOptions{ConnectTimeout: s.Settings.ConnectTimeout, CallTimeout: s.Settings.CallTimeout,
+		ForceConnectTimeout: s.Globals.ConnectTimeout, Dir: s.App.Env.Dir}}
 	if s.Globals.Verbose {
 		o.Log = s.Printer.Verbose
 	}

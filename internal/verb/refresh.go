@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 )
 
@@ -25,12 +26,9 @@ func (v *Refresh) Run(ctx context.Context, s *Session, _ []string) error {
 }
 
 // refreshBehind has the daemon renew the index, where one runs, or else a process of its own.
-func (s *Session) refreshBehind() error {
+func (s *Session) refreshBehind(sources *config.Sources) error {
 	if s.usesDaemon() {
-		sources, err := s.App.Env.Locate(s.selection())
-		if err == nil {
-			err = daemon.NewClient(sources, s.daemonClient(s.callerOptions())).Refresh(context.Background())
-		}
+		err := daemon.NewClient(sources, s.daemonClient(s.callerOptions())).Refresh(context.Background())
 		if err == nil {
 			return nil
 		}

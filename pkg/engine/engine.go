@@ -64,7 +64,7 @@ type Options struct {
 	Now       func() time.Time
 	// Background starts a process that runs [Engine.RefreshLate]; nil: nothing is refreshed
 	// behind an answer.
-	Background func() error
+	Background func(*config.Sources) error
 	// Warm, when not nil, opens the caller for calls of an engine without NewCaller: one that answers
 	// ErrNotFresh for what it cannot do.
 	Warm func(*config.Sources) Caller

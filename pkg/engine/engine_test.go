@@ -138,7 +138,7 @@ func (w *world) engine() *Engine {
 			return value, ok
 		}},
 		Settings: w.settings, Switches: w.switches, Events: w, Now: func() time.Time { return w.now },
-		Background: func() error { w.refreshes++; return nil },
+		Background: func(*config.Sources) error { w.refreshes++; return nil },
 	}
 	if !w.early {
 		opt.NewCaller = func(_ *config.Config, changed func(string)) Caller {

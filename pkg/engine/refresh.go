@@ -195,7 +195,7 @@ func (e *Engine) RefreshBehind() error {
 		return nil // it could not write anything
 	}
 	unlock()
-	return e.opt.Background()
+	return e.opt.Background(e.sources)
 }
 
 // expired reports whether d has passed since t. A time in the future (the clock was set back)
