@@ -25,11 +25,15 @@ func (v *ArgSource) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.ArgsFile, "args-file", "", "read the arguments as JSON from `FILE`")
 }
 
-// readsFiles reports whether the arguments come from stdin or files.
-func (v *ArgSource) readsFiles(rest []string) bool {
-	return v.Stdin || v.ArgsFile != "" || slices.ContainsFunc(rest, func(arg string) bool {
+// readable leaves arguments that come from stdin or files to main: pipes can be read only once, and not
+// by the early path.
+func (v *ArgSource) readable(s *Session, rest []string) error {
+	if v.Stdin || v.ArgsFile != "" || slices.ContainsFunc(rest, func(arg string) bool {
 		return arg == "-" || strings.Contains(arg, "=@")
-	})
+	}) {
+		return s.live()
+	}
+	return nil
 }
 
 // arguments builds the arguments object from what follows the tool or prompt on the command line.

@@ -220,7 +220,7 @@ func TestWithoutPerson(t *testing.T) {
 		"no answer":  {[]string{"yes"}, nil, 2, []string{"UsageError", "--elicit yes is no answer"}},
 		"broken":     {[]string{`{"a":`}, nil, 2, []string{"UsageError"}},
 	} {
-		got := runCall(t.Context(), t, person{absent: true}, Globals{JSON: true}, &Call{Asking: Asking{Elicit: tc.elicit}}, asking(tc.asks...), "a=it's")
+		got := runCall(t.Context(), t, person{absent: true}, Globals{JSON: true}, &Call{getting: getting{Asking: Asking{Elicit: tc.elicit}}}, asking(tc.asks...), "a=it's")
 		if got.code != tc.code {
 			t.Errorf("%s: code %d\n%s", name, got.code, got.stdout)
 		}

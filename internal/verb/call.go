@@ -1,7 +1,6 @@
 package verb
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 
@@ -11,10 +10,9 @@ import (
 // Call calls one tool: mcpl call SERVER TOOL [ARGS].
 type Call struct {
 	ArgSource
-	Delivery
+	getting
 	NoValidate bool
 	DryRun     bool
-	Asking     Asking
 }
 
 // Flags implements [Verb].
@@ -22,8 +20,7 @@ func (v *Call) Flags(fs *pflag.FlagSet) {
 	v.ArgSource.flags(fs)
 	fs.BoolVar(&v.NoValidate, "no-validate", false, "send the arguments even if they do not fit")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be sent, and start nothing")
-	v.Asking.flags(fs)
-	v.Delivery.flags(fs)
+	v.getting.flags(fs)
 }
 
 // Run implements [Verb].
@@ -32,13 +29,11 @@ func (v *Call) Run(ctx context.Context, s *Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(v.check(), v.Asking.check()); err != nil {
+	if err := v.check(); err != nil {
 		return err
 	}
-	if v.readsFiles(rest) {
-		if err := s.live(); err != nil {
-			return err // stdin and pipes can be read only once, and not by the early path
-		}
+	if err := v.readable(s, rest); err != nil {
+		return err
 	}
 	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
 	if v.DryRun {
@@ -48,12 +43,5 @@ func (v *Call) Run(ctx context.Context, s *Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := v.ready(s, plan); err != nil {
-		return err
-	}
-	res, err := v.Asking.request(ctx, s, plan, resultOf)
-	if err != nil {
-		return err
-	}
-	return v.answer(ctx, s, ref, res, resultOf)
+	return v.request(ctx, s, plan, resultOf)
 }

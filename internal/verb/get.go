@@ -22,7 +22,7 @@ type Prompt struct {
 	getting
 }
 
-// getting is what reading a resource and getting a prompt have in common.
+// getting is what calling a tool, reading a resource and getting a prompt have in common.
 type getting struct {
 	Delivery
 	Asking Asking
@@ -88,10 +88,8 @@ func (v *Prompt) Run(ctx context.Context, s *Session, args []string) error {
 	if err := v.check(); err != nil {
 		return err
 	}
-	if v.readsFiles(rest) {
-		if err := s.live(); err != nil {
-			return err // stdin and pipes can be read only once, and not by the early path
-		}
+	if err := v.readable(s, rest); err != nil {
+		return err
 	}
 	plan, err := s.Engine.Plan(ctx, ref, func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }, true)
 	if err != nil {
