@@ -55,13 +55,19 @@ func (t *tree) completeServer(_ *cobra.Command, args []string, _ string) ([]stri
 
 // completeTool completes a server that is on and then one of its tools.
 func (t *tree) completeTool(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	on := func(names *verb.Names, server string) []index.Record { return names.Tools(server, true) }
+	return t.completeOffer(args, on, cobra.ShellCompDirectiveDefault) // values may be files
+}
+
+// completeOffer completes a server that is on and then something that it offers; rest is for what follows.
+func (t *tree) completeOffer(args []string, offers func(*verb.Names, string) []index.Record, rest cobra.ShellCompDirective) ([]string, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
 		return t.completeServer(nil, args, "")
 	case 1:
-		return t.words(func(names *verb.Names) []string { return described(names.Tools(args[0], true), "") }), cobra.ShellCompDirectiveNoFileComp
+		return t.words(func(names *verb.Names) []string { return described(offers(names, args[0]), "") }), cobra.ShellCompDirectiveNoFileComp
 	}
-	return nil, cobra.ShellCompDirectiveDefault // values may be files
+	return nil, rest
 }
 
 // completeNames completes servers and SERVER/TOOL, on or off.

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb"
-	"github.com/mcp-launchpad/mcpl/pkg/index"
 )
 
 func (t *tree) resources() *cobra.Command {
@@ -73,14 +72,4 @@ func (t *tree) completeResource(_ *cobra.Command, args []string, _ string) ([]st
 // completePrompt completes a server that is on and then one of its prompts.
 func (t *tree) completePrompt(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return t.completeOffer(args, (*verb.Names).Prompts, cobra.ShellCompDirectiveDefault) // values may be files
-}
-
-func (t *tree) completeOffer(args []string, offers func(*verb.Names, string) []index.Record, rest cobra.ShellCompDirective) ([]string, cobra.ShellCompDirective) {
-	switch len(args) {
-	case 0:
-		return t.completeServer(nil, args, "")
-	case 1:
-		return t.words(func(names *verb.Names) []string { return described(offers(names, args[0]), "") }), cobra.ShellCompDirectiveNoFileComp
-	}
-	return nil, rest
 }

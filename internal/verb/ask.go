@@ -121,7 +121,7 @@ func (a *audience) Progress(p tool.Progress) {
 	if p.Message != "" {
 		text += ": " + p.Message
 	}
-	a.s.Printer.Verbose(a.plan.Ref.Server, cutText(strings.Join(strings.Fields(text), " "), maxMemberText))
+	a.s.Printer.Verbose(a.plan.Ref.Server, oneLine(text, maxMemberText))
 }
 
 // Message implements [tool.Audience]. With --verbose the log of the connection has told it already,

@@ -84,7 +84,7 @@ const maxQuoted = 300
 
 // quoted is what a question asks, on one line.
 func quoted(q tool.Question) string {
-	return `"` + cutText(strings.Join(strings.Fields(q.Message), " "), maxQuoted) + `"`
+	return `"` + oneLine(q.Message, maxQuoted) + `"`
 }
 
 // unansweredFault tells which questions nobody has answered, and how to.

@@ -177,23 +177,22 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var wanted, remote []string
-	for _, server := range cfg.Servers {
-		if server.Transport == config.Stdio {
-			continue
-		}
-		// One whose login cannot be read is named too.
-		if state, err := s.App.Logins.State(ctx, server); err != nil || state.Kind == "not logged in" || state.Kind == "expired" {
-			remote = append(remote, server.Name)
-		}
-	}
+	var wanted []string
 	for _, l := range listed {
 		if !l.Disabled && l.Error != nil && l.Error.Type == fault.AuthRequired {
 			wanted = append(wanted, l.Name)
 		}
 	}
 	if len(wanted) == 0 {
-		wanted = remote
+		for _, server := range cfg.Servers {
+			if server.Transport == config.Stdio {
+				continue
+			}
+			// One whose login cannot be read is named too.
+			if state, err := s.App.Logins.State(ctx, server); err != nil || state.Kind == "not logged in" || state.Kind == "expired" {
+				wanted = append(wanted, server.Name)
+			}
+		}
 	}
 	if len(wanted) == 1 {
 		return wanted[0], nil
@@ -239,17 +238,12 @@ func (v *Auth) status(ctx context.Context, s *Session, names []string) error {
 		}
 		servers = []*config.Server{server}
 	}
-	a := &statusAnswer{Servers: []loginLine{}, now: s.App.Now()}
+	a := &statusAnswer{Servers: []loginLine{}}
 	for _, server := range servers {
 		if server.Transport == config.Stdio {
 			continue
 		}
-		state, err := s.App.Logins.State(ctx, server)
-		line := lineOfLogin(server, state)
-		if err != nil {
-			line.Login, line.Error = "unknown", fault.From(err)
-		}
-		a.Servers = append(a.Servers, line)
+		a.Servers = append(a.Servers, *loginOf(ctx, s, server))
 	}
 	return s.Printer.Answer(a)
 }
@@ -274,7 +268,7 @@ type loginLine struct {
 // summary says it in a line.
 func (l *loginLine) summary() string {
 	text := l.Login
-	if until := l.until(l.now); until != "" {
+	if until := l.until(); until != "" {
 		text += ", ends " + until
 	}
 	if l.Issuer != "" {
@@ -284,6 +278,17 @@ func (l *loginLine) summary() string {
 		text += ": " + l.Error.Message
 	}
 	return text
+}
+
+// loginOf says how a server over HTTP is logged in to.
+func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine {
+	state, err := s.App.Logins.State(ctx, server)
+	line := lineOfLogin(server, state)
+	if err != nil {
+		line.Login, line.Error = "unknown", fault.From(err)
+	}
+	line.now = s.App.Now()
+	return &line
 }
 
 func lineOfLogin(server *config.Server, st LoginState) loginLine {
@@ -299,12 +304,12 @@ func lineOfLogin(server *config.Server, st LoginState) loginLine {
 }
 
 // until says when a token ends.
-func (l loginLine) until(now time.Time) string {
-	switch d := l.expires.Sub(now).Round(time.Second); {
+func (l loginLine) until() string {
+	switch d := l.expires.Sub(l.now).Round(time.Second); {
 	case l.expires.IsZero():
 		return ""
 	case d < 0:
-		return ago(now, l.expires)
+		return ago(l.now, l.expires)
 	case d > 48*time.Hour:
 		return fmt.Sprintf("in %d days", int(d.Hours()/24))
 	default:
@@ -325,7 +330,7 @@ func (a *loginAnswer) WriteText(t *output.Text) {
 	if len(a.Scopes) > 0 {
 		t.Line("scopes: ", strings.Join(a.Scopes, " "))
 	}
-	if until := a.until(a.now); until != "" {
+	if until := a.until(); until != "" {
 		t.Line("expires ", until)
 	}
 	if !a.Renewable {
@@ -372,7 +377,6 @@ func (a *logoutAnswer) WriteText(t *output.Text) {
 // statusAnswer is what is known of all logins.
 type statusAnswer struct {
 	Servers []loginLine `json:"servers"`
-	now     time.Time
 }
 
 // WriteText implements [output.Document].
@@ -384,7 +388,7 @@ func (a *statusAnswer) WriteText(t *output.Text) {
 	rows := [][]any{{output.Dim("SERVER"), output.Dim("LOGIN"), output.Dim("ENDS"), output.Dim("SCOPES"), output.Dim("THROUGH"), output.Dim("KEPT IN")}}
 	none := false
 	for _, l := range a.Servers {
-		rows = append(rows, []any{output.Bold(l.Server), loginSpan(l.Login), l.until(a.now), strings.Join(l.Scopes, " "), l.Issuer, l.where()})
+		rows = append(rows, []any{output.Bold(l.Server), loginSpan(l.Login), l.until(), strings.Join(l.Scopes, " "), l.Issuer, l.where()})
 		none = none || l.Login == "not logged in"
 	}
 	t.Table("", rows)

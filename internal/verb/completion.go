@@ -89,11 +89,7 @@ func (n *Names) Servers(on bool) []string {
 
 // Tools returns a server's tools, all or only those that are on.
 func (n *Names) Tools(server string, on bool) []index.Record {
-	recs, err := n.index.Records(server, tool.Tool)
-	if err != nil { // a damaged index completes nothing
-		return nil
-	}
-	return slices.DeleteFunc(recs, func(r index.Record) bool { return on && !n.states.Allows(server, r.Name) })
+	return slices.DeleteFunc(n.records(server, tool.Tool), func(r index.Record) bool { return on && !n.states.Allows(server, r.Name) })
 }
 
 // Resources returns the resources of a server that is on, without templates.
@@ -106,6 +102,10 @@ func (n *Names) offers(server string, kind tool.Kind) []index.Record {
 	if !slices.Contains(n.Servers(true), server) {
 		return nil
 	}
+	return n.records(server, kind)
+}
+
+func (n *Names) records(server string, kind tool.Kind) []index.Record {
 	recs, err := n.index.Records(server, kind)
 	if err != nil { // a damaged index completes nothing
 		return nil

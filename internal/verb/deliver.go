@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,10 +86,7 @@ func (v *Delivery) answer(ctx context.Context, s *Session, ref tool.Ref, res *to
 		}
 	}
 	a := &callAnswer{ref: ref, value: value, queried: v.JQ != "", results: values}
-	limit := v.MaxBytes
-	if limit == 0 {
-		limit = s.Settings.MaxBytes
-	}
+	limit := cmp.Or(v.MaxBytes, s.Settings.MaxBytes)
 	if limit > 0 && a.size() > limit {
 		if a.spilled, err = spill(s, v.OutputDir, ref, a); err != nil {
 			return err
@@ -108,9 +106,7 @@ func toolError(ref tool.Ref, value result) error {
 		message = ref.String() + " reported an error without saying which"
 	}
 	whole := message
-	if len(message) > maxErrorText {
-		message = strings.ToValidUTF8(message[:maxErrorText], "") + "…"
-	}
+	message = cutText(whole, maxErrorText)
 	f := fault.New(fault.Tool, message,
 		fmt.Sprintf("The tool ran and reported this itself. Check the arguments against: mcpl inspect %s %s",
 			fault.Quote(ref.Server), fault.Quote(ref.Name))).On(ref.Server, ref.Name)

@@ -27,9 +27,6 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 	if err := s.live(); err != nil {
 		return err
 	}
-	if len(args) == 0 {
-		args = nil
-	}
 	probes, err := s.Engine.Probe(ctx, args)
 	if err != nil {
 		return err
@@ -39,7 +36,7 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 		d := diagnose(p)
 		d.verbose = s.Globals.Verbose
 		if p.Server.Transport != config.Stdio && p.Server.Transport != "" && !p.Off {
-			d.Login = loginOf(ctx, s, p.Server)
+			d.Login = loginOf(ctx, s, p.Server) // as it is after the trial, which may have renewed it
 		}
 		a.Servers = append(a.Servers, d)
 		if d.Verdict == "ok" {
@@ -50,17 +47,6 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 		}
 	}
 	return s.Printer.Answer(a)
-}
-
-// loginOf says how a server over HTTP is logged in to, after it was tried: that may have renewed it.
-func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine {
-	state, err := s.App.Logins.State(ctx, server)
-	line := lineOfLogin(server, state)
-	if err != nil {
-		line.Login, line.Error = "unknown", fault.From(err)
-	}
-	line.now = s.App.Now()
-	return &line
 }
 
 func diagnose(p engine.Probe) diagnosis {

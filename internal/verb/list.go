@@ -22,7 +22,7 @@ type List struct {
 
 // Flags implements [Verb].
 func (v *List) Flags(fs *pflag.FlagSet) {
-	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again, all at once")
+	refreshFlag(fs, &v.Refresh)
 }
 
 // Run implements [Verb].

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,11 +155,7 @@ func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	limit := v.Limit
-	if limit == 0 {
-		limit = s.Settings.Limit
-	}
-	q := search.Query{Text: query, Method: method, Limit: limit, Explain: v.Explain}
+	q := search.Query{Text: query, Method: method, Limit: cmp.Or(v.Limit, s.Settings.Limit), Explain: v.Explain}
 	found, err := s.Engine.Search(ctx, q, v.Servers, v.Refresh, kinds...)
 	var syntax *search.SyntaxError
 	if errors.As(err, &syntax) {
@@ -213,10 +210,7 @@ func clipSignature(signature string, limit int) string {
 		}
 		kept++
 	}
-	short := strings.Join(params[:kept], ", ")
-	if len(short) > limit {
-		short = strings.ToValidUTF8(short[:limit], "") + "…"
-	}
+	short := cutText(strings.Join(params[:kept], ", "), limit)
 	if more += len(params) - kept; more > 0 {
 		short += fmt.Sprintf(", … +%d", more)
 	}

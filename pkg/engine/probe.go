@@ -22,14 +22,14 @@ type Probe struct {
 	Failure *fault.Fault // nil: what it offers was listed
 }
 
-// Probe tries servers (nil: all), all at once: each is started or reached and asked for its
+// Probe tries servers (none: all), all at once: each is started or reached and asked for its
 // tools, whatever the index knows. An entry that cannot be used is a failure too. The index is not changed.
 func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 	cfg, err := e.Config()
 	if err != nil {
 		return nil, err
 	}
-	if names == nil {
+	if len(names) == 0 {
 		names = cfg.Names()
 	}
 	var probes []Probe
