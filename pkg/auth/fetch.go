@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -128,19 +127,13 @@ func endpointCheck(s *config.Server) (func(string) error, error) {
 			return &forbiddenError{"it is no https:// URL"}
 		case originOf(u) == originOf(own):
 			return nil
-		case isLoopback(u.Hostname()) && !isLoopback(own.Hostname()):
+		case config.IsLoopback(u.Hostname()) && !config.IsLoopback(own.Hostname()):
 			return &forbiddenError{"it points to this machine, and the server is another one"}
-		case u.Scheme == "http" && !isLoopback(u.Hostname()):
+		case u.Scheme == "http" && !config.IsLoopback(u.Hostname()):
 			return &forbiddenError{"it is plain http://, which others can read"}
 		}
 		return nil
 	}, nil
-}
-
-// isLoopback reports whether a host is this machine.
-func isLoopback(host string) bool {
-	addr, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
 
 // originOf returns scheme, host and port of a URL (RFC 6454, 4).

@@ -27,7 +27,7 @@ type (
 // forServer returns a context for requests that the word of a server leads to.
 func forServer(ctx context.Context, s *config.Server) context.Context {
 	u, err := url.Parse(s.URL)
-	if err != nil || isLoopback(u.Hostname()) {
+	if err != nil || config.IsLoopback(u.Hostname()) {
 		return ctx
 	}
 	return context.WithValue(ctx, ownHostKey{}, u.Hostname())

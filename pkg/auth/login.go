@@ -42,7 +42,7 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt LoginOptions)
 		return State{}, fault.New(fault.Usage, s.Name+" is no server over HTTP, and there is nothing to log in to",
 			"What it needs stands in \"env\" of its entry. See which servers there are with: mcpl auth status").On(s.Name, "")
 	}
-	if name := staticHeader(s); name != "" {
+	if name := s.OwnLogin(); name != "" {
 		return State{}, fault.New(fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
 			"To log in instead, take it out of the entry in "+entryOf(s)+", and type: "+Command(s, opt.Scopes)).On(s.Name, "")
 	}
@@ -230,17 +230,4 @@ func (m *Manager) probe(ctx context.Context, s *config.Server) (c challenge, ref
 	}
 	resp.Body.Close()
 	return parseChallenges(resp.Header.Values("WWW-Authenticate")), resp.StatusCode == http.StatusUnauthorized, nil
-}
-
-// staticHeader says what in an entry is a login of its own, "" where nothing is.
-func staticHeader(s *config.Server) string {
-	for _, h := range s.Headers {
-		if strings.EqualFold(h.Name, "Authorization") {
-			return "the header Authorization"
-		}
-	}
-	if u, err := url.Parse(s.URL); err == nil && u.User != nil {
-		return "a user in its URL"
-	}
-	return ""
 }

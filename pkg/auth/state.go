@@ -36,7 +36,7 @@ type State struct {
 
 // State says what is known of a server's login. No server is asked.
 func (m *Manager) State(ctx context.Context, s *config.Server) (State, error) {
-	if staticHeader(s) != "" {
+	if s.OwnLogin() != "" {
 		return State{Kind: Static}, nil
 	}
 	r, err := m.current(ctx, s)

@@ -196,3 +196,16 @@ func (o *OAuth) texts() []string {
 	slices.Sort(scopes)
 	return append([]string{"oauth", string(o.Grant), o.ClientID, o.ClientSecret, o.PrivateKey, o.MetadataURL}, scopes...)
 }
+
+// OwnLogin says what in the entry of a server over HTTP is a login of its own, "" where nothing is.
+func (s *Server) OwnLogin() string {
+	for _, h := range s.Headers {
+		if strings.EqualFold(h.Name, "Authorization") {
+			return "the header Authorization"
+		}
+	}
+	if u, err := url.Parse(s.URL); err == nil && u.User != nil {
+		return "a user in its URL"
+	}
+	return ""
+}

@@ -167,15 +167,15 @@ func unusableURL(text string, allowHTTP bool) (message, fix string) {
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
 		return `"url" is no http:// or https:// address with a host`, `Write it as in: "url": "https://example.com/mcp"`
-	case u.Scheme == "http" && !allowHTTP && !isLoopback(u.Hostname()):
+	case u.Scheme == "http" && !allowHTTP && !IsLoopback(u.Hostname()):
 		return `"url" is plain http:// to another machine, so that whoever is between can read all of it, tokens too`,
 			`Write https://, or, where you trust the network, add "allowHTTP": true to the entry.`
 	}
 	return "", ""
 }
 
-// isLoopback reports whether a host is this machine: localhost, 127.0.0.0/8 or ::1.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host is this machine: localhost, 127.0.0.0/8 or ::1.
+func IsLoopback(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }

@@ -3,7 +3,6 @@ package conn
 import (
 	"context"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -16,14 +15,9 @@ type login struct {
 }
 
 // newLogin returns the login of a server, nil where its entry brings one of its own.
-func newLogin(server *config.Server, u *url.URL, tokens Tokens) *login {
-	if tokens == nil || u.User != nil {
+func newLogin(server *config.Server, tokens Tokens) *login {
+	if tokens == nil || server.OwnLogin() != "" {
 		return nil
-	}
-	for _, h := range server.Headers {
-		if strings.EqualFold(h.Name, "Authorization") {
-			return nil
-		}
 	}
 	return &login{server, tokens}
 }

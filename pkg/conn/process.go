@@ -160,7 +160,7 @@ func cannotStart(server *config.Server, err error) *fault.Fault {
 	default:
 		f.Help = fmt.Sprintf("Check \"command\" and \"cwd\" of %s in %s, line %d.", server.Name, server.File, server.Line)
 	}
-	return f.On(server.Name, "").Because(errors.New(server.Mask(err.Error()))).Trace("command: " + server.Display().Command)
+	return f.On(server.Name, "").Because(masked(server, err)).Trace("command: " + server.Display().Command)
 }
 
 // missingProgram says how to come by a program that is not there.

@@ -44,7 +44,7 @@ func newRemote(server *config.Server, opt Options, log logger, take func(context
 		IdleConnTimeout:   90 * time.Second,
 	}
 	r.client = &http.Client{Transport: &guard{base: r.base, origin: u, headers: server.Headers, agent: "mcpl/" + opt.Version,
-		login: newLogin(server, u, opt.Tokens), answered: r.answered, denied: r.denied.Store, take: take,
+		login: newLogin(server, opt.Tokens), answered: r.answered, denied: r.denied.Store, take: take,
 		sessionLost: func() { r.lost.Store(true) }}}
 	return r, nil
 }

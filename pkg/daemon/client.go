@@ -96,15 +96,6 @@ func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) 
 func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
 	q := query{Op: opCall, Server: ref.Server, Kind: ref.Kind, Name: ref.Name}.withOptions(opt)
 	a, err := c.ask(ctx, &exchange{query: q, args: args, audience: opt.Audience})
-	var lost *lostError
-	if errors.As(err, &lost) {
-		if !opt.Repeatable {
-			return nil, lost.fault(ref)
-		}
-		c.note("the daemon ended during the call; it is made again without one, since that does no harm")
-		c.giveUp()
-		a, err = nil, nil
-	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -206,8 +197,8 @@ func (c *Client) note(format string, args ...any) {
 }
 
 // ask has the daemon do a request. It returns nil without an error where the request has to be
-// done in this process, of which nothing has been done yet. A failure is the fault that the
-// daemon's side made, or a *lostError.
+// done in this process: nothing has been done yet, or the daemon was lost and to do it twice does no harm.
+// A failure is a fault.
 func (c *Client) ask(ctx context.Context, x *exchange) (*answer, error) {
 	if !c.eligible(x.query.Server) {
 		return nil, nil
@@ -220,8 +211,9 @@ func (c *Client) ask(ctx context.Context, x *exchange) (*answer, error) {
 	// A daemon that ends between greeting and request refuses; the second one is then a new one.
 	for range 2 {
 		var a *answer
+		var lost *lostError
 		s, err := c.connect(ctx, frames)
-		switch lost := new(lostError); {
+		switch {
 		case err == nil:
 			a, err = x.do(ctx, s)
 			s.close()
@@ -237,15 +229,14 @@ func (c *Client) ask(ctx context.Context, x *exchange) (*answer, error) {
 			continue
 		case err == nil && a.kind == kindDecline:
 			return nil, nil
-		case err != nil && x.query.Op == opTools:
-			var lost *lostError
-			if errors.As(err, &lost) { // to list twice harms nobody
-				c.note("%v; it is made again without one", err)
-				c.giveUp()
-				return nil, nil
-			}
+		case !errors.As(err, &lost):
+			return a, err
+		case x.query.Op != opTools && !x.query.Options.Repeatable:
+			return nil, lost.fault(tool.Ref{Server: x.query.Server, Name: x.query.Name, Kind: x.query.Kind})
 		}
-		return a, err
+		c.note("%v; it is made again without one, since that does no harm", err)
+		c.giveUp()
+		return nil, nil
 	}
 	c.giveUp()
 	return nil, nil

@@ -312,7 +312,7 @@ func (h *hub) release(w *warm, r *run, watch chan<- note, began time.Time, err e
 		r.used = now
 	}
 	delete(r.watchers, watch)
-	f := asFault(err)
+	f := fault.From(err)
 	if f != nil {
 		h.log(w.name, "failed: "+f.Message)
 	}
@@ -345,14 +345,6 @@ func (h *hub) release(w *warm, r *run, watch chan<- note, began time.Time, err e
 		timer = time.AfterFunc(r.idle-now.Sub(r.used), func() { h.expire(w, r, &timer) })
 		r.timer = timer
 	}
-}
-
-// asFault returns the fault in err, nil where there is none.
-func asFault(err error) *fault.Fault {
-	if err == nil {
-		return nil
-	}
-	return fault.From(err)
 }
 
 // expire stops a run that was idle for its time. A timer that was stopped too late, or replaced,
