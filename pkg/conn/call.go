@@ -20,11 +20,7 @@ func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, 
 	started := time.Now()
 	s.learnHeader(ref, opt.HeaderSchema)
 	method, params := requestFor(ref, args)
-	raw, err := s.repeated(ctx, method, params, opt.Task)
-	res := &tool.Result{Raw: raw}
-	if err == nil && ref.Kind == tool.Tool {
-		res.IsError, err = isError(raw)
-	}
+	res, err := s.repeated(ctx, method, params, opt.Task)
 	if err != nil {
 		ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout"}
 		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
@@ -52,11 +48,11 @@ func requestFor(ref tool.Ref, args json.RawMessage) (method string, params []too
 
 // repeated makes a call, and makes it again where the server only wanted it otherwise: as a task, with
 // arguments repeated in headers, or after the user has opened pages.
-func (s *session) repeated(ctx context.Context, method string, params []tool.Field, task bool) (json.RawMessage, error) {
-	raw, err := s.rounds(ctx, method, params, task)
+func (s *session) repeated(ctx context.Context, method string, params []tool.Field, task bool) (*tool.Result, error) {
+	res, err := s.rounds(ctx, method, params, task)
 	var refused *refusal
 	if !errors.As(err, &refused) {
-		return raw, err
+		return res, err
 	}
 	switch refused.details.Code {
 	case mcp.METHOD_NOT_FOUND: // "If taskSupport is "required", ... servers MUST return a -32601 error" (MCP 2025-11-25, tasks)
@@ -135,13 +131,16 @@ type unopened struct {
 
 func (u *unopened) Error() string { return u.cause.Error() }
 
-// isError reports whether the result of a tool says that it failed.
-func isError(raw json.RawMessage) (bool, error) {
+// resultIn reads a result: that of a tool may say that it failed.
+func resultIn(method string, raw json.RawMessage) (*tool.Result, error) {
+	if method != methodCall {
+		return &tool.Result{Raw: raw}, nil
+	}
 	var head *struct {
 		IsError json.RawMessage `json:"isError"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil || head == nil {
-		return false, &breach{what: "its answer to tools/call is not what the protocol says", cause: err}
+		return nil, &breach{what: "its answer to tools/call is not what the protocol says", cause: err}
 	}
-	return string(head.IsError) == "true", nil
+	return &tool.Result{Raw: raw, IsError: string(head.IsError) == "true"}, nil
 }

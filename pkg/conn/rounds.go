@@ -32,11 +32,12 @@ type resultHead struct {
 	Requests json.RawMessage `json:"inputRequests"`
 	State    json.RawMessage `json:"requestState"`
 	Task     json.RawMessage `json:"task"`
+	IsError  json.RawMessage `json:"isError"`
 }
 
 // rounds sends a request, and again with what the server asks for, until it answers. Where it
 // answers with a task that is followed.
-func (s *session) rounds(ctx context.Context, method string, params []tool.Field, task bool) (json.RawMessage, error) {
+func (s *session) rounds(ctx context.Context, method string, params []tool.Field, task bool) (*tool.Result, error) {
 	task = task && method == methodCall && s.takesTasks()
 	if task {
 		params = append(params[:len(params):len(params)], tool.Field{Key: "task", Value: json.RawMessage("{}")})
@@ -48,15 +49,18 @@ func (s *session) rounds(ctx context.Context, method string, params []tool.Field
 		if err != nil {
 			return nil, err
 		}
-		var head resultHead
-		if json.Unmarshal(raw, &head) != nil {
-			return raw, nil // odd, but the caller's to judge
+		var head *resultHead
+		if json.Unmarshal(raw, &head) != nil || head == nil {
+			return resultIn(method, raw) // odd, which need not be wrong
 		}
 		switch {
 		case method == methodCall && (s.modern() && head.Type == "task" || task && head.Task != nil):
-			return s.follow(ctx, raw)
+			if raw, err = s.follow(ctx, raw); err != nil {
+				return nil, err
+			}
+			return resultIn(method, raw)
 		case head.Type != "input_required":
-			return raw, nil
+			return &tool.Result{Raw: raw, IsError: method == methodCall && string(head.IsError) == "true"}, nil
 		}
 		requests, err := tool.SplitObject(orEmpty(head.Requests))
 		if err != nil {
