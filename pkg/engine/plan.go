@@ -118,12 +118,8 @@ func needsTask(def tool.Def) bool {
 	var execution struct {
 		TaskSupport string `json:"taskSupport"`
 	}
-	for _, f := range def.Fields {
-		if f.Key == "execution" && json.Unmarshal(f.Value, &execution) != nil {
-			return false // no such object asks for nothing
-		}
-	}
-	return execution.TaskSupport == "required"
+	// No such object asks for nothing.
+	return json.Unmarshal(def.Field("execution"), &execution) == nil && execution.TaskSupport == "required"
 }
 
 // Call makes a planned call. A result that reports an error is a result.

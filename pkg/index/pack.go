@@ -116,10 +116,8 @@ func mediaType(def tool.Def) (mime string) {
 	if def.Kind != tool.Resource && def.Kind != tool.Template {
 		return ""
 	}
-	for _, f := range def.Fields {
-		if f.Key == "mimeType" && json.Unmarshal(f.Value, &mime) != nil {
-			mime = "" // not a string
-		}
+	if json.Unmarshal(def.Field("mimeType"), &mime) != nil {
+		return "" // not a string
 	}
 	return mime
 }

@@ -14,9 +14,9 @@ func ParseResource(raw []byte) (Def, error) {
 		return Def{}, err
 	}
 	d.Kind, d.InputSchema, d.OutputSchema = Resource, nil, nil
-	uri := d.field("uri")
+	uri := d.Field("uri")
 	if uri == nil {
-		d.Kind, uri = Template, d.field("uriTemplate")
+		d.Kind, uri = Template, d.Field("uriTemplate")
 	}
 	if d.Title == "" {
 		d.Title = d.Name // a label in revisions without titles; the URI is what names it
@@ -34,7 +34,7 @@ func ParsePrompt(raw []byte) (Def, error) {
 	if err != nil {
 		return Def{}, err
 	}
-	d.Kind, d.InputSchema, d.OutputSchema = Prompt, promptSchema(d.field("arguments")), nil
+	d.Kind, d.InputSchema, d.OutputSchema = Prompt, promptSchema(d.Field("arguments")), nil
 	return d, nil
 }
 
@@ -49,8 +49,8 @@ func Parse(kind Kind, raw []byte) (Def, error) {
 	return ParseDef(raw)
 }
 
-// field returns the last value of a member of the definition, nil where there is none.
-func (d Def) field(key string) json.RawMessage {
+// Field returns the last value of a member of the definition, nil where there is none.
+func (d Def) Field(key string) json.RawMessage {
 	var value json.RawMessage
 	for _, f := range d.Fields {
 		if f.Key == key {
