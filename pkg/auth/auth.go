@@ -95,10 +95,7 @@ func (m *Manager) current(ctx context.Context, s *config.Server) (*record, error
 	if err != nil || r == nil || !r.fits(s) {
 		return nil, err
 	}
-	r.Client.secret = r.Secrets.Client
-	if r.Client.Origin == fromEntry {
-		r.Client.secret = oauthOf(s).ClientSecret
-	}
+	r.knowSecret(s)
 	return r, nil
 }
 
@@ -215,7 +212,7 @@ func chooseScopes(set []string, c challenge, st *site) []string {
 	}
 	var list []string
 	for _, scope := range st.resourceScopes {
-		if isScope(scope) && !slices.Contains(list, scope) {
+		if config.IsScope(scope) && !slices.Contains(list, scope) {
 			list = append(list, scope)
 		}
 	}

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"io"
 	"net"
 	"net/http"
@@ -274,7 +275,7 @@ func FuzzChallenges(f *testing.F) {
 			t.Errorf("%q: %+v", text, c)
 		}
 		for _, scope := range c.scopes {
-			if !isScope(scope) {
+			if !config.IsScope(scope) {
 				t.Errorf("%q: %q is no scope", text, scope)
 			}
 		}

@@ -1,6 +1,10 @@
 package auth
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+)
 
 // challenge is what a server says in WWW-Authenticate of the tokens it takes (RFC 6750, 3; RFC 9728,
 // 5.1; MCP 2025-11-25, authorization, scope challenge handling).
@@ -40,7 +44,7 @@ func splitChallenges(text string) []parsedChallenge {
 		if text == "" {
 			return list
 		}
-		word := text[:tokenLength(text)]
+		word := text[:config.TokenLength(text)]
 		if word == "" { // nothing that can begin here: on to the next comma
 			_, text, _ = strings.Cut(text, ",")
 			continue
@@ -85,30 +89,13 @@ func paramValue(text string) (value, rest string) {
 	return b.String(), ""
 }
 
-// tokenLength returns the length of the token (RFC 9110, 5.6.2) that text begins with.
-func tokenLength(text string) int {
-	for i := range len(text) {
-		c := text[i]
-		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !alnum && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return i
-		}
-	}
-	return len(text)
-}
-
 // scopesIn splits a list of scopes (RFC 6749, 3.3) and leaves out what cannot be one.
 func scopesIn(text string) []string {
 	var list []string
 	for _, scope := range strings.Fields(text) {
-		if isScope(scope) {
+		if config.IsScope(scope) {
 			list = append(list, scope)
 		}
 	}
 	return list
-}
-
-// isScope reports whether text is a scope-token of RFC 6749, 3.3.
-func isScope(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }

@@ -85,10 +85,7 @@ func (m *Manager) Logout(ctx context.Context, s *config.Server) (Logout, error) 
 	var out Logout
 	if r, err := m.store.load(ctx, s); err == nil && r != nil {
 		out.Was = r.header() != ""
-		r.Client.secret = r.Secrets.Client
-		if o := oauthOf(s); r.Client.Origin == fromEntry && r.Client.ID == o.ClientID {
-			r.Client.secret = o.ClientSecret
-		}
+		r.knowSecret(s)
 		out.Revoked, out.Problem = m.revokeAll(ctx, s, r)
 	}
 	return out, m.store.remove(ctx, s)

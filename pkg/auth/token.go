@@ -240,3 +240,12 @@ func oauthOf(s *config.Server) config.OAuth {
 	}
 	return *s.OAuth
 }
+
+// knowSecret fills in the secret of a record's client: the entry's, where the client is the entry's, else
+// the one that is kept.
+func (r *record) knowSecret(s *config.Server) {
+	r.Client.secret = r.Secrets.Client
+	if o := oauthOf(s); r.Client.Origin == fromEntry && r.Client.ID == o.ClientID {
+		r.Client.secret = o.ClientSecret
+	}
+}

@@ -305,13 +305,16 @@ func scalar(v hujson.Value) (string, bool) {
 
 // IsHeaderName reports whether name is a token of RFC 9110, 5.6.2, as names of headers and of
 // authentication schemes are.
-func IsHeaderName(name string) bool {
-	for i := range len(name) {
-		c := name[i]
+func IsHeaderName(name string) bool { return name != "" && TokenLength(name) == len(name) }
+
+// TokenLength returns the length of the token (RFC 9110, 5.6.2) that text begins with.
+func TokenLength(text string) int {
+	for i := range len(text) {
+		c := text[i]
 		alnum := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if !alnum && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
-			return false
+			return i
 		}
 	}
-	return name != ""
+	return len(text)
 }

@@ -144,7 +144,7 @@ func (o *OAuth) unusable() (message, fix string) {
 		return `"oauth" has a "clientSecret" or a "privateKey", and no "clientId"`, `Add the "clientId" that it belongs to.`
 	}
 	for _, scope := range o.Scopes {
-		if strings.ContainsFunc(scope, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' }) {
+		if scope != "" && !IsScope(scope) {
 			return `a scope in "oauth" has a character that no scope may have`, `Write each scope as a text of its own: "scopes": ["read", "write"]`
 		}
 	}
@@ -153,6 +153,11 @@ func (o *OAuth) unusable() (message, fix string) {
 		return `"clientMetadataUrl" is no https:// address with a path`, `Write it as in: "clientMetadataUrl": "https://example.com/mcpl.json"`
 	}
 	return "", ""
+}
+
+// IsScope reports whether text is a scope-token of RFC 6749, 3.3.
+func IsScope(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
 // members renders a login for a file, nil where it says nothing.
