@@ -146,7 +146,7 @@ func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
 	a.now = s.App.Now()
 	listed, err := s.Engine.ListServer(ctx, name, true)
 	if err != nil {
-		f := fault.From(err)
+		f := output.InWords(fault.From(err))
 		a.Warning = fmt.Sprintf("its tools could not be listed: %s. %s", f.Message, f.Help)
 	}
 	a.Tools = len(listed.Tools)
@@ -285,7 +285,7 @@ func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine 
 	state, err := s.App.Logins.State(ctx, server)
 	line := lineOfLogin(server, state)
 	if err != nil {
-		line.Login, line.Error = "unknown", fault.From(err)
+		line.Login, line.Error = "unknown", output.InWords(fault.From(err))
 	}
 	line.now = s.App.Now()
 	return &line

@@ -51,7 +51,7 @@ func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
 
 func diagnose(p engine.Probe) diagnosis {
 	d := diagnosis{Name: p.Server.Name, Transport: p.Server.Transport, File: p.Server.File, Line: p.Server.Line,
-		Verdict: "ok", Error: p.Failure, ConnectMS: p.Listing.Connect.Milliseconds(), TookMS: p.Took.Milliseconds(), Stderr: p.Listing.Stderr}
+		Verdict: "ok", Error: output.InWords(p.Failure), ConnectMS: p.Listing.Connect.Milliseconds(), TookMS: p.Took.Milliseconds(), Stderr: p.Listing.Stderr}
 	shown := p.Server.Display()
 	if d.Start = shown.Command; d.Start == "" {
 		d.Start = shown.URL
@@ -63,7 +63,7 @@ func diagnose(p engine.Probe) diagnosis {
 			d.Next = fmt.Sprintf("remove \"disabled\": true in %s, line %d", p.Server.File, p.Server.Line)
 		}
 	case p.Failure != nil:
-		d.Verdict, d.Next = verdictOf(p.Failure), p.Failure.Help
+		d.Verdict, d.Next = verdictOf(p.Failure), output.InWords(p.Failure).Help
 	default:
 		d.Protocol, d.Identity = p.Listing.Known.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
 		d.ListMS = (p.Took - p.Listing.Connect).Milliseconds()

@@ -72,7 +72,7 @@ func (a *dryAnswer) RawJSON() []byte {
 	}
 	o.Add("valid", a.faults == nil)
 	if a.faults != nil {
-		o.Add("error", a.faults)
+		o.Add("error", output.InWords(a.faults))
 	}
 	return o.Bytes()
 }
@@ -108,6 +108,6 @@ func (a *dryAnswer) WriteText(t *output.Text) {
 		for _, f := range a.faults.Arguments {
 			t.Line("  ", output.Bold(f.Pointer), " ", f.Problem, prefixed("; expected ", f.Expected), prefixed("; did you mean ", f.Nearest))
 		}
-		t.Wrap("", a.faults.Help)
+		t.Wrap("", output.InWords(a.faults).Help)
 	}
 }

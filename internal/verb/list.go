@@ -54,7 +54,7 @@ func (v *List) all(ctx context.Context, s *Session) error {
 }
 
 func lineOf(l engine.Listed) serverLine {
-	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Error: l.Error}
+	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Error: output.InWords(l.Error)}
 	if !l.Disabled {
 		line.Resources, line.Prompts = l.Resources+l.Templates, l.Prompts
 	}

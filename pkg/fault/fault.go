@@ -64,8 +64,10 @@ type Fault struct {
 	// Traceback is the chain of causes, one a line, and the tail of the server's stderr
 	// where there is one. Secrets are masked before they get here. May be empty.
 	Traceback string `json:"traceback"`
-	// Help says what to do now, with the exact command to type where there is one.
+	// Help says what to do now, in words of no face. What takes a verb or a variable is in Next.
 	Help string `json:"help"`
+	// Next is what can be done now, the best first. A face that shows text appends it to Help ([Fault.InWords]).
+	Next []Next `json:"next,omitempty"`
 	// Server and Tool name what the fault is about, where it is about one.
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool,omitempty"`

@@ -88,11 +88,28 @@ func (r *reader) server() ServerInfo {
 	if known := r.strings(); len(known) == 2 {
 		s.Known = tool.Known{Protocol: known[0], Transport: known[1]}
 	}
-	s.Off, s.Notes = r.byte() != 0, r.strings()
-	if e := r.strings(); len(e) == 4 {
-		s.Error = &fault.Fault{Type: fault.Type(e[0]), Message: e[1], Traceback: e[2], Help: e[3], Server: s.Name}
-	}
+	s.Known.Asks, s.Off, s.Notes = r.byte() != 0, r.byte() != 0, r.strings()
+	s.Error = r.fault(s.Name)
 	return s
+}
+
+// fault reads what packFault has written of a server.
+func (r *reader) fault(server string) *fault.Fault {
+	texts := r.strings()
+	if len(texts) != 4 {
+		return nil
+	}
+	f := &fault.Fault{Type: fault.Type(texts[0]), Message: texts[1], Traceback: texts[2], Help: texts[3], Server: server}
+	for range r.count() {
+		why, isStep, words := r.string(), r.byte() != 0, r.strings()
+		switch {
+		case isStep && len(words) >= 3:
+			f.Then(why, fault.Step{Verb: words[0], Server: words[1], Tool: words[2], Args: words[3:]})
+		case !isStep && len(words) == 2:
+			f.ThenSet(why, fault.Set{Variable: words[0], File: words[1]})
+		}
+	}
+	return f
 }
 
 func timeOf(ns int64) time.Time {

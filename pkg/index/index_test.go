@@ -42,7 +42,7 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 		Warnings: []string{"/x/.mcp.json:3: something is odd"},
 		Servers: []Server{
 			{Meta: Meta{Name: "git", Transport: "stdio", Fingerprint: "f1", State: Listed, ListedAt: at, TriedAt: at, TTL: time.Hour,
-				SaidTTL: time.Hour, Took: time.Second, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse"}, ServerName: "git-server", ServerVersion: "1.2",
+				SaidTTL: time.Hour, Took: time.Second, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true}, ServerName: "git-server", ServerVersion: "1.2",
 				Instructions: "Keeps repositories. Use it well.", Notes: []string{"a note"}},
 				Tools: []tool.Def{
 					def(t, `{"name":"create_issue","title":"Create issue","description":"Create an issue.\n\nMore of it.","inputSchema":{ "type":"object",`+
@@ -59,7 +59,9 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 			},
 			{Meta: Meta{Name: "off", Transport: "http", State: Unknown, Off: true}},
 			{Meta: Meta{Name: "down", Transport: "stdio", State: Failed, TriedAt: at,
-				Error: fault.New(fault.Timeout, "down is down", "wait").Trace("a\nb").On("down", "")},
+				Error: fault.New(fault.Timeout, "down is down", "wait").Trace("a\nb").On("down", "").
+					Then("Ask it again with", fault.Step{Verb: "list", Server: "down", Args: []string{"--refresh"}}).
+					ThenSet("Put", fault.Set{Variable: "TOKEN", File: "/x/.env"})},
 				Tools:   []tool.Def{def(t, `{"name":"größe","description":"Größe <b>&amp;</b> \u001b[31m"}`)},
 				Prompts: []tool.Def{defOf(t, tool.Prompt, `{"name":"größe"}`), defOf(t, tool.Prompt, `{"name":"kleine"}`)}},
 			{Meta: Meta{Name: "empty", Transport: "stdio", State: Listed, ListedAt: at, TriedAt: at}},

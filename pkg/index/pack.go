@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -35,9 +36,10 @@ import (
 //
 //	1: the first
 //	2: resources and prompts, with rankings of their own; media types; how a server was reached
+//	3: what can be done next about a server's failure; whether it asks while several clients use it
 const (
 	packedMagic   = "MCPLIDX\x00"
-	packedVersion = 2
+	packedVersion = 3
 	headerSize    = 8 + 4 + 4 + (4+2*rankings)*8
 	tableEntry    = 8 + 8 + 8 + 4 + 4
 )
@@ -158,16 +160,37 @@ func packServer(b []byte, s Server) []byte {
 	}
 	b = binary.AppendUvarint(b, uint64(tokens))
 	b = appendStrings(b, []string{s.Known.Protocol, s.Known.Transport})
-	var off byte
-	if s.Off {
-		off = 1
-	}
-	b = append(b, off)
+	b = append(b, bit(s.Known.Asks), bit(s.Off))
 	b = appendStrings(b, s.Notes)
-	if s.Error == nil {
+	return packFault(b, s.Error)
+}
+
+// packFault appends a fault: its type and texts, none of them for nil, and then what can be done next.
+func packFault(b []byte, f *fault.Fault) []byte {
+	if f == nil {
 		return appendStrings(b, nil)
 	}
-	return appendStrings(b, []string{string(s.Error.Type), s.Error.Message, s.Error.Traceback, s.Error.Help})
+	b = appendStrings(b, []string{string(f.Type), f.Message, f.Traceback, f.Help})
+	b = binary.AppendUvarint(b, uint64(len(f.Next)))
+	for _, next := range f.Next {
+		b = appendString(b, next.Why)
+		var words []string // a step's, with its verb; else of a variable and its file
+		switch {
+		case next.Step != nil:
+			words = append([]string{next.Step.Verb, next.Step.Server, next.Step.Tool}, next.Step.Args...)
+		case next.Set != nil:
+			words = []string{next.Set.Variable, next.Set.File}
+		}
+		b = appendStrings(append(b, bit(next.Step != nil)), words)
+	}
+	return b
+}
+
+func bit(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
 }
 
 // nanos returns t in Unix nanoseconds, 0 for the zero time.

@@ -108,6 +108,7 @@ type failure struct {
 
 // Fault writes a fault: as the JSON answer on stdout, or as text on stderr.
 func (p *Printer) Fault(f *fault.Fault) error {
+	f = InWords(f)
 	if p.json {
 		data, err := marshal(failure{Error: f})
 		if err != nil {

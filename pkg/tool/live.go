@@ -33,6 +33,9 @@ type Known struct {
 	Protocol string `json:"protocol,omitempty"`
 	// Transport is the one that worked, "stdio", "http" or "sse"; "" is unknown.
 	Transport string `json:"transport,omitempty"`
+	// Asks says that the server has sent a question that names no call while several clients used it. Calls of
+	// different clients to one process of it then take turns.
+	Asks bool `json:"asks,omitempty"`
 }
 
 // CallOptions change one request to a server.

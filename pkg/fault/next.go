@@ -1,0 +1,75 @@
+package fault
+
+import "strings"
+
+// Next is one thing that a reader can do now. Exactly one of Step and Set is not nil. It has no words of any face:
+// the command line writes a step as "mcpl enable github", a model is offered a tool, a page a button.
+type Next struct {
+	// Why leads in, without a colon: "See all servers with".
+	Why  string `json:"why,omitempty"`
+	Step *Step  `json:"step,omitempty"`
+	Set  *Set   `json:"set,omitempty"`
+}
+
+// Step is a verb of mcpl and what it is applied to.
+type Step struct {
+	// Verb is a verb as the command line has it: "list", "auth login".
+	Verb string `json:"verb"`
+	// Server and Tool may be empty. Tool also holds the name of a prompt or the URI of a resource.
+	Server string `json:"server,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+	// Args are further arguments and flags, one word each. A word in capitals stands for what the reader fills in.
+	Args []string `json:"args,omitempty"`
+}
+
+// Set is a variable that needs a value.
+type Set struct {
+	Variable string `json:"variable"`
+	// File is the environment file to put it into. If empty, the process environment is meant.
+	File string `json:"file,omitempty"`
+}
+
+// Then appends a step to what can be done now. It returns f.
+func (f *Fault) Then(why string, s Step) *Fault {
+	f.Next = append(f.Next, Next{Why: why, Step: &s})
+	return f
+}
+
+// ThenSet appends a variable that needs a value. It returns f.
+func (f *Fault) ThenSet(why string, s Set) *Fault {
+	f.Next = append(f.Next, Next{Why: why, Set: &s})
+	return f
+}
+
+// Words returns the step as words of a command line, not yet quoted for a shell.
+func (s Step) Words() []string {
+	words := strings.Fields(s.Verb)
+	for _, word := range []string{s.Server, s.Tool} {
+		if word != "" {
+			words = append(words, word)
+		}
+	}
+	return append(words, s.Args...)
+}
+
+// InWords returns a copy of f whose help says in words what Next holds, for a face that shows text alone; say
+// writes one of them. Next of the copy is nil. f itself is returned if it has none.
+func (f *Fault) InWords(say func(Next) string) *Fault {
+	if len(f.Next) == 0 {
+		return f
+	}
+	var b strings.Builder
+	b.WriteString(f.Help)
+	for i, next := range f.Next {
+		switch help := b.String(); {
+		case i > 0:
+			b.WriteString(". ")
+		case help != "" && !strings.HasSuffix(help, " ") && !strings.HasSuffix(help, "\n"):
+			b.WriteByte(' ')
+		}
+		b.WriteString(say(next))
+	}
+	said := *f
+	said.Help, said.Next = b.String(), nil
+	return &said
+}

@@ -1,0 +1,52 @@
+package output
+
+import (
+	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+func TestInWords(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fault *fault.Fault
+		want  string
+	}{
+		"help alone": {fault.New(fault.Config, "m", "Correct it."), "Correct it."},
+		"a step alone": {
+			fault.New(fault.ServerNotFound, "m", "").Then("Switch it on with", fault.Step{Verb: "enable", Server: "my server"}),
+			"Switch it on with: mcpl enable 'my server'",
+		},
+		"help and steps": {
+			fault.New(fault.ToolNotFound, "m", "Did you mean a?").
+				Then("See its tools with", fault.Step{Verb: "list", Server: "s"}).
+				Then("Ask it again with", fault.Step{Verb: "list", Server: "s", Args: []string{"--refresh"}}),
+			"Did you mean a? See its tools with: mcpl list s. Ask it again with: mcpl list s --refresh",
+		},
+		"a verb of two words, and a tool": {
+			fault.New(fault.AuthRequired, "m", "A\n").Then("", fault.Step{Verb: "auth login", Server: "s", Tool: "t"}),
+			"A\nmcpl auth login s t",
+		},
+		"a variable": {
+			fault.New(fault.MissingVariable, "m", "").ThenSet("Put", fault.Set{Variable: "TOKEN", File: "/x/.env"}),
+			"Put: TOKEN=... in /x/.env",
+		},
+		"a variable of the environment": {
+			fault.New(fault.MissingVariable, "m", "").ThenSet("", fault.Set{Variable: "TOKEN"}), "TOKEN=...",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before := len(c.fault.Next)
+			if got := InWords(c.fault); got.Help != c.want || got.Next != nil {
+				t.Errorf("got  %q, %v\nwant %q", got.Help, got.Next, c.want)
+			}
+			if len(c.fault.Next) != before {
+				t.Error("the fault itself was changed")
+			}
+		})
+	}
+	if InWords(nil) != nil {
+		t.Error("nil became a fault")
+	}
+}
