@@ -42,8 +42,7 @@ func run() int {
 	app.Logins = logins{manager}
 	app.InProcess = func(cfg *config.Config, o daemon.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
-			ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
-			Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
+			Limits: o.Limits, Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
 			Changed: o.Changed, Listen: o.Listen, Tokens: manager,
 		})
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // App is the process as verbs see it. All of it is handed in, nothing is global.
@@ -241,8 +242,8 @@ func (s *Session) newEngine() *engine.Engine {
 }
 
 func (s *Session) callerOptions() CallerOptions {
-	o := CallerOptions{CallerOptions: daemon.CallerOptions{ConnectTimeout: s.Settings.ConnectTimeout, CallTimeout: s.Settings.CallTimeout,
-		ForceConnectTimeout: s.Globals.ConnectTimeout, Dir: s.App.Env.Dir}}
+	o := CallerOptions{CallerOptions: daemon.CallerOptions{Dir: s.App.Env.Dir, Limits: tool.Limits{
+		Connect: s.Settings.ConnectTimeout, Call: s.Settings.CallTimeout, ForceConnect: s.Globals.ConnectTimeout}}}
 	if s.Globals.Verbose {
 		o.Log = s.Printer.Verbose
 	}

@@ -113,9 +113,9 @@ func (s *Session) usesDaemon() bool {
 // daemonClient is how this session reaches the daemon.
 func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 	c := daemon.ClientOptions{Env: s.App.Env, Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
-		Selection:      s.selection(),
-		ConnectTimeout: o.ConnectTimeout, CallTimeout: o.CallTimeout, ForceConnectTimeout: o.ForceConnectTimeout,
-		Idle: s.Settings.Idle, Log: o.Log}
+		Selection: s.selection(),
+		Limits:    o.Limits,
+		Idle:      s.Settings.Idle, Log: o.Log}
 	if s.daemon == startDaemon {
 		c.Start = s.daemonCommand()
 	}

@@ -30,11 +30,8 @@ import (
 
 // Options are what a pool needs beside the configuration.
 type Options struct {
-	// ConnectTimeout bounds start and handshake, CallTimeout each listing and call. They hold
-	// for servers whose entry sets none; 0 means 30 s.
-	ConnectTimeout, CallTimeout time.Duration
-	// ForceConnectTimeout, when not 0, beats the entries' own (the --connect-timeout flag).
-	ForceConnectTimeout time.Duration
+	// Limits bound the phases of a request; those of connecting and calling are 30 s unless set.
+	Limits tool.Limits
 	// Version is mcpl's own, told to servers in the handshake.
 	Version string
 	// Environ is the environment that servers inherit, as os.Environ gives it.
@@ -99,12 +96,8 @@ var errClosed = errors.New("the connection pool was closed")
 
 // NewPool returns a pool over cfg's servers. Nothing is started.
 func NewPool(cfg *config.Config, opt Options) *Pool {
-	if opt.ConnectTimeout == 0 {
-		opt.ConnectTimeout = defaultTimeout
-	}
-	if opt.CallTimeout == 0 {
-		opt.CallTimeout = defaultTimeout
-	}
+	opt.Limits.Connect = cmp.Or(opt.Limits.Connect, defaultTimeout)
+	opt.Limits.Call = cmp.Or(opt.Limits.Call, defaultTimeout)
 	return &Pool{cfg: cfg, opt: opt, closing: make(chan struct{}), spawner: new(spawner), slots: make(map[string]*slot)}
 }
 
@@ -263,9 +256,9 @@ func (p *Pool) abortable(s *slot, abort func()) bool {
 }
 
 func (p *Pool) connectTimeout(s *config.Server) time.Duration {
-	return cmp.Or(p.opt.ForceConnectTimeout, s.ConnectTimeout, p.opt.ConnectTimeout)
+	return cmp.Or(p.opt.Limits.ForceConnect, s.ConnectTimeout, p.opt.Limits.Connect)
 }
 
 func (p *Pool) callTimeout(s *config.Server, asked time.Duration) time.Duration {
-	return cmp.Or(asked, s.CallTimeout, p.opt.CallTimeout)
+	return cmp.Or(asked, s.CallTimeout, p.opt.Limits.Call)
 }

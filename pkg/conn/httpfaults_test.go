@@ -318,7 +318,7 @@ func TestTimeoutsOverHTTP(t *testing.T) {
 	on := func(method string) *handmade {
 		return &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){method: hang}}
 	}
-	short := func(o *Options) { o.ConnectTimeout = 200 * time.Millisecond }
+	short := func(o *Options) { o.Limits.Connect = 200 * time.Millisecond }
 	t.Run("initialize", func(t *testing.T) {
 		t.Parallel()
 		_, err := handmadePool(t, on("initialize"), "", short).List(t.Context(), "s", tool.CallOptions{})

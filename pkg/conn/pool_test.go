@@ -250,7 +250,7 @@ func TestFailedStartIsShared(t *testing.T) {
 	t.Parallel()
 	starts := filepath.Join(t.TempDir(), "starts")
 	p := newPool(t, scripts{"s": {Starts: starts, Start: mcptest.Behaviour{Never: true}}},
-		func(o *Options) { o.ConnectTimeout = 500 * time.Millisecond })
+		func(o *Options) { o.Limits.Connect = 500 * time.Millisecond })
 	s, err := p.slot("s")
 	if err != nil {
 		t.Fatal(err)
@@ -326,14 +326,14 @@ func TestGivingUp(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	never := mcptest.Behaviour{Never: true}
-	p := newPool(t, scripts{"deaf": {Start: never}}, func(o *Options) { o.ConnectTimeout = 200 * time.Millisecond })
+	p := newPool(t, scripts{"deaf": {Start: never}}, func(o *Options) { o.Limits.Connect = 200 * time.Millisecond })
 	_, err := p.List(t.Context(), "deaf", tool.CallOptions{})
 	f := wantFault(t, err, fault.Timeout, "deaf did not answer initialize within 200ms")
 	if !strings.HasPrefix(f.Help, `Give it more time with --connect-timeout 400ms, or for good with "connectTimeout": "400ms" in its entry in `) {
 		t.Errorf("help %s", f.Help)
 	}
 	p = newPool(t, scripts{"calls": {Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}}, "lists": {Methods: map[string]mcptest.Behaviour{"tools/list": never}}},
-		func(o *Options) { o.CallTimeout = 100 * time.Millisecond })
+		func(o *Options) { o.Limits.Call = 100 * time.Millisecond })
 	_, err = call(t.Context(), p, "calls", "hang")
 	f = wantFault(t, err, fault.Timeout, "calls did not answer tools/call within 100ms")
 	if !strings.HasPrefix(f.Help, `Give it more time with --timeout 200ms, or for good with "callTimeout": "200ms" in its entry in `) {

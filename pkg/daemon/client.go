@@ -44,8 +44,7 @@ type ClientOptions struct {
 	Environ []string
 	// Identity is that of this build; see [Identity].
 	Identity string
-	// The limits of phases, for entries that set none; ForceConnectTimeout beats the entries.
-	ConnectTimeout, CallTimeout, ForceConnectTimeout time.Duration
+	Limits   tool.Limits
 	// Idle is after how long a server stops whose entry does not say; 0 means 15 min.
 	Idle time.Duration
 	// Start are the arguments that make this program the daemon; nil: none is started.
@@ -267,8 +266,7 @@ func (c *Client) fill(x *exchange) {
 	q.Identity = c.opt.Identity
 	q.Dir, q.Home = c.opt.Env.Dir, c.opt.Env.Home
 	q.Configs, q.EnvFiles = c.opt.Selection.Configs, c.opt.Selection.EnvFiles
-	q.ConnectTimeout, q.CallTimeout, q.ForceConnectTimeout = c.opt.ConnectTimeout, c.opt.CallTimeout, c.opt.ForceConnectTimeout
-	q.Idle = c.opt.Idle
+	q.Limits, q.Idle = c.opt.Limits, c.opt.Idle
 	q.Events = c.opt.Log != nil
 	x.environ, x.log = strings.Join(c.opt.Environ, separator), c.opt.Log
 }

@@ -45,10 +45,8 @@ type query struct {
 	Configs  []string `json:"configs,omitempty"`
 	EnvFiles []string `json:"envFiles,omitempty"`
 
-	ConnectTimeout      time.Duration `json:"connectTimeout,omitempty"`
-	CallTimeout         time.Duration `json:"callTimeout,omitempty"`
-	ForceConnectTimeout time.Duration `json:"forceConnectTimeout,omitempty"`
-	Idle                time.Duration `json:"idle,omitempty"`
+	Limits tool.Limits   `json:"limits,omitzero"`
+	Idle   time.Duration `json:"idle,omitempty"`
 
 	// Options have no audience here; Audience says whether there is one.
 	Options  tool.CallOptions `json:"options,omitzero"`

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 const (
@@ -43,13 +44,10 @@ type origin struct {
 	complaint string
 
 	// These are guarded by the daemon's mutex.
-	limits     limits // of the last request
+	limits     tool.Limits // of the last request
 	used       time.Time
 	refreshing bool
 }
-
-// limits are what a client's settings and flags say about time.
-type limits struct{ connect, call, forceConnect time.Duration }
 
 // originOf returns the origin of a request.
 func (d *server) originOf(q *query, environ string) *origin {
@@ -64,7 +62,7 @@ func (d *server) originOf(q *query, environ string) *origin {
 		o.environment = digest(o.inherited...)
 		d.origins[key] = o
 	}
-	o.used, o.limits = time.Now(), limits{q.ConnectTimeout, q.CallTimeout, q.ForceConnectTimeout}
+	o.used, o.limits = time.Now(), q.Limits
 	return o
 }
 
@@ -135,9 +133,9 @@ func (o *origin) keyIn(cfg *config.Config, name string) string {
 }
 
 // open opens a caller for one server of the configuration.
-func (d *server) open(o *origin, cfg *config.Config, server *config.Server, l limits, log func(who, text string), changed func()) engine.Caller {
+func (d *server) open(o *origin, cfg *config.Config, server *config.Server, l tool.Limits, log func(who, text string), changed func()) engine.Caller {
 	opt := CallerOptions{Dir: o.dir, Root: o.env.Root(cfg.Sources), Environ: append(slices.Clip(o.inherited), "PWD="+o.folder(server)), EnvFile: o.env.WhereToPut(cfg.Sources),
-		ConnectTimeout: l.connect, CallTimeout: l.call, ForceConnectTimeout: l.forceConnect, Log: log}
+		Limits: l, Log: log}
 	if changed != nil {
 		opt.Changed, opt.Listen = func(string) { changed() }, true
 	}
@@ -161,7 +159,6 @@ func (d *server) spec(q *query, o *origin) (spec, *config.Server, error) {
 		return spec{}, nil, err
 	}
 	key := o.key(server, o.env.Root(cfg.Sources))
-	l := limits{q.ConnectTimeout, q.CallTimeout, q.ForceConnectTimeout}
 	return spec{key: key, name: server.Name, origin: o.id,
 		idle: cmp.Or(server.Idle, q.Idle, defaultIdle), keep: server.Lifecycle == config.KeepAlive, process: server.Transport == config.Stdio,
 		current: func(name string) string {
@@ -171,7 +168,7 @@ func (d *server) spec(q *query, o *origin) (spec, *config.Server, error) {
 			return o.keyIn(cfg, name)
 		},
 		open: func(log func(who, text string), changed func()) engine.Caller {
-			return d.open(o, cfg, server, l, log, changed)
+			return d.open(o, cfg, server, q.Limits, log, changed)
 		}}, server, nil
 }
 

@@ -87,7 +87,7 @@ type lister struct {
 	d        *server
 	o        *origin
 	cfg      *config.Config
-	limits   limits
+	limits   tool.Limits
 	onlyWarm bool
 }
 

@@ -141,7 +141,7 @@ type request struct {
 func (r *request) options(entry *config.Server, alive func()) tool.CallOptions {
 	opt := r.Options
 	if r.Op == opCall {
-		opt.Timeout = cmp.Or(opt.Timeout, entry.CallTimeout, r.CallTimeout)
+		opt.Timeout = cmp.Or(opt.Timeout, entry.CallTimeout, r.Limits.Call)
 	}
 	if r.Audience {
 		r.client.alive = alive

@@ -8,9 +8,9 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // CallerOptions are what a caller for one server is opened with.
@@ -22,8 +22,7 @@ type CallerOptions struct {
 	Root string
 	// EnvFile is the environment file that help texts name.
 	EnvFile string
-	// The limits of phases for servers whose entry sets none; Force beats the entries.
-	ConnectTimeout, CallTimeout, ForceConnectTimeout time.Duration
+	Limits  tool.Limits
 	// Log is told what happens, secrets masked; nil: nobody listens.
 	Log func(server, event string)
 	// Changed is told that a server says that what it offers has changed; nil: nobody listens.

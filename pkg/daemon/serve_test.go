@@ -211,7 +211,7 @@ func TestCall(t *testing.T) {
 	}
 	// The limit is the flag's, else the entry's, else the setting's, each as it is now.
 	h.asked = nil
-	slow := h.client(func(o *ClientOptions) { o.CallTimeout = 3 * time.Second })
+	slow := h.client(func(o *ClientOptions) { o.Limits.Call = 3 * time.Second })
 	for _, timeout := range []time.Duration{time.Second, 0, 0} {
 		if _, err := slow.Call(t.Context(), ref, nil, tool.CallOptions{Timeout: timeout, Repeatable: timeout > 0, HeaderSchema: strings.Repeat("<s>", int(timeout/time.Second))}); err != nil {
 			t.Error(err)
