@@ -80,7 +80,7 @@ func Lines(t testing.TB, path string) []string {
 func WaitLines(t testing.TB, path string, n int) []string {
 	t.Helper()
 	var lines []string
-	wait(t, strconv.Itoa(n)+" lines in "+path, func() bool {
+	Wait(t, strconv.Itoa(n)+" lines in "+path, func() bool {
 		lines = Lines(t, path)
 		return len(lines) >= n
 	})
@@ -104,11 +104,11 @@ func WaitPID(t testing.TB, path string) int {
 // orphan is reaped by init, and in a container there may be none.
 func WaitGone(t testing.TB, pid int) {
 	t.Helper()
-	wait(t, "the end of process "+strconv.Itoa(pid), func() bool { return !Alive(pid) })
+	Wait(t, "the end of process "+strconv.Itoa(pid), func() bool { return !Alive(pid) })
 }
 
-// wait looks every few milliseconds whether ok holds.
-func wait(t testing.TB, what string, ok func() bool) {
+// Wait waits until ok holds, for up to a minute (see patience), looking every few milliseconds.
+func Wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {

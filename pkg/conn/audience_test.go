@@ -100,8 +100,8 @@ func TestProgress(t *testing.T) {
 		t.Errorf("heard:\n%s", got)
 	}
 	mustCall(t, p, "s", "p") // nobody listens
-	if d := &p.slots["s"].session.desk; len(d.tokens)+len(d.errands)+len(d.questions) != 0 {
-		t.Errorf("the desk remembers %d tokens, %d errands, %d questions", len(d.tokens), len(d.errands), len(d.questions))
+	if r := &p.slots["s"].session.router; len(r.requests)+len(r.calls)+len(r.questions) != 0 {
+		t.Errorf("the router remembers %d requests, %d calls, %d questions", len(r.requests), len(r.calls), len(r.questions))
 	}
 	if got := a.said(); got != want {
 		t.Errorf("heard after the end:\n%s", got)
@@ -178,7 +178,7 @@ func TestQuestionsAndLimits(t *testing.T) {
 	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{asking("ask", askName), asking("slow", askName)}}})
 	standing := 0
 	a := &audience{reply: func(context.Context, tool.Question) (tool.Reply, error) {
-		c := p.slots["s"].session.desk.errands[0].clock
+		c := p.slots["s"].session.router.calls[0].clock
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		standing = c.standing
@@ -284,64 +284,6 @@ func TestQuestionsAtTheSameTime(t *testing.T) {
 	}
 	cancel()
 	wg.Wait()
-}
-
-// Whom a question is for: the stream says it, or its task; else the oldest who is not being asked.
-func TestRespondent(t *testing.T) {
-	t.Parallel()
-	alone, first, second := &errand{}, &errand{audience: &audience{}}, &errand{audience: &audience{}}
-	d := &desk{}
-	d.replied(nil)
-	if d.respondent(t.Context(), "") != nil {
-		t.Error("somebody is asked where there is nobody")
-	}
-	for _, e := range []*errand{alone, first, second} {
-		d.enter(e)
-	}
-	d.became("t", second)
-	in := context.WithValue(t.Context(), errandKey{}, alone)
-	for i, c := range []struct {
-		ctx  context.Context
-		task string
-		want *errand
-	}{
-		{in, "t", alone}, {t.Context(), "t", second}, {t.Context(), "other", first}, {t.Context(), "", first},
-	} {
-		if got := d.respondent(c.ctx, c.task); got != c.want {
-			t.Errorf("question %d is for another", i)
-		}
-	}
-	d.replied(second)
-	if d.respondent(t.Context(), "") != second {
-		t.Error("who has answered is not asked again")
-	}
-	d.leave(second)
-	if d.respondent(t.Context(), "t") != first || len(d.tasks) != 0 {
-		t.Error("who has left is asked")
-	}
-	if got := taskOf([]byte(`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}`)); got != "t" || taskOf([]byte("7")) != "" {
-		t.Errorf("task %q", got)
-	}
-}
-
-// For an audience that is slow the oldest is dropped; what is told after the end is not heard.
-func TestSlowAudience(t *testing.T) {
-	t.Parallel()
-	e := &errand{audience: &audience{}, told: make(chan struct{})}
-	e.more.L = &e.mu
-	for i := range maxHeard + 10 {
-		e.hear(func(a tool.Audience) { a.Progress(tool.Progress{Done: float64(i)}) })
-	}
-	go e.tell() // ends with the errand
-	e.end(false)
-	e.hear(func(a tool.Audience) { a.Progress(tool.Progress{Done: 9999}) })
-	heard := e.audience.(*audience).said()
-	if strings.Count(heard, "\n") != maxHeard-1 || !strings.HasPrefix(heard, "progress 10/0") || strings.Contains(heard, "9999") {
-		t.Errorf("heard:\n%s", heard)
-	}
-	if _, err := e.ask(tool.Question{}, nil); !errors.Is(err, errOver) {
-		t.Errorf("asked after the end: %v", err)
-	}
 }
 
 // A URL that no person should be sent to, or could not judge, is refused; what a server adds stays on its line.

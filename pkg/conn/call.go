@@ -2,145 +2,165 @@ package conn
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"slices"
+	"sync"
 	"time"
-
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// call sends tools/call, prompts/get or resources/read, as the kind of ref says, and returns the raw
-// result.
-func (s *session) call(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration, opt tool.CallOptions) (*tool.Result, error) {
-	ctx, end := s.begin(ctx, limit, opt)
-	defer end()
-	s.attend(ctx)
-	started := time.Now()
-	s.learnHeader(ref, opt.HeaderSchema)
-	method, params := requestFor(ref, args)
-	res, err := s.repeated(ctx, method, params, opt.Task)
-	if err != nil {
-		ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout"}
-		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
-	}
-	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
-	return res, nil
+const (
+	// defaultMaxTime bounds a request that makes progress, unless its options do.
+	defaultMaxTime = 10 * time.Minute
+	// maxQueued is how many signs of progress and log messages wait for a slow audience; then the oldest are dropped.
+	maxQueued = 256
+)
+
+// call is one in-flight request of a caller: one or more requests to the server. It routes progress, log messages and
+// elicitation to its audience.
+type call struct {
+	clock    *clock
+	audience tool.Audience // may be nil
+	client   string        // whose call it is; see tool.CallOptions
+	askable  bool          // the server may ask something for it: it is not a listing
+	turn     chan struct{} // closed when its turn comes; nil if it did not wait for one
+	answered bool          // the server has answered, or was never asked
+
+	cancel  context.CancelCauseFunc
+	givenUp func() bool                       // the caller's context has ended
+	after   func(f func()) (stop func() bool) // calls f when the call ends
+	asking  sync.WaitGroup                    // questions
+	told    chan struct{}                     // closed when the audience has been told everything
+
+	mu    sync.Mutex
+	more  sync.Cond // of mu: queue or ended has changed
+	queue []func(tool.Audience)
+	ended bool
 }
 
-// requestFor returns the request for what ref names.
-func requestFor(ref tool.Ref, args json.RawMessage) (method string, params []tool.Field) {
-	switch ref.Kind {
-	case tool.Resource, tool.Template:
-		return methodRead, []tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}}
-	case tool.Prompt:
-		method = methodPrompt
-	default:
-		method = methodCall
+// begin starts a call and waits for its turn. Each sign of progress restarts limit. The context it returns ends with
+// the call; the caller has to call [session.end]. After an error there is no call.
+func (s *session) begin(ctx context.Context, limit time.Duration, opt tool.CallOptions, askable bool) (
+	context.Context, *call, error) {
+	parent := ctx
+	ctx, cancel := context.WithCancelCause(ctx)
+	c := &call{audience: opt.Audience, client: opt.Client, askable: askable, told: make(chan struct{}), cancel: cancel,
+		givenUp: func() bool { return parent.Err() != nil },
+		after:   func(f func()) func() bool { return context.AfterFunc(ctx, f) }}
+	c.more.L = &c.mu
+	c.clock = newClock(limit, maxTime(limit, opt.MaxTime), cancel)
+	if err := s.router.enter(ctx, c, limit); err != nil {
+		cancel(nil)
+		return nil, nil, err
 	}
-	params = []tool.Field{{Key: "name", Value: tool.Quote(ref.Name)}}
-	if args != nil {
-		params = append(params, tool.Field{Key: "arguments", Value: args})
+	if c.turn != nil && !s.alive() {
+		s.router.leave(c, true)
+		cancel(nil)
+		return nil, nil, errSessionEnded
 	}
-	return method, params
+	c.clock.start()
+	if c.audience == nil {
+		close(c.told)
+	} else {
+		go c.tell()
+	}
+	return ctx, c, nil
 }
 
-// repeated makes a call, and makes it again where the server only wanted it otherwise: as a task, with
-// arguments repeated in headers, or after the user has opened pages.
-func (s *session) repeated(ctx context.Context, method string, params []tool.Field, task bool) (*tool.Result, error) {
-	res, err := s.rounds(ctx, method, params, task)
-	var refused *refusal
-	if !errors.As(err, &refused) {
-		return res, err
-	}
-	switch refused.details.Code {
-	case mcp.METHOD_NOT_FOUND: // "If taskSupport is "required", ... servers MUST return a -32601 error" (MCP 2025-11-25, tasks)
-		if task || method != methodCall || !s.takesTasks() {
-			return nil, err
-		}
-		task = true
-	case mcp.HEADER_MISMATCH:
-		if method != methodCall || !s.learnHeaders(ctx) {
-			return nil, err
-		}
-	case mcp.URL_ELICITATION_REQUIRED:
-		if stay := s.opened(ctx, refused); stay != nil {
-			return nil, stay
-		}
-	default:
-		return nil, err
-	}
-	return s.rounds(ctx, method, params, task)
+// end ends a call. The audience is not called any more.
+func (s *session) end(c *call) {
+	s.router.leave(c, c.answered)
+	c.clock.stop()
+	givenUp := c.givenUp()
+	c.cancel(nil)
+	c.end(givenUp)
 }
 
-// learnHeader lets a call of a tool with that schema have the headers that it marks.
-func (s *session) learnHeader(ref tool.Ref, schema string) {
-	if schema == "" || !s.modern() || !s.overHTTP() {
+// maxTime is how long a request may take in all.
+func maxTime(limit, asked time.Duration) time.Duration {
+	if asked > 0 {
+		return asked
+	}
+	return max(limit, defaultMaxTime)
+}
+
+// tell hands what is queued to the audience, in order. It ends with the call.
+func (c *call) tell() {
+	defer close(c.told)
+	for {
+		c.mu.Lock()
+		for len(c.queue) == 0 && !c.ended {
+			c.more.Wait()
+		}
+		if len(c.queue) == 0 {
+			c.mu.Unlock()
+			return
+		}
+		say := c.queue[0]
+		c.queue = c.queue[1:]
+		c.mu.Unlock()
+		say(c.audience)
+	}
+}
+
+// enqueue queues something for the audience, if there is one.
+func (c *call) enqueue(say func(tool.Audience)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended || c.audience == nil {
 		return
 	}
-	definition := &mcp.Tool{Name: ref.Name, RawInputSchema: json.RawMessage(schema)}
-	if mcp.ValidateParamHeaderAnnotations(definition) == nil {
-		s.headered.Store(ref.Name, definition)
+	if len(c.queue) >= maxQueued {
+		c.queue = slices.Delete(c.queue, 0, 1)
 	}
+	c.queue = append(c.queue, say)
+	c.more.Signal()
 }
 
-// learnHeaders reads the definitions of the tools, since some say that arguments are to be repeated
-// in headers (x-mcp-header, MCP 2026-07-28, HTTP alone). It reports whether the call that was refused
-// for their lack may be made again.
-func (s *session) learnHeaders(ctx context.Context) bool {
-	var tools collector
-	if !s.modern() || s.pages(ctx, toolList(), &tools) != nil {
-		return false
-	}
-	s.withHeaders(&tools)
-	return true
+// progress passes a sign of progress on and restarts the limit.
+func (c *call) progress(p tool.Progress) {
+	c.clock.renew()
+	c.enqueue(func(a tool.Audience) { a.Progress(p) })
 }
 
-// opened asks the user to open the pages that a refused call names (MCP 2025-11-25,
-// client/elicitation, URL elicitation required error). It returns why the call is not to be made again.
-func (s *session) opened(ctx context.Context, refused *refusal) error {
-	data, err := json.Marshal(refused.details.Data)
-	var asked struct {
-		Elicitations []json.RawMessage `json:"elicitations"`
+var (
+	// errNobody says that there is nobody to ask.
+	errNobody = errors.New("nobody is there to ask")
+	// errOver is the error of a question that comes, or waits, when the call or the connection ends.
+	errOver = errors.New("it has ended")
+)
+
+// ask runs question with the audience while the clock stands still. The context of question ends with the call too.
+func (c *call) ask(ctx context.Context, question func(context.Context, tool.Audience) error) error {
+	if c.audience == nil {
+		return errNobody
 	}
-	if err != nil || json.Unmarshal(data, &asked) != nil || len(asked.Elicitations) == 0 {
-		return refused
+	c.mu.Lock()
+	if c.ended {
+		c.mu.Unlock()
+		return errOver
 	}
-	closed := &unopened{cause: refused}
-	declined := false
-	for _, params := range asked.Elicitations {
-		q, wrong := questionIn(s.server.Name, params)
-		if wrong != "" || q.URL == "" {
-			return refused
-		}
-		closed.pages = append(closed.pages, q)
-		declined = declined || s.ask(errandOf(ctx), q, func(func()) {}).Action != tool.Accept
-	}
-	if declined {
-		return closed
-	}
-	return nil
+	c.asking.Add(1)
+	c.clock.pause()
+	c.mu.Unlock()
+	defer c.asking.Done()
+	defer c.clock.resume()
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	defer c.after(giveUp)()
+	return question(ctx, c.audience)
 }
 
-// unopened is the error of a call that waits for pages to be opened, which the user has not done.
-type unopened struct {
-	pages []tool.Question
-	cause *refusal
-}
-
-func (u *unopened) Error() string { return u.cause.Error() }
-
-// resultIn reads a result: that of a tool may say that it failed.
-func resultIn(method string, raw json.RawMessage) (*tool.Result, error) {
-	if method != methodCall {
-		return &tool.Result{Raw: raw}, nil
+// end waits until the audience has been told everything. If the call was given up, what is queued is dropped.
+func (c *call) end(givenUp bool) {
+	c.mu.Lock()
+	c.ended = true
+	if givenUp {
+		c.queue = nil
 	}
-	var head *struct {
-		IsError json.RawMessage `json:"isError"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil || head == nil {
-		return nil, &breach{what: "its answer to tools/call is not what the protocol says", cause: err}
-	}
-	return &tool.Result{Raw: raw, IsError: string(head.IsError) == "true"}, nil
+	c.more.Signal()
+	c.mu.Unlock()
+	<-c.told
+	c.asking.Wait()
 }

@@ -26,17 +26,22 @@ type clock struct {
 	most     *time.Timer
 	left     time.Duration // of most, when it last began to run
 	since    time.Time     // when that was
-	standing int           // the questions that are being answered
+	standing int           // questions being answered; one more before start and after stop
 	renewed  bool          // there was progress
 }
 
-// newClock starts a clock that ends a request by end. It is to be stopped.
+// newClock returns a clock that ends a request by end. It stands still until [clock.start].
 func newClock(limit, most time.Duration, end context.CancelCauseFunc) *clock {
-	c := &clock{limit: limit, end: end, left: most}
+	return &clock{limit: limit, end: end, left: most, standing: 1}
+}
+
+// start starts the clock, once. It has to be stopped.
+func (c *clock) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.run()
-	return c
+	if c.standing--; c.standing == 0 {
+		c.run()
+	}
 }
 
 // run lets both limits begin. It needs mu.
@@ -108,7 +113,9 @@ func (c *clock) resume() {
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.silence.Stop()
-	c.most.Stop()
+	if c.silence != nil {
+		c.silence.Stop()
+		c.most.Stop()
+	}
 	c.standing++ // a limit that is just ending comes too late
 }

@@ -45,6 +45,7 @@ func TestClock(t *testing.T) {
 						ended = time.Since(began)
 					}
 				})
+				c.start()
 				for _, s := range tt.steps {
 					time.Sleep(s.after)
 					s.do(c)
@@ -58,4 +59,28 @@ func TestClock(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A question may come before the clock starts: the router knows the call by then.
+func TestClockAskedBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		c := newClock(time.Second, time.Minute, cancel)
+		c.pause()
+		c.start()
+		time.Sleep(time.Hour)
+		if ctx.Err() != nil {
+			t.Error("it ran while a question was open")
+		}
+		c.resume()
+		began := time.Now()
+		<-ctx.Done()
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("ended after %v", took)
+		}
+		c.stop()
+		newClock(time.Second, time.Minute, cancel).stop() // never started
+	})
 }

@@ -9,9 +9,9 @@
 // is decided in other rooms.
 //
 // A session is one connection. It speaks through a wire, which is a transport of the SDK, to a
-// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE. What a caller wants is
-// an errand while it runs: it knows whom to tell what the server says meanwhile, and whom to ask what
-// the server asks; its clock ends it. A session's desk knows its errands.
+// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE. A call is one in-flight request; it
+// routes progress, log messages and elicitation to its Audience, and its clock ends it. A session's router knows the
+// calls in flight and says which of them a message of the server belongs to.
 package conn
 
 import (
@@ -140,7 +140,7 @@ func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	return s.call(ctx, ref, args, p.callTimeout(s.server, opt.Timeout), opt)
+	return s.invoke(ctx, ref, args, p.callTimeout(s.server, opt.Timeout), opt)
 }
 
 // Close stops every server of the pool, all at once, and returns when none of them or of what
@@ -198,6 +198,9 @@ func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*ses
 	}
 	switch {
 	case s.session != nil && s.session.alive():
+		if known.Asks {
+			s.session.router.takeTurns()
+		}
 		return s.session, nil
 	case s.session != nil:
 		s.session.hangUp() // what may still be under way fails as lost, not as interrupted

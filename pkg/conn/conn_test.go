@@ -71,8 +71,8 @@ func newSpawner(t *testing.T) *spawner {
 	return s
 }
 
-// call calls a tool of a server with {} or the arguments given.
-func call(ctx context.Context, p *Pool, server, name string, args ...string) (*tool.Result, error) {
+// callTool calls a tool of a server with {} or the arguments given.
+func callTool(ctx context.Context, p *Pool, server, name string, args ...string) (*tool.Result, error) {
 	raw := json.RawMessage("{}")
 	if len(args) > 0 {
 		raw = json.RawMessage(args[0])
@@ -83,7 +83,7 @@ func call(ctx context.Context, p *Pool, server, name string, args ...string) (*t
 // mustCall calls a tool and returns the text of its result. Any goroutine may use it.
 func mustCall(t *testing.T, p *Pool, server, name string, args ...string) string {
 	t.Helper()
-	res, err := call(t.Context(), p, server, name, args...)
+	res, err := callTool(t.Context(), p, server, name, args...)
 	if err != nil {
 		t.Errorf("%s/%s: %v\n%s", server, name, err, fault.From(err).Traceback)
 		return ""

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/url"
@@ -15,23 +16,30 @@ import (
 // maxURL is how long the URL of a question may be, in bytes.
 const maxURL = 8 << 10
 
-// elicit asks the user what a server wants to know (MCP 2025-11-25, client/elicitation), and returns
-// the result. Without anybody to ask it is declined.
-func (s *session) elicit(e *errand, params json.RawMessage, begun func(giveUp func())) (json.RawMessage, *rpcError) {
+// elicit asks the user of a call, which may be nil, what a server wants to know (MCP 2025-11-25, client/elicitation), and
+// returns the result. Without a user to ask it is declined.
+func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (json.RawMessage, *rpcError) {
 	q, wrong := questionIn(s.server.Name, params)
 	if wrong != "" {
 		return nil, &rpcError{mcp.INVALID_PARAMS, wrong}
 	}
-	return outcome(s.ask(e, q, begun), q), nil
+	return outcome(s.ask(ctx, c, q), q), nil
 }
 
-// ask puts a question to whom it may concern.
-func (s *session) ask(e *errand, q tool.Question, begun func(giveUp func())) tool.Reply {
+// ask puts a question to the audience of a call, which may be nil. The question ends with ctx, the call and the session.
+func (s *session) ask(ctx context.Context, c *call, q tool.Question) tool.Reply {
 	s.log("it asks: %s", q.Message)
-	if e == nil {
+	if c == nil {
 		return tool.Reply{Action: tool.Decline}
 	}
-	reply, err := e.ask(q, begun)
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	defer s.crew.after(giveUp)()
+	var reply tool.Reply
+	err := c.ask(ctx, func(ctx context.Context, a tool.Audience) (err error) {
+		reply, err = a.Elicit(ctx, q)
+		return err
+	})
 	switch {
 	case errors.Is(err, errNobody):
 		reply = tool.Reply{Action: tool.Decline}

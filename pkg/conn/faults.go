@@ -54,6 +54,10 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 		return interrupted(context.Cause(ctx), s.server, ph.name)
 	case s.closing.Load():
 		return interrupted(errClosed, s.server, ph.name)
+	case errors.Is(err, errTurn):
+		return fault.New(fault.Timeout, fmt.Sprintf("%s was busy with calls of other clients for %s; nothing was sent", name, ph.limit),
+			"Type the command again, or give it more time with "+ph.flag+". It asks its users questions that name no call, "+
+				"so that the calls of different clients take turns.").On(name, "")
 	case errors.As(err, &refused):
 		return s.peer.attach(s.refused(refused), ph)
 	case errors.As(err, &broke):

@@ -126,7 +126,7 @@ func TestFaultsSayAll(t *testing.T) {
 			"It is started again when it is next called. See all it says with: mcpl list s --refresh --verbose " + warnKey(path),
 			[]string{"process: exited with code 9 after ", "stdout: 1 lines that are no MCP messages", "  dying of ***"}},
 	} {
-		_, err := call(t.Context(), p, "s", tt.tool)
+		_, err := callTool(t.Context(), p, "s", tt.tool)
 		f := wantFault(t, err, tt.typ, tt.message)
 		if f.Server != "s" || f.Tool != tt.tool || f.Help != tt.help {
 			t.Errorf("%s: server %q, tool %q, help %q\nwant %q", tt.tool, f.Server, f.Tool, f.Help, tt.help)

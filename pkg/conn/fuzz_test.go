@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -50,9 +51,11 @@ func FuzzServerSays(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, message []byte) {
 		s := newSession(&config.Server{Name: "s"}, Options{Root: "/w", Log: func(string, string) {}}, config.Stdio)
-		e := &errand{audience: &audience{}}
-		e.more.L = &e.mu
-		s.desk.enter(e)
+		ctx, c, err := s.begin(t.Context(), time.Minute, tool.CallOptions{Audience: &audience{}}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.end(c)
 		var m struct {
 			ID     json.RawMessage `json:"id"`
 			Method string          `json:"method"`
@@ -61,8 +64,8 @@ func FuzzServerSays(f *testing.F) {
 		if json.Unmarshal(message, &m) != nil {
 			return
 		}
-		s.notified(t.Context(), m.Method, m.Params)
-		body, refused := s.answer(nil, string(m.ID), m.Method, m.Params)
+		s.notified("", m.Method, m.Params)
+		body, refused := s.answer(ctx, "", string(m.ID), m.Method, m.Params)
 		if refused != nil {
 			body = refused.json()
 		}
@@ -76,7 +79,7 @@ func FuzzServerSays(f *testing.F) {
 			t.Fatalf("task %+v", tk)
 		}
 		if requests, err := tool.SplitObject(orEmpty(m.Params)); err == nil {
-			if responses, err := s.fulfil(t.Context(), requests); err == nil && !json.Valid(responses) {
+			if responses, err := s.fulfil(ctx, c, requests); err == nil && !json.Valid(responses) {
 				t.Fatalf("responses %s", responses)
 			}
 		}

@@ -130,7 +130,7 @@ func TestCancelledCallHarmsNoOther(t *testing.T) {
 			}
 		})
 		cancelled.Go(func() {
-			_, err := call(ctx, p, "s", "echo", args)
+			_, err := callTool(ctx, p, "s", "echo", args)
 			wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
 		})
 	}

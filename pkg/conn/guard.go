@@ -41,9 +41,9 @@ type guard struct {
 	login   *login // nil: there is none, or the entry brings its own
 	// answered is told of each answer, before it is looked at, but those to notifications.
 	answered func(req *http.Request, resp *http.Response)
-	// take is given each request and notification of the server, and the context of the request in
-	// whose stream it came.
-	take func(ctx context.Context, message []byte)
+	// take is called with each request and notification of the server, and the id of the request in whose stream it came,
+	// as JSON; "" if it came in no request's stream.
+	take func(request string, message []byte)
 	// denied is told of each answer that asks for a login.
 	denied func(*badAnswer)
 	// sessionLost is told when the server does not know our session any more.
@@ -92,7 +92,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &meter{ReadCloser: resp.Body, events: isEvents(resp), trip: t}
 	if isEvents(resp) {
-		resp.Body = newTap(resp.Body, t.want == answerDue, func(message []byte) { g.take(req.Context(), message) })
+		resp.Body = newTap(resp.Body, t.want == answerDue, func(message []byte) { g.take(t.request(), message) })
 	}
 	return resp, nil
 }

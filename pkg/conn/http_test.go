@@ -161,9 +161,9 @@ func TestForgottenSessionOfAnotherKind(t *testing.T) {
 			}
 		}}}
 	p := handmadePool(t, h, "")
-	_, err := call(t.Context(), p, "s", "t")
+	_, err := callTool(t.Context(), p, "s", "t")
 	wantFault(t, err, fault.Protocol, "s refused tools/call: which tool?")
-	_, err = call(t.Context(), p, "s", "t")
+	_, err = callTool(t.Context(), p, "s", "t")
 	f := wantFault(t, err, fault.Protocol, "s refused tools/call: No valid session ID")
 	if !strings.Contains(f.Help, "Type the command again") {
 		t.Error(f.Help)
@@ -200,7 +200,7 @@ func TestReplacedSession(t *testing.T) {
 	p := handmadePool(t, h, "")
 	first := make(chan error, 1)
 	go func() { // ends when its session is replaced
-		_, err := call(t.Context(), p, "s", "t")
+		_, err := callTool(t.Context(), p, "s", "t")
 		first <- err
 	}()
 	h.wait(t, "tools/call", 1)
@@ -214,7 +214,7 @@ func TestForgetfulServer(t *testing.T) {
 	h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
 		"tools/call": func(w http.ResponseWriter, _ *http.Request, m message) { http.NotFound(w, nil) }}}
 	p := handmadePool(t, h, "")
-	_, err := call(t.Context(), p, "s", "t")
+	_, err := callTool(t.Context(), p, "s", "t")
 	wantFault(t, err, fault.ServerConnection, "s ended its session before it answered tools/call")
 	if n := len(h.wait(t, "tools/call", 2)); n != 2 {
 		t.Errorf("%d calls", n)
@@ -281,7 +281,7 @@ func TestCancelledOverHTTP(t *testing.T) {
 		cancel()
 	}()
 	quick(t, "the call", 5*time.Second, func() {
-		_, err := call(ctx, p, "s", "t")
+		_, err := callTool(ctx, p, "s", "t")
 		wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
 	})
 	if got := h.wait(t, "notifications/cancelled", 1)[0].params; !strings.Contains(got, `"requestId":2`) {
@@ -344,7 +344,7 @@ func TestCloseOfBadServers(t *testing.T) {
 		p := handmadePool(t, h, "")
 		failed := make(chan error, 1)
 		go func() { // ends with the call
-			_, err := call(t.Context(), p, "s", "t")
+			_, err := callTool(t.Context(), p, "s", "t")
 			failed <- err
 		}()
 		h.wait(t, "tools/call", 1)

@@ -13,9 +13,9 @@ import (
 // maxWaiting is how many requests of a server may wait for an answer at the same time.
 const maxWaiting = 64
 
-// receive takes a request or a notification of the server, which came under ctx: over HTTP that of
-// the request in whose stream it came. It does not wait.
-func (s *session) receive(ctx context.Context, message []byte) {
+// receive takes a request or a notification of the server. request is the id of the request in whose stream it came,
+// as JSON; "" if it came in no request's stream. receive does not wait.
+func (s *session) receive(request string, message []byte) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
 		Method string          `json:"method"`
@@ -25,7 +25,7 @@ func (s *session) receive(ctx context.Context, message []byte) {
 		return
 	}
 	if m.ID == nil || string(m.ID) == "null" {
-		s.notified(ctx, m.Method, m.Params)
+		s.notified(request, m.Method, m.Params)
 		return
 	}
 	if s.waiting.Add(1) > maxWaiting {
@@ -33,20 +33,16 @@ func (s *session) receive(ctx context.Context, message []byte) {
 		s.log("more than %d questions of the server wait for an answer; %s is dropped", maxWaiting, m.Method)
 		return
 	}
-	var e *errand
-	if m.Method == string(mcp.MethodElicitationCreate) {
-		e = s.desk.respondent(ctx, taskOf(m.Params))
-	}
 	s.crew.do(func(ctx context.Context) {
 		defer s.waiting.Add(-1)
-		defer s.desk.replied(e)
-		body, failure := s.answer(e, string(m.ID), m.Method, m.Params)
+		body, failure := s.answer(ctx, request, string(m.ID), m.Method, m.Params)
 		key := "result"
 		if failure != nil {
 			s.log("%s was refused: %s", m.Method, failure.Message)
 			key, body = "error", failure.json()
 		}
-		reply := tool.JoinObject([]tool.Field{{Key: "jsonrpc", Value: json.RawMessage(`"2.0"`)}, {Key: "id", Value: m.ID}, {Key: key, Value: body}})
+		reply := tool.JoinObject([]tool.Field{
+			{Key: "jsonrpc", Value: json.RawMessage(`"2.0"`)}, {Key: "id", Value: m.ID}, {Key: key, Value: body}})
 		if err := s.wire.send(ctx, reply); err != nil {
 			s.log("the answer to %s could not be sent: %v", m.Method, err)
 		}
@@ -81,23 +77,45 @@ func (e *rpcError) json() json.RawMessage {
 	return tool.JoinObject([]tool.Field{{Key: "code", Value: code}, {Key: "message", Value: tool.Quote(e.Message)}})
 }
 
-// answer gives the result of a request of the server, or refuses it. e is whom a question is for, or nil.
-func (s *session) answer(e *errand, id, method string, params json.RawMessage) (json.RawMessage, *rpcError) {
+// answer returns the result of a request of the server with that id, or refuses it.
+func (s *session) answer(ctx context.Context, request, id, method string, params json.RawMessage) (
+	json.RawMessage, *rpcError) {
 	switch method {
 	case string(mcp.MethodPing):
 		return json.RawMessage("{}"), nil
 	case string(mcp.MethodListRoots):
-		if s.roots == nil {
-			return nil, &rpcError{mcp.METHOD_NOT_FOUND, "mcpl offers no roots to this server"}
-		}
-		return s.roots, nil
+		return s.listRoots()
 	case string(mcp.MethodElicitationCreate):
-		defer s.desk.answered(id)
-		return s.elicit(e, params, func(giveUp func()) { s.desk.asked(id, giveUp) })
+		ctx, giveUp := context.WithCancel(ctx)
+		defer giveUp()
+		s.router.opened(id, giveUp)
+		defer s.router.closed(id)
+		c, err := s.router.assign(ctx, request, taskOf(params), s.sharedQuestion)
+		if err != nil {
+			return nil, &rpcError{mcp.INTERNAL_ERROR, err.Error()}
+		}
+		defer s.router.replied(c)
+		return s.elicit(ctx, c, params)
 	case string(mcp.MethodSamplingCreateMessage):
 		return nil, &rpcError{mcp.METHOD_NOT_FOUND, noModel}
 	}
 	return nil, &rpcError{mcp.METHOD_NOT_FOUND, "mcpl does not offer " + method}
+}
+
+// sharedQuestion notes that the server has asked something that names no call, while several clients used it. What
+// is known of the server has changed with that.
+func (s *session) sharedQuestion() {
+	s.log("it asks something that names no call, while several clients use it: their calls take turns from now on")
+	if s.opt.Changed != nil {
+		s.opt.Changed(s.server.Name)
+	}
+}
+
+func (s *session) listRoots() (json.RawMessage, *rpcError) {
+	if s.roots == nil {
+		return nil, &rpcError{mcp.METHOD_NOT_FOUND, "mcpl offers no roots to this server"}
+	}
+	return s.roots, nil
 }
 
 // noModel is what a server is told that asks for sampling.
@@ -107,7 +125,7 @@ const noModel = "mcpl does not offer sampling/createMessage: it has no language 
 const maxNote = 64 << 10
 
 // notified takes a notification of the server.
-func (s *session) notified(ctx context.Context, method string, params json.RawMessage) {
+func (s *session) notified(request, method string, params json.RawMessage) {
 	if len(params) > maxNote {
 		s.log("%s of %d bytes is dropped", method, len(params))
 		return
@@ -116,13 +134,13 @@ func (s *session) notified(ctx context.Context, method string, params json.RawMe
 	case string(mcp.MethodNotificationProgress):
 		s.progressed(params)
 	case string(mcp.MethodNotificationMessage):
-		s.said(s.desk.addressee(ctx), params)
+		s.said(s.router.owner(request), params)
 	case methodCancelled:
 		var p struct {
 			ID json.RawMessage `json:"requestId"`
 		}
 		if json.Unmarshal(params, &p) == nil && p.ID != nil { // what input_required asks has no id
-			s.desk.withdraw(string(p.ID))
+			s.router.withdraw(string(p.ID))
 		}
 	case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged:
 		s.log("%s", method)
@@ -132,7 +150,7 @@ func (s *session) notified(ctx context.Context, method string, params json.RawMe
 	}
 }
 
-// progressed passes a sign of progress to the errand that it belongs to.
+// progressed passes a sign of progress to the call that it belongs to.
 func (s *session) progressed(params json.RawMessage) {
 	var p struct {
 		Token   json.RawMessage `json:"progressToken"`
@@ -143,13 +161,13 @@ func (s *session) progressed(params json.RawMessage) {
 	if json.Unmarshal(params, &p) != nil {
 		return
 	}
-	if e := s.desk.owner(p.Token); e != nil {
-		e.progress(tool.Progress{Done: p.Done, Total: p.Total, Message: p.Message})
+	if c := s.router.byRequest(string(p.Token)); c != nil {
+		c.progress(tool.Progress{Done: p.Done, Total: p.Total, Message: p.Message})
 	}
 }
 
-// said passes a log message on.
-func (s *session) said(e *errand, params json.RawMessage) {
+// said passes a log message on. Without an owner it goes to the log only.
+func (s *session) said(c *call, params json.RawMessage) {
 	var m struct {
 		Level  string          `json:"level"`
 		Logger string          `json:"logger"`
@@ -166,7 +184,7 @@ func (s *session) said(e *errand, params json.RawMessage) {
 		}
 		s.log("%s: %s", strings.TrimSpace(m.Level+" "+m.Logger), text)
 	}
-	if e != nil {
-		e.hear(func(a tool.Audience) { a.Message(tool.Message{Level: m.Level, Logger: m.Logger, Data: m.Data}) })
+	if c != nil {
+		c.enqueue(func(a tool.Audience) { a.Message(tool.Message{Level: m.Level, Logger: m.Logger, Data: m.Data}) })
 	}
 }

@@ -100,7 +100,7 @@ func (s *session) subscribe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = s.request(ctx, methodListen, []tool.Field{{Key: "notifications", Value: raw}})
+	_, err = s.request(ctx, nil, methodListen, []tool.Field{{Key: "notifications", Value: raw}})
 	return err
 }
 

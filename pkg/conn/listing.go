@@ -51,8 +51,11 @@ func (s *session) otherLists() []offered {
 
 // list asks for all that the server offers, at once. Only the tools have to be listed.
 func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOptions) (tool.Listing, error) {
-	ctx, end := s.begin(ctx, limit, opt)
-	defer end()
+	ctx, c, err := s.begin(ctx, limit, opt, false)
+	if err != nil {
+		return tool.Listing{}, err // cannot be: a listing waits for no turn
+	}
+	defer s.end(c)
 	rest, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	lists := s.otherLists()
@@ -60,10 +63,10 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 	failed := make([]error, len(lists))
 	var wg sync.WaitGroup
 	for i, l := range lists {
-		wg.Go(func() { failed[i] = s.pages(rest, l, &found[i]) })
+		wg.Go(func() { failed[i] = s.pages(rest, c, l, &found[i]) })
 	}
 	tools := collector{}
-	if err := s.pages(ctx, toolList(), &tools); err != nil && !s.toolless(err) {
+	if err := s.pages(ctx, c, toolList(), &tools); err != nil && !s.toolless(err) {
 		giveUp(nil)
 		wg.Wait()
 		return tool.Listing{}, s.explain(ctx, err, phase{name: toolList().method, limit: limit, most: maxTime(limit, opt.MaxTime), key: "callTimeout"})
@@ -72,7 +75,7 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 	wg.Wait()
 	grace.Stop()
 
-	l := tool.Listing{Known: tool.Known{Protocol: s.version, Transport: string(s.via)}, ServerName: s.info.Name,
+	l := tool.Listing{Known: tool.Known{Protocol: s.version, Transport: string(s.via), Asks: s.router.takesTurns()}, ServerName: s.info.Name,
 		ServerVersion: s.info.Version, Instructions: s.about, Connect: s.connected, TTL: tools.ttl, Stderr: s.peer.stderr()}
 	l.Tools = s.withHeaders(&tools)
 	l.Notes = tools.notes
@@ -98,10 +101,10 @@ func (s *session) toolless(err error) bool {
 }
 
 // pages follows all pages of a list. A server that does not know the method has nothing of the kind.
-func (s *session) pages(ctx context.Context, l offered, col *collector) error {
+func (s *session) pages(ctx context.Context, c *call, l offered, col *collector) error {
 	cursor := ""
 	for page := 1; ; page++ {
-		next, err := s.page(ctx, l, cursor, col)
+		next, err := s.page(ctx, c, l, cursor, col)
 		var refused *refusal
 		switch {
 		case page == 1 && errors.As(err, &refused) && refused.details.Code == mcp.METHOD_NOT_FOUND:
@@ -118,12 +121,12 @@ func (s *session) pages(ctx context.Context, l offered, col *collector) error {
 }
 
 // page asks for one page and collects the definitions from the raw answer.
-func (s *session) page(ctx context.Context, l offered, cursor string, col *collector) (next string, err error) {
+func (s *session) page(ctx context.Context, c *call, l offered, cursor string, col *collector) (next string, err error) {
 	var params []tool.Field
 	if cursor != "" {
 		params = append(params, tool.Field{Key: "cursor", Value: tool.Quote(cursor)})
 	}
-	raw, err := s.request(ctx, l.method, params)
+	raw, err := s.request(ctx, c, l.method, params)
 	if err != nil {
 		return "", err
 	}

@@ -141,7 +141,7 @@ func TestClose(t *testing.T) {
 		})
 	}
 	wg.Go(func() {
-		_, err := call(t.Context(), p, "calling", "hang")
+		_, err := callTool(t.Context(), p, "calling", "hang")
 		wantFault(t, err, fault.Interrupted, "interrupted during tools/call of calling")
 	})
 	mcptest.WaitLines(t, received, 3) // initialize, initialized, tools/call
@@ -151,7 +151,7 @@ func TestClose(t *testing.T) {
 	mcptest.WaitGone(t, mcptest.WaitPID(t, starting))
 	mcptest.WaitGone(t, mcptest.WaitPID(t, calling))
 
-	_, err := call(t.Context(), p, "unused", "x")
+	_, err := callTool(t.Context(), p, "unused", "x")
 	wantFault(t, err, fault.Internal, "after the end of its pool")
 	if err := p.Close(); err != nil {
 		t.Errorf("closing again: %v", err)
@@ -195,7 +195,7 @@ func TestCancellationIsSentBeforeClose(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_, err := call(ctx, p, "s", "hang")
+			_, err := callTool(ctx, p, "s", "hang")
 			wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
 			p.Close()
 		})
@@ -304,7 +304,7 @@ func TestGivingUp(t *testing.T) {
 		wantFault(t, err, fault.Interrupted, "of deaf")
 	})
 	wg.Go(func() {
-		_, err := call(ctx, p, "calls", "hang")
+		_, err := callTool(ctx, p, "calls", "hang")
 		f := wantFault(t, err, fault.Interrupted, "interrupted during tools/call of calls")
 		if f.Tool != "hang" || f.Traceback != "somebody pressed a key" {
 			t.Errorf("tool %q, traceback %q", f.Tool, f.Traceback)
@@ -334,7 +334,7 @@ func TestTimeouts(t *testing.T) {
 	}
 	p = newPool(t, scripts{"calls": {Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}}, "lists": {Methods: map[string]mcptest.Behaviour{"tools/list": never}}},
 		func(o *Options) { o.Limits.Call = 100 * time.Millisecond })
-	_, err = call(t.Context(), p, "calls", "hang")
+	_, err = callTool(t.Context(), p, "calls", "hang")
 	f = wantFault(t, err, fault.Timeout, "calls did not answer tools/call within 100ms")
 	if !strings.HasPrefix(f.Help, `Give it more time with --timeout 200ms, or for good with "callTimeout": "200ms" in its entry in `) {
 		t.Errorf("help %s", f.Help)
@@ -351,7 +351,7 @@ func TestTimeouts(t *testing.T) {
 func TestEndlessMessage(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{{Name: "large", Bytes: maxMessage}, {Name: "echo"}}}})
-	_, err := call(t.Context(), p, "s", "large")
+	_, err := callTool(t.Context(), p, "s", "large")
 	f := wantFault(t, err, fault.Protocol, "s sent a message of more than 64 MB")
 	if f.Tool != "large" || !strings.HasPrefix(f.Help, "Ask the tool for less") {
 		t.Errorf("tool %q, help %q", f.Tool, f.Help)

@@ -1,7 +1,6 @@
 package conn
 
 import (
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -31,7 +30,7 @@ type remote struct {
 // newRemote returns the way to a server over HTTP. Nothing is sent yet. The system's certificate
 // authorities are trusted, and the environment's proxy is used (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
 // Limits of time are those of the requests' contexts. take is as in guard.
-func newRemote(server *config.Server, opt Options, log logger, take func(context.Context, []byte)) (*remote, error) {
+func newRemote(server *config.Server, opt Options, log logger, take func(string, []byte)) (*remote, error) {
 	u, err := url.Parse(server.URL)
 	if err != nil {
 		return nil, err

@@ -35,17 +35,17 @@ type resultHead struct {
 	IsError  json.RawMessage `json:"isError"`
 }
 
-// rounds sends a request, and again with what the server asks for, until it answers. Where it
-// answers with a task that is followed.
-func (s *session) rounds(ctx context.Context, method string, params []tool.Field, task bool) (*tool.Result, error) {
+// rounds sends a request, and again with what the server asks for, until it answers. It follows the task that the server
+// may make of a call.
+func (s *session) rounds(ctx context.Context, c *call, method string, params []tool.Field, task bool) (
+	*tool.Result, error) {
 	task = task && method == methodCall && s.takesTasks()
 	if task {
 		params = append(params[:len(params):len(params)], tool.Field{Key: "task", Value: json.RawMessage("{}")})
 	}
-	later := firstLater
-	var more []tool.Field
-	for inputs, waits := 0, 0; ; {
-		raw, err := s.request(ctx, method, append(params[:len(params):len(params)], more...))
+	n := round{later: firstLater}
+	for {
+		raw, err := s.request(ctx, c, method, append(params[:len(params):len(params)], n.more...))
 		if err != nil {
 			return nil, err
 		}
@@ -54,41 +54,61 @@ func (s *session) rounds(ctx context.Context, method string, params []tool.Field
 			return resultIn(method, raw) // odd, which need not be wrong
 		}
 		switch {
-		case method == methodCall && (s.modern() && head.Type == "task" || task && head.Task != nil):
-			if raw, err = s.follow(ctx, raw); err != nil {
+		case s.isTask(method, head, task):
+			if raw, err = s.follow(ctx, c, raw); err != nil {
 				return nil, err
 			}
 			return resultIn(method, raw)
 		case head.Type != "input_required":
 			return &tool.Result{Raw: raw, IsError: method == methodCall && string(head.IsError) == "true"}, nil
 		}
-		requests, err := tool.SplitObject(orEmpty(head.Requests))
-		if err != nil {
-			return nil, &breach{what: "the input that it requires is not what the protocol says", cause: err}
-		}
-		more = nil
-		if len(requests) > 0 {
-			if inputs, waits, later = inputs+1, 0, firstLater; inputs > maxRounds {
-				return nil, errRounds
-			}
-			responses, err := s.fulfil(ctx, requests)
-			if err != nil {
-				return nil, err
-			}
-			more = append(more, tool.Field{Key: "inputResponses", Value: responses})
-		} else {
-			if waits++; waits > maxLater {
-				return nil, errLater
-			}
-			if err := s.sleep(ctx, later, nil); err != nil {
-				return nil, err
-			}
-			later *= 2
-		}
-		if head.State != nil {
-			more = append(more, tool.Field{Key: "requestState", Value: head.State})
+		if err := s.fulfilRound(ctx, c, head, &n); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// isTask reports whether a result says that the call became a task. asked: it was asked to become one.
+func (s *session) isTask(method string, head *resultHead, asked bool) bool {
+	return method == methodCall && (s.modern() && head.Type == "task" || asked && head.Task != nil)
+}
+
+// round counts what a request has been through: inputs given, and how often the server has asked to come again later.
+type round struct {
+	inputs, waits int
+	later         time.Duration
+	more          []tool.Field // goes into the next request
+}
+
+// fulfilRound does what the server wants before the request is sent again.
+func (s *session) fulfilRound(ctx context.Context, c *call, head *resultHead, n *round) error {
+	requests, err := tool.SplitObject(orEmpty(head.Requests))
+	if err != nil {
+		return &breach{what: "the input that it requires is not what the protocol says", cause: err}
+	}
+	n.more = nil
+	if len(requests) == 0 {
+		if n.waits++; n.waits > maxLater {
+			return errLater
+		}
+		if err := s.sleep(ctx, n.later, nil); err != nil {
+			return err
+		}
+		n.later *= 2
+	} else {
+		if n.inputs, n.waits, n.later = n.inputs+1, 0, firstLater; n.inputs > maxRounds {
+			return errRounds
+		}
+		responses, err := s.fulfil(ctx, c, requests)
+		if err != nil {
+			return err
+		}
+		n.more = append(n.more, tool.Field{Key: "inputResponses", Value: responses})
+	}
+	if head.State != nil {
+		n.more = append(n.more, tool.Field{Key: "requestState", Value: head.State})
+	}
+	return nil
 }
 
 // orEmpty returns an object, or an empty one where there is none.
@@ -100,7 +120,7 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 }
 
 // fulfil answers what a server asks for before its own answer, in its order.
-func (s *session) fulfil(ctx context.Context, requests []tool.Field) (json.RawMessage, error) {
+func (s *session) fulfil(ctx context.Context, c *call, requests []tool.Field) (json.RawMessage, error) {
 	var responses []tool.Field
 	for _, request := range requests {
 		var r struct {
@@ -110,16 +130,33 @@ func (s *session) fulfil(ctx context.Context, requests []tool.Field) (json.RawMe
 		if err := json.Unmarshal(request.Value, &r); err != nil {
 			return nil, &breach{what: "the input that it requires is not what the protocol says", cause: err}
 		}
-		if r.Method == string(mcp.MethodSamplingCreateMessage) {
-			return nil, errModel
-		}
-		response, refused := s.answer(errandOf(ctx), "", r.Method, r.Params)
-		if refused != nil {
-			return nil, &breach{what: fmt.Sprintf("it requires %s as input: %s", r.Method, refused.Message)}
+		response, err := s.input(ctx, c, r.Method, r.Params)
+		if err != nil {
+			return nil, err
 		}
 		responses = append(responses, tool.Field{Key: request.Key, Value: response})
 	}
 	return tool.JoinObject(responses), nil
+}
+
+// input returns one input that a request needs.
+func (s *session) input(ctx context.Context, c *call, method string, params json.RawMessage) (json.RawMessage, error) {
+	var response json.RawMessage
+	var refused *rpcError
+	switch method {
+	case string(mcp.MethodSamplingCreateMessage):
+		return nil, errModel
+	case string(mcp.MethodElicitationCreate):
+		response, refused = s.elicit(ctx, c, params)
+	case string(mcp.MethodListRoots):
+		response, refused = s.listRoots()
+	default:
+		refused = &rpcError{mcp.METHOD_NOT_FOUND, "mcpl does not offer " + method}
+	}
+	if refused != nil {
+		return nil, &breach{what: fmt.Sprintf("it requires %s as input: %s", method, refused.Message)}
+	}
+	return response, nil
 }
 
 // sleep waits for d, or until woken, or until the request or the connection ends.

@@ -16,16 +16,15 @@ import (
 // (SEP-2663).
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// request sends a request and returns its result as the server sent it. An error that the server
+// request sends a request of a call, nil for one of the session's own, and returns its result as the server sent it. An error that the server
 // answers with is a refusal. The SDK's own methods would decode the result, which loses keywords,
 // rejects odd schemas and takes half a second for 20 MB.
-func (s *session) request(ctx context.Context, method string, params []tool.Field) (json.RawMessage, error) {
+func (s *session) request(ctx context.Context, c *call, method string, params []tool.Field) (json.RawMessage, error) {
 	id := s.wire.next()
-	e := errandOf(ctx)
-	if e != nil {
-		s.desk.expect(id, e)
+	if c != nil {
+		s.router.expect(id, c)
 	}
-	if meta := s.meta(id, e); meta != nil {
+	if meta := s.meta(id, c); meta != nil {
 		params = append(params[:len(params):len(params)], tool.Field{Key: "_meta", Value: meta})
 	}
 	body := json.RawMessage(tool.JoinObject(params))
@@ -44,7 +43,7 @@ func (s *session) request(ctx context.Context, method string, params []tool.Fiel
 
 // meta returns the _meta of a request: the token for its progress, and from 2026-07-28 on what the
 // handshake said before (SEP-2575).
-func (s *session) meta(id int64, e *errand) json.RawMessage {
+func (s *session) meta(id int64, c *call) json.RawMessage {
 	var fields []tool.Field
 	add := func(key string, value any) {
 		raw, err := json.Marshal(value)
@@ -52,14 +51,14 @@ func (s *session) meta(id int64, e *errand) json.RawMessage {
 			fields = append(fields, tool.Field{Key: key, Value: raw})
 		}
 	}
-	if e != nil {
+	if c != nil {
 		fields = append(fields, tool.Field{Key: "progressToken", Value: json.RawMessage(strconv.FormatInt(id, 10))})
 	}
 	if s.modern() {
 		add(mcp.MetaKeyProtocolVersion, s.version)
 		add(mcp.MetaKeyClientInfo, s.self())
 		add(mcp.MetaKeyClientCapabilities, s.capabilities(true))
-		if s.offers.Logging != nil && (s.opt.Log != nil || e != nil && e.audience != nil) {
+		if s.offers.Logging != nil && (s.opt.Log != nil || c != nil && c.audience != nil) {
 			add(mcp.MetaKeyLogLevel, mcp.LoggingLevelDebug)
 		}
 	}

@@ -28,7 +28,7 @@ type session struct {
 	http   *streamable     // the wire's, where it is Streamable HTTP
 	roots  json.RawMessage // the answer to roots/list; nil: none are offered
 
-	desk      desk
+	router    router
 	crew      *crew
 	listening sync.Once
 	waiting   atomic.Int64 // requests of the server that are being answered
@@ -83,6 +83,9 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 	}
 	s.connected = time.Since(started)
 	log("connected in %s: %s %s, protocol %s", seconds(s.connected), s.info.Name, s.info.Version, s.version)
+	if known.Asks {
+		s.router.takeTurns()
+	}
 	s.setLevel(ctx)
 	s.ready.Store(true)
 	if p.opt.Listen {
@@ -138,7 +141,7 @@ func (p *Pool) connectOver(ctx context.Context, server *config.Server, via confi
 // reach gives the session a peer and a wire to it. On failure there is nothing to close.
 func (s *session) reach(ctx context.Context, via config.Transport, run *spawner, ph phase) *fault.Fault {
 	if via == config.Stdio {
-		process, wire, f := startProcess(s.server, s.opt, s.log, run, func(message []byte) { s.receive(context.Background(), message) })
+		process, wire, f := startProcess(s.server, s.opt, s.log, run, func(message []byte) { s.receive("", message) })
 		if f == nil {
 			s.peer, s.wire = process, wire
 		}
@@ -193,7 +196,7 @@ func (s *session) setLevel(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, levelGrace, errTimeout)
 	defer cancel()
-	if _, err := s.request(ctx, "logging/setLevel", []tool.Field{{Key: "level", Value: json.RawMessage(`"debug"`)}}); err != nil {
+	if _, err := s.request(ctx, nil, "logging/setLevel", []tool.Field{{Key: "level", Value: json.RawMessage(`"debug"`)}}); err != nil {
 		s.log("its log messages cannot be had: %v", err)
 	}
 }

@@ -136,7 +136,7 @@ func TestStreamEnds(t *testing.T) {
 	}
 	p := ssePool(t, s)
 	quick(t, "the call", 5*time.Second, func() {
-		_, err := call(t.Context(), p, "s", "t")
+		_, err := callTool(t.Context(), p, "s", "t")
 		f := wantFault(t, err, fault.ServerConnection, "the connection to s ended before it answered tools/call")
 		if !strings.Contains(f.Traceback, "the stream of events ended: EOF") {
 			t.Errorf("traceback %s", f.Traceback)
@@ -183,7 +183,7 @@ func TestRefusedPost(t *testing.T) {
 				}
 				return m.Method == "tools/call"
 			}})
-			_, err := call(t.Context(), p, "s", "t")
+			_, err := callTool(t.Context(), p, "s", "t")
 			wantFault(t, err, want.typ, want.message)
 		})
 	}
@@ -198,7 +198,7 @@ func TestCancelledOverSSE(t *testing.T) {
 		s.wait(t, "call", func(m message) bool { return m.Method == "tools/call" })
 		cancel()
 	}()
-	_, err := call(ctx, p, "s", "t")
+	_, err := callTool(ctx, p, "s", "t")
 	wantFault(t, err, fault.Interrupted, "interrupted during tools/call of s")
 	s.wait(t, "cancellation", func(m message) bool { return m.Method == "notifications/cancelled" })
 	quick(t, "Close", 2*time.Second, func() { p.Close() })

@@ -65,24 +65,24 @@ func (t task) interval() time.Duration {
 	return time.Duration(bounded * float64(time.Millisecond))
 }
 
-// follow waits for the outcome of a task, which is cancelled where the errand is given up. Each sign
-// of its life begins the errand's limit anew.
-func (s *session) follow(ctx context.Context, created json.RawMessage) (json.RawMessage, error) {
+// follow waits for the outcome of a task, which is cancelled if the call is given up. Each sign
+// of its life restarts the call's limit.
+func (s *session) follow(ctx context.Context, c *call, created json.RawMessage) (json.RawMessage, error) {
 	t, err := taskIn(created)
 	if err != nil {
 		return nil, err
 	}
 	s.log("it made task %s of it", t.ID)
-	s.desk.became(t.ID, errandOf(ctx))
-	raw, err := s.outcomeOf(ctx, t)
+	s.router.became(t.ID, c)
+	raw, err := s.outcomeOf(ctx, c, t)
 	if errors.Is(err, errSessionEnded) { // which was no answer to the call
 		err = lost(err)
 	}
 	if err != nil && ctx.Err() != nil {
-		// The errand has ended; this is the last that is said in it.
+		// The call has ended; this is the last that is said in it.
 		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), farewell, errTimeout)
 		defer cancel()
-		_, _ = s.request(late, string(mcp.MethodTasksCancel), taskParams(t.ID)) // nobody is left to be told of its failure
+		_, _ = s.request(late, c, string(mcp.MethodTasksCancel), taskParams(t.ID)) // nobody is left to be told of its failure
 	}
 	return raw, err
 }
@@ -92,10 +92,10 @@ func taskParams(id string) []tool.Field {
 }
 
 // outcomeOf looks at a task until it has an outcome.
-func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error) {
+func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessage, error) {
 	id, said := t.ID, ""
 	given := map[string]bool{} // input, by key
-	result := s.newClaim()
+	result := s.newClaim(c)
 	ctx, giveUp := context.WithCancel(ctx)
 	defer result.wait()
 	defer giveUp()
@@ -104,7 +104,7 @@ func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error
 			said = words
 			s.log("task %s: %s", id, words)
 			words = words[:min(len(words), maxNote)]
-			errandOf(ctx).hear(func(a tool.Audience) { a.Progress(tool.Progress{Message: words}) })
+			c.enqueue(func(a tool.Audience) { a.Progress(tool.Progress{Message: words}) })
 		}
 		switch {
 		case t.Status.IsTerminal() && s.modern():
@@ -114,7 +114,7 @@ func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error
 			<-result.came
 			return result.raw, result.err
 		case t.Status == mcp.TaskStatusInputRequired && s.modern():
-			if err := s.update(ctx, t, given); err != nil {
+			if err := s.update(ctx, c, t, given); err != nil {
 				return nil, err
 			}
 		case t.Status == mcp.TaskStatusInputRequired:
@@ -128,11 +128,11 @@ func (s *session) outcomeOf(ctx context.Context, t task) (json.RawMessage, error
 		if result.ready() {
 			return result.raw, result.err
 		}
-		raw, err := s.request(ctx, string(mcp.MethodTasksGet), taskParams(id))
+		raw, err := s.request(ctx, c, string(mcp.MethodTasksGet), taskParams(id))
 		if err != nil {
 			return nil, err
 		}
-		errandOf(ctx).clock.renew()
+		c.clock.renew()
 		t = task{}
 		if err := json.Unmarshal(raw, &t); err != nil {
 			return nil, &breach{what: "its answer to tasks/get is not what the protocol says", cause: err}
@@ -150,9 +150,9 @@ type claim struct {
 	err     error
 }
 
-func (s *session) newClaim() *claim {
+func (s *session) newClaim(c *call) *claim {
 	return &claim{came: make(chan struct{}), request: func(ctx context.Context, id string) (json.RawMessage, error) {
-		return s.request(ctx, string(mcp.MethodTasksResult), taskParams(id))
+		return s.request(ctx, c, string(mcp.MethodTasksResult), taskParams(id))
 	}}
 }
 
@@ -197,7 +197,7 @@ func (t task) ending() (json.RawMessage, error) {
 }
 
 // update gives a task the input that it waits for, once.
-func (s *session) update(ctx context.Context, t task, given map[string]bool) error {
+func (s *session) update(ctx context.Context, c *call, t task, given map[string]bool) error {
 	requests, err := tool.SplitObject(orEmpty(t.Requests))
 	if err != nil {
 		return &breach{what: "the input that its task requires is not what the protocol says", cause: err}
@@ -212,10 +212,10 @@ func (s *session) update(ctx context.Context, t task, given map[string]bool) err
 	if len(fresh) == 0 {
 		return nil
 	}
-	responses, err := s.fulfil(ctx, fresh)
+	responses, err := s.fulfil(ctx, c, fresh)
 	if err != nil {
 		return err
 	}
-	_, err = s.request(ctx, "tasks/update", append(taskParams(t.ID), tool.Field{Key: "inputResponses", Value: responses}))
+	_, err = s.request(ctx, c, "tasks/update", append(taskParams(t.ID), tool.Field{Key: "inputResponses", Value: responses}))
 	return err
 }

@@ -3,6 +3,7 @@ package conn
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -38,6 +39,15 @@ type trip struct {
 }
 
 type tripKey struct{}
+
+// request returns the id of the request as JSON; "" if it is of no call.
+func (t *trip) request() string {
+	id, err := json.Marshal(t.id)
+	if err != nil || t.id.IsNil() {
+		return ""
+	}
+	return string(id)
+}
 
 // with returns a context that carries t.
 func (t *trip) with(ctx context.Context) context.Context { return context.WithValue(ctx, tripKey{}, t) }

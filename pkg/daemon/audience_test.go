@@ -75,7 +75,7 @@ func TestAudience(t *testing.T) {
 	content := json.RawMessage(`{ "z": 1.0,"a":"<&>` + "\xff" + `" }`)
 	progress := []tool.Progress{{Done: 0.5}, {Done: 1, Total: 2, Message: "half"}}
 	message := tool.Message{Level: "warning", Logger: "l", Data: json.RawMessage(`{ "x": 1.0 }`)}
-	opt := tool.CallOptions{Timeout: time.Minute, MaxTime: time.Hour, Repeatable: true, Task: true, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse"}}
+	opt := tool.CallOptions{Timeout: time.Minute, MaxTime: time.Hour, Repeatable: true, Task: true, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true}, Principal: "p", Client: "session-1"}
 	want := opt
 	both := make(chan string, 2)
 	h.talk = func(ctx context.Context, ref tool.Ref, got tool.CallOptions) error {

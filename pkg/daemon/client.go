@@ -1,14 +1,17 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -63,6 +66,7 @@ type ClientOptions struct {
 type Client struct {
 	sources *config.Sources
 	opt     ClientOptions
+	id      string // of this client among those of the daemon
 
 	mu        sync.Mutex
 	inProcess engine.Caller // nil until needed
@@ -72,7 +76,7 @@ type Client struct {
 // NewClient returns a client for the servers of a configuration set. Nothing is started or
 // connected to.
 func NewClient(sources *config.Sources, opt ClientOptions) *Client {
-	return &Client{sources: sources, opt: opt}
+	return &Client{sources: sources, opt: opt, id: strconv.FormatUint(rand.Uint64(), 36)}
 }
 
 // List asks a server for what it offers.
@@ -266,6 +270,7 @@ func (c *Client) fill(x *exchange) {
 	q.Identity = c.opt.Identity
 	q.Dir, q.Home = c.opt.Env.Dir, c.opt.Env.Home
 	q.Configs, q.EnvFiles = c.opt.Selection.Configs, c.opt.Selection.EnvFiles
+	q.Options.Client = cmp.Or(q.Options.Client, c.id)
 	q.Limits, q.Idle = c.opt.Limits, c.opt.Idle
 	q.Events = c.opt.Log != nil
 	x.environ, x.log = strings.Join(c.opt.Environ, separator), c.opt.Log

@@ -220,7 +220,12 @@ func TestCall(t *testing.T) {
 			h.configure(`{"mcpServers": {"s": {"command": "fake", "callTimeout": "2s"}}}`)
 		}
 	}
-	if want := []tool.CallOptions{{Timeout: time.Second, Repeatable: true, HeaderSchema: "<s>"}, {Timeout: 3 * time.Second}, {Timeout: 2 * time.Second}}; !slices.Equal(h.asked, want) {
+	// All are of the same client, which is another one than c.
+	client := h.asked[0].Client
+	if _, err := c.Call(t.Context(), ref, nil, tool.CallOptions{}); err != nil || client == "" || h.asked[3].Client == client {
+		t.Errorf("clients %q and %+v, %v", client, h.asked, err)
+	}
+	if want := []tool.CallOptions{{Timeout: time.Second, Client: client, Repeatable: true, HeaderSchema: "<s>"}, {Timeout: 3 * time.Second, Client: client}, {Timeout: 2 * time.Second, Client: client}}; !slices.Equal(h.asked[:3], want) {
 		t.Errorf("asked with %+v", h.asked)
 	}
 }

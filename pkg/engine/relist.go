@@ -103,7 +103,7 @@ func (e *Engine) relistOne(ctx context.Context, caller Caller, cfg *config.Confi
 	if a.err != nil {
 		return false, a.err
 	}
-	if entry.State == index.Listed && same(entry.Tools, a.listing.Tools) &&
+	if entry.State == index.Listed && entry.Known == a.listing.Known && same(entry.Tools, a.listing.Tools) &&
 		same(entry.Resources, a.listing.Resources) && same(entry.Prompts, a.listing.Prompts) {
 		return false, nil
 	}

@@ -38,6 +38,10 @@ type Known struct {
 	Asks bool `json:"asks,omitempty"`
 }
 
+// Principal is whom requests are made for. The empty one is the user of the command line. Requests of different
+// principals never share a server.
+type Principal string
+
 // CallOptions change one request to a server.
 type CallOptions struct {
 	// Timeout bounds the request once the server is connected; 0 means what the configuration says.
@@ -56,7 +60,12 @@ type CallOptions struct {
 	// Known is how the server was reached before.
 	Known Known
 	// Audience hears what the server says meanwhile, and answers it; nil: nobody does.
-	Audience Audience
+	Audience Audience `json:"-"`
+	// Principal is whom the request is made for.
+	Principal Principal `json:",omitempty"`
+	// Client names the program run, or the session, that makes the request. A question of a server that names no call
+	// is given to a client only if no other client's call is in flight.
+	Client string `json:",omitempty"`
 	// HeaderSchema is the tool's input schema where it marks arguments that are to be repeated in
 	// headers (x-mcp-header, MCP 2026-07-28); "" where it marks none.
 	HeaderSchema string

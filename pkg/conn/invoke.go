@@ -1,0 +1,153 @@
+package conn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// invoke sends tools/call, prompts/get or resources/read, as the kind of ref says, and returns the raw result.
+func (s *session) invoke(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration,
+	opt tool.CallOptions) (*tool.Result, error) {
+	method, params := requestFor(ref, args)
+	ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout"}
+	inCall, c, err := s.begin(ctx, limit, opt, true)
+	if err != nil {
+		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
+	}
+	defer s.end(c)
+	ctx = inCall
+	s.attend(ctx)
+	started := time.Now()
+	s.learnHeader(ref, opt.HeaderSchema)
+	res, err := s.repeated(ctx, c, method, params, opt.Task)
+	var refused *refusal
+	c.answered = err == nil || errors.As(err, &refused)
+	if err != nil {
+		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
+	}
+	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
+	return res, nil
+}
+
+// requestFor returns the request for what ref names.
+func requestFor(ref tool.Ref, args json.RawMessage) (method string, params []tool.Field) {
+	switch ref.Kind {
+	case tool.Resource, tool.Template:
+		return methodRead, []tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}}
+	case tool.Prompt:
+		method = methodPrompt
+	default:
+		method = methodCall
+	}
+	params = []tool.Field{{Key: "name", Value: tool.Quote(ref.Name)}}
+	if args != nil {
+		params = append(params, tool.Field{Key: "arguments", Value: args})
+	}
+	return method, params
+}
+
+// repeated makes a call, and makes it again where the server only wanted it otherwise: as a task, with
+// arguments repeated in headers, or after the user has opened pages.
+func (s *session) repeated(ctx context.Context, c *call, method string, params []tool.Field, task bool) (
+	*tool.Result, error) {
+	res, err := s.rounds(ctx, c, method, params, task)
+	var refused *refusal
+	if !errors.As(err, &refused) {
+		return res, err
+	}
+	switch refused.details.Code {
+	case mcp.METHOD_NOT_FOUND: // "If taskSupport is "required", ... servers MUST return a -32601 error" (MCP 2025-11-25, tasks)
+		if task || method != methodCall || !s.takesTasks() {
+			return nil, err
+		}
+		task = true
+	case mcp.HEADER_MISMATCH:
+		if method != methodCall || !s.learnHeaders(ctx, c) {
+			return nil, err
+		}
+	case mcp.URL_ELICITATION_REQUIRED:
+		if stay := s.opened(ctx, c, refused); stay != nil {
+			return nil, stay
+		}
+	default:
+		return nil, err
+	}
+	return s.rounds(ctx, c, method, params, task)
+}
+
+// learnHeader lets a call of a tool with that schema have the headers that it marks.
+func (s *session) learnHeader(ref tool.Ref, schema string) {
+	if schema == "" || !s.modern() || !s.overHTTP() {
+		return
+	}
+	definition := &mcp.Tool{Name: ref.Name, RawInputSchema: json.RawMessage(schema)}
+	if mcp.ValidateParamHeaderAnnotations(definition) == nil {
+		s.headered.Store(ref.Name, definition)
+	}
+}
+
+// learnHeaders reads the definitions of the tools, since some say that arguments are to be repeated
+// in headers (x-mcp-header, MCP 2026-07-28, HTTP alone). It reports whether the call that was refused
+// for their lack may be made again.
+func (s *session) learnHeaders(ctx context.Context, c *call) bool {
+	var tools collector
+	if !s.modern() || s.pages(ctx, c, toolList(), &tools) != nil {
+		return false
+	}
+	s.withHeaders(&tools)
+	return true
+}
+
+// opened asks the user to open the pages that a refused call names (MCP 2025-11-25,
+// client/elicitation, URL elicitation required error). It returns why the call is not to be made again.
+func (s *session) opened(ctx context.Context, c *call, refused *refusal) error {
+	data, err := json.Marshal(refused.details.Data)
+	var asked struct {
+		Elicitations []json.RawMessage `json:"elicitations"`
+	}
+	if err != nil || json.Unmarshal(data, &asked) != nil || len(asked.Elicitations) == 0 {
+		return refused
+	}
+	closed := &unopened{cause: refused}
+	declined := false
+	for _, params := range asked.Elicitations {
+		q, wrong := questionIn(s.server.Name, params)
+		if wrong != "" || q.URL == "" {
+			return refused
+		}
+		closed.pages = append(closed.pages, q)
+		declined = declined || s.ask(ctx, c, q).Action != tool.Accept
+	}
+	if declined {
+		return closed
+	}
+	return nil
+}
+
+// unopened is the error of a call that waits for pages to be opened, which the user has not done.
+type unopened struct {
+	pages []tool.Question
+	cause *refusal
+}
+
+func (u *unopened) Error() string { return u.cause.Error() }
+
+// resultIn reads a result: that of a tool may say that it failed.
+func resultIn(method string, raw json.RawMessage) (*tool.Result, error) {
+	if method != methodCall {
+		return &tool.Result{Raw: raw}, nil
+	}
+	var head *struct {
+		IsError json.RawMessage `json:"isError"`
+	}
+	if err := json.Unmarshal(raw, &head); err != nil || head == nil {
+		return nil, &breach{what: "its answer to tools/call is not what the protocol says", cause: err}
+	}
+	return &tool.Result{Raw: raw, IsError: string(head.IsError) == "true"}, nil
+}

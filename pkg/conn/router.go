@@ -1,0 +1,278 @@
+package conn
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// holdLimit is how long a question waits until it is clear whose it is.
+const holdLimit = 10 * time.Second
+
+var (
+	// errWhose ends a question of which nobody can say whose it is.
+	errWhose = errors.New("mcpl cannot tell to which of several clients this request belongs")
+	// errTurn ends a call that has waited too long for the calls of other clients.
+	errTurn = errors.New("the calls of other clients did not end in time")
+)
+
+// router knows the calls of a session in flight and says to which of them a message of the server belongs.
+//
+// Over Streamable HTTP the stream says so, a progress token and a task's id do too. Over stdio, and in the other streams
+// of HTTP, nothing does. Such a message belongs to the one call in flight, or to the one client whose calls are in
+// flight. With calls of several clients the router never guesses: it holds a question until one client is left,
+// since the call that asked is the one that does not end. A server that has once asked so gets the calls of
+// different clients in turns.
+type router struct {
+	mu        sync.Mutex
+	calls     []*call           // in flight, oldest first
+	queue     []*call           // waiting for their turn, oldest first
+	requests  map[string]*call  // by the id of a request to the server, as JSON; it is the progress token too
+	tasks     map[string]*call  // by the id of the task that a call became
+	asking    map[*call]int     // how many questions a call is being asked
+	questions map[string]func() // by the id of the server's request, as JSON: gives the question up
+	turns     bool              // the calls of different clients take turns
+	left      chan struct{}     // closed when a call leaves; nil if no question is held
+	abandoned int               // calls that have left without an answer
+}
+
+// enter adds a call in flight. A call that the server may ask something for waits for its turn, for at most limit; then
+// enter fails with errTurn, and with the error of ctx if that ends first.
+func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error {
+	r.mu.Lock()
+	if !c.askable || !r.turns || len(r.queue) == 0 && r.fits(c) {
+		r.calls = append(r.calls, c)
+		r.mu.Unlock()
+		return nil
+	}
+	c.turn = make(chan struct{})
+	r.queue = append(r.queue, c)
+	r.mu.Unlock()
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-c.turn:
+		return nil
+	case <-timer.C:
+		r.leave(c, true)
+		return errTurn
+	case <-ctx.Done():
+		r.leave(c, true)
+		return ctx.Err()
+	}
+}
+
+// fits reports whether no call of another client is in flight. It needs mu.
+func (r *router) fits(c *call) bool {
+	return !slices.ContainsFunc(r.calls, func(other *call) bool { return other.askable && other.client != c.client })
+}
+
+// leave removes a call. answered says that the server has answered it, or never had it: what is still being asked is
+// then not for it.
+func (r *router) leave(c *call, answered bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	is := func(other *call) bool { return other == c }
+	r.calls, r.queue = slices.DeleteFunc(r.calls, is), slices.DeleteFunc(r.queue, is)
+	for _, table := range []map[string]*call{r.requests, r.tasks} {
+		for key, other := range table {
+			if other == c {
+				delete(table, key)
+			}
+		}
+	}
+	delete(r.asking, c)
+	if c.askable && !answered {
+		r.abandoned++
+	}
+	if r.left != nil {
+		close(r.left)
+		r.left = nil
+	}
+	for len(r.queue) > 0 && r.fits(r.queue[0]) {
+		next := r.queue[0]
+		r.calls, r.queue = append(r.calls, next), r.queue[1:]
+		close(next.turn)
+	}
+}
+
+// takeTurns makes the calls of different clients take turns from now on.
+func (r *router) takeTurns() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.turns = true
+}
+
+// takesTurns reports whether they do.
+func (r *router) takesTurns() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.turns
+}
+
+// expect notes that the request with that id belongs to c until c leaves.
+func (r *router) expect(id int64, c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.requests == nil {
+		r.requests = make(map[string]*call)
+	}
+	r.requests[strconv.FormatInt(id, 10)] = c
+}
+
+// became notes that c became a task, until c leaves.
+func (r *router) became(task string, c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.tasks == nil {
+		r.tasks = make(map[string]*call)
+	}
+	r.tasks[task] = c
+}
+
+// byRequest returns the call of the request with that id, or nil.
+func (r *router) byRequest(id string) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.requests[id]
+}
+
+// owner returns the call that a message belongs to, which came in the stream of the request with that id ("" if it came
+// in no request's stream). It returns nil if no call is in flight, or if that cannot be said.
+func (r *router) owner(request string) *call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c, _ := r.find(request, "")
+	return c
+}
+
+// find returns the call that a message belongs to, nil for none. ok is false if calls of several clients are in flight
+// and nothing tells them apart. It needs mu.
+func (r *router) find(request, task string) (c *call, ok bool) {
+	if c := cmp.Or(r.requests[request], r.tasks[task]); c != nil {
+		return c, true
+	}
+	for _, other := range r.calls {
+		switch {
+		case !other.askable:
+		case c == nil:
+			c = other
+		case other.client != c.client:
+			return nil, false
+		case r.rank(other) > r.rank(c):
+			c = other
+		}
+	}
+	return c, true
+}
+
+// rank orders the calls of one client by how likely a question is for them: the call that a question belongs to
+// waits for its answer.
+func (r *router) rank(c *call) int {
+	switch {
+	case c.audience == nil:
+		return 0
+	case r.asking[c] > 0:
+		return 1
+	}
+	return 2
+}
+
+// assign returns the call that a question belongs to, and counts it as asked until [router.replied]. It returns nil if
+// there is no call. If calls of several clients are in flight it waits until those of one are left, for at most
+// holdLimit, and shared is called: from then on the calls of different clients take turns. It fails with errWhose if
+// that does not help, or if a call leaves without an answer meanwhile: the question may be that call's.
+func (r *router) assign(ctx context.Context, request, task string, shared func()) (*call, error) {
+	r.mu.Lock()
+	c, ok := r.find(request, task)
+	if ok {
+		r.ask(c)
+		r.mu.Unlock()
+		return c, nil
+	}
+	first, abandoned := !r.turns, r.abandoned
+	r.turns = true
+	r.mu.Unlock()
+	if first {
+		shared()
+	}
+	timer := time.NewTimer(holdLimit)
+	defer timer.Stop()
+	for {
+		r.mu.Lock()
+		c, ok := r.find(request, task)
+		switch {
+		case r.abandoned != abandoned:
+			r.mu.Unlock()
+			return nil, errWhose
+		case ok:
+			r.ask(c)
+			r.mu.Unlock()
+			return c, nil
+		case r.left == nil:
+			r.left = make(chan struct{})
+		}
+		left := r.left
+		r.mu.Unlock()
+		select {
+		case <-left:
+		case <-timer.C:
+			return nil, errWhose
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// ask counts a question to c, which may be nil. It needs mu.
+func (r *router) ask(c *call) {
+	if c == nil {
+		return
+	}
+	if r.asking == nil {
+		r.asking = make(map[*call]int)
+	}
+	r.asking[c]++
+}
+
+// replied notes that a question to c, which may be nil, has ended.
+func (r *router) replied(c *call) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.asking[c] <= 1 {
+		delete(r.asking, c)
+		return
+	}
+	r.asking[c]--
+}
+
+// opened notes how to give up the question with that id.
+func (r *router) opened(id string, giveUp func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.questions == nil {
+		r.questions = make(map[string]func())
+	}
+	r.questions[id] = giveUp
+}
+
+// closed forgets the question with that id.
+func (r *router) closed(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.questions, id)
+}
+
+// withdraw gives up the question with that id, if there is one.
+func (r *router) withdraw(id string) {
+	r.mu.Lock()
+	giveUp := r.questions[id]
+	r.mu.Unlock()
+	if giveUp != nil {
+		giveUp()
+	}
+}

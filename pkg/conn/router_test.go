@@ -1,0 +1,325 @@
+package conn
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// inFlight enters calls into a new router, without waiting.
+func inFlight(t *testing.T, calls ...*call) *router {
+	t.Helper()
+	r := &router{}
+	for _, c := range calls {
+		if err := r.enter(t.Context(), c, time.Second); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return r
+}
+
+func unshared(t *testing.T) func() {
+	return func() { t.Error("a question of one client was taken for a shared one") }
+}
+
+func TestRouterFindsTheCall(t *testing.T) {
+	t.Parallel()
+	listing := &call{client: "b"}
+	silent := &call{client: "a", askable: true}
+	first := &call{client: "a", askable: true, audience: &audience{}}
+	second := &call{client: "a", askable: true, audience: &audience{}}
+	other := &call{client: "b", askable: true, audience: &audience{}}
+	for name, c := range map[string]struct {
+		calls         []*call
+		request, task string
+		asked         *call // already
+		want          *call
+		ambiguous     bool
+	}{
+		"no call":                        {},
+		"a listing alone":                {calls: []*call{listing}},
+		"one call":                       {calls: []*call{listing, first}, want: first},
+		"one call without an audience":   {calls: []*call{silent}, want: silent},
+		"calls of one client":            {calls: []*call{silent, first, second}, want: first},
+		"the first is being asked":       {calls: []*call{first, second}, asked: first, want: second},
+		"all are being asked":            {calls: []*call{silent, first}, asked: first, want: first},
+		"calls of two clients":           {calls: []*call{first, other}, ambiguous: true},
+		"and one of them cannot answer":  {calls: []*call{silent, other}, ambiguous: true},
+		"the stream says it":             {calls: []*call{first, other}, request: "7", want: other},
+		"the stream of another request":  {calls: []*call{first}, request: "9", want: first},
+		"the task says it":               {calls: []*call{first, other}, task: "t", want: other},
+		"the stream counts before tasks": {calls: []*call{first, other}, request: "6", task: "t", want: first},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := inFlight(t, c.calls...)
+			r.expect(6, first)
+			r.expect(7, other)
+			r.became("t", other)
+			r.ask(c.asked)
+			got, ok := r.find(c.request, c.task)
+			if ok == c.ambiguous || got != c.want {
+				t.Errorf("got %+v, %v", got, ok)
+			}
+			if owner := r.owner(c.request); c.task == "" && owner != c.want {
+				t.Errorf("a message is for %+v", owner)
+			}
+		})
+	}
+}
+
+// A call that has left is forgotten with its requests and tasks, and one that has answered is asked again.
+func TestRouterForgets(t *testing.T) {
+	t.Parallel()
+	a, b := &call{askable: true, audience: &audience{}}, &call{askable: true, audience: &audience{}}
+	r := inFlight(t, a, b)
+	r.replied(nil)
+	r.expect(1, b)
+	r.became("t", b)
+	for i, want := range []*call{a, b, a} {
+		if got, err := r.assign(t.Context(), "", "", unshared(t)); got != want || err != nil {
+			t.Errorf("question %d is for another call: %v", i, err)
+		}
+	}
+	r.replied(b)
+	if got, _ := r.assign(t.Context(), "", "", unshared(t)); got != b {
+		t.Error("a call that has answered is not asked again")
+	}
+	r.leave(b, true)
+	if got, _ := r.assign(t.Context(), "1", "t", unshared(t)); got != a || len(r.requests)+len(r.tasks)+len(r.calls) != 1 {
+		t.Error("a call that has left is asked")
+	}
+	if got := taskOf([]byte(`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}`)); got != "t" || taskOf([]byte("7")) != "" {
+		t.Errorf("task %q", got)
+	}
+}
+
+// A question of which nothing says whose it is waits for the calls of the other clients to end.
+func TestRouterHoldsQuestions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		during func(r *router, a, b *call, giveUp func()) // one second after the question came
+		want   string                                     // who is asked; else the error
+		after  time.Duration
+	}{
+		"the other ends":          {during: func(r *router, a, _ *call, _ func()) { r.leave(a, true) }, want: "b", after: time.Second},
+		"it ends itself":          {during: func(r *router, _, b *call, _ func()) { r.leave(b, true) }, want: "a", after: time.Second},
+		"the other is given up":   {during: func(r *router, a, _ *call, _ func()) { r.leave(a, false) }, want: errWhose.Error(), after: time.Second},
+		"neither ends":            {during: func(*router, *call, *call, func()) {}, want: errWhose.Error(), after: holdLimit},
+		"the server withdraws it": {during: func(_ *router, _, _ *call, giveUp func()) { giveUp() }, want: context.Canceled.Error(), after: time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := &call{client: "a", askable: true, audience: &audience{}}
+				b := &call{client: "b", askable: true, audience: &audience{}}
+				r := inFlight(t, a, b)
+				ctx, giveUp := context.WithCancel(t.Context())
+				began := time.Now()
+				time.AfterFunc(time.Second, func() { c.during(r, a, b, giveUp) })
+				shared := 0
+				got, err := r.assign(ctx, "", "", func() { shared++ })
+				who := map[*call]string{a: "a", b: "b"}[got]
+				if err != nil {
+					who = err.Error()
+				}
+				if who != c.want || time.Since(began) != c.after {
+					t.Errorf("%s after %s", who, time.Since(began))
+				}
+				if shared != 1 || !r.takesTurns() {
+					t.Errorf("it was remembered %d times; turns %v", shared, r.takesTurns())
+				}
+				giveUp()
+				synctest.Wait()
+			})
+		})
+	}
+}
+
+// Once a server has asked so, the calls of different clients take turns, in the order in which they came.
+func TestRouterTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		of := func(client string) *call { return &call{client: client, askable: true} }
+		first := of("a")
+		r := inFlight(t, first)
+		r.takeTurns()
+		if err := r.enter(t.Context(), of("a"), time.Second); err != nil {
+			t.Errorf("a second call of the same client: %v", err)
+		}
+		r.leave(r.calls[1], true)
+		if err := r.enter(t.Context(), &call{client: "z"}, time.Second); err != nil {
+			t.Errorf("a listing: %v", err)
+		}
+		if err := r.enter(t.Context(), of("b"), time.Second); !errors.Is(err, errTurn) {
+			t.Errorf("after its limit: %v", err)
+		}
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := r.enter(gone, of("b"), time.Second); !errors.Is(err, context.Canceled) {
+			t.Errorf("given up: %v", err)
+		}
+		var order []string
+		var wg sync.WaitGroup
+		for _, client := range []string{"b", "a", "a", "c"} {
+			c := of(client)
+			wg.Go(func() {
+				if err := r.enter(t.Context(), c, time.Minute); err != nil {
+					t.Error(err)
+				}
+				r.mu.Lock()
+				order = append(order, fmt.Sprintf("%s@%d", client, len(r.calls)))
+				r.mu.Unlock()
+				time.Sleep(time.Second) // virtual: two of the same client run at the same time
+				r.leave(c, true)
+			})
+			synctest.Wait() // so that they come in this order
+		}
+		r.leave(first, true)
+		wg.Wait()
+		if got := strings.Join(order, " "); got != "b@2 a@3 a@3 c@2" { // with the listing
+			t.Errorf("order %s", got)
+		}
+		if len(r.queue) != 0 {
+			t.Errorf("%d still wait", len(r.queue))
+		}
+	})
+}
+
+// answering answers each question with its own name.
+func answering(name string) *audience {
+	return &audience{reply: func(context.Context, tool.Question) (tool.Reply, error) {
+		return tool.Reply{Action: tool.Accept, Content: json.RawMessage(fmt.Sprintf(`{"name":%q}`, name))}, nil
+	}}
+}
+
+// underWay waits until n calls are in flight.
+func underWay(t *testing.T, p *Pool, n int) {
+	t.Helper()
+	mcptest.Wait(t, fmt.Sprintf("%d calls are in flight", n), func() bool {
+		r := &p.slots["s"].session.router
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return len(r.calls) == n
+	})
+}
+
+// Both forms of the defect: a client that asks nothing shares the server with one that does. The answer that it has
+// ready is not given for the other, and if it has none, its own call does not suffer.
+func TestQuestionBesideAnotherClient(t *testing.T) {
+	t.Parallel()
+	for name, other := range map[string]*audience{"with an answer ready": answering("alice"), "without an audience": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			changed := make(chan string, 9)
+			p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{
+				{Name: "slow", Text: "done", Behaviour: mcptest.Behaviour{Delay: mcptest.Duration(time.Second)}},
+				asking("ask", askName),
+			}}}, func(o *Options) { o.Changed = func(server string) { changed <- server } })
+			if _, err := p.List(t.Context(), "s", tool.CallOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			opt := tool.CallOptions{Client: "alice"}
+			if other != nil {
+				opt.Audience = other
+			}
+			var wg sync.WaitGroup
+			wg.Go(func() {
+				if got, err := callFor(t, p, "slow", opt); got != "done" || err != nil {
+					t.Errorf("slow: %q, %v", got, err)
+				}
+			})
+			underWay(t, p, 1)
+			got, err := callFor(t, p, "ask", tool.CallOptions{Client: "bob", Audience: answering("bob")})
+			if err != nil || !strings.Contains(got, `{"name":"bob"}`) {
+				t.Errorf("ask: %q, %v", got, err)
+			}
+			wg.Wait()
+			if other != nil && other.said() != "" {
+				t.Errorf("the other client heard: %s", other.said())
+			}
+			if server := <-changed; server != "s" {
+				t.Errorf("%q has changed", server)
+			}
+			l, err := p.List(t.Context(), "s", tool.CallOptions{})
+			if err != nil || !l.Known.Asks {
+				t.Errorf("that it asks is not known: %+v, %v", l.Known, err)
+			}
+		})
+	}
+}
+
+// Fifty clients use one server at once, each asks and answers by its own name.
+func TestFiftyClients(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{asking("ask", askName)}}})
+	var wg sync.WaitGroup
+	for i := range 50 {
+		name := fmt.Sprintf("client-%d", i)
+		wg.Go(func() {
+			got, err := callFor(t, p, "ask", tool.CallOptions{Client: name, Audience: answering(name), Known: tool.Known{Asks: true}})
+			if err != nil || !strings.Contains(got, fmt.Sprintf(`{"name":%q}`, name)) {
+				t.Errorf("%s got %q, %v", name, got, err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A log message that names no call goes to no client while several use the server.
+func TestMessageBesideAnotherClient(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{
+		{Name: "slow", Text: "done", Behaviour: mcptest.Behaviour{Delay: mcptest.Duration(time.Second)}},
+		{Name: "loud", Text: "said", Behaviour: mcptest.Behaviour{
+			Noise: []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"secret of bob"}}`}}},
+	}}})
+	alice, bob := &audience{}, &audience{}
+	if _, err := p.List(t.Context(), "s", tool.CallOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if _, err := callFor(t, p, "slow", tool.CallOptions{Client: "alice", Audience: alice}); err != nil {
+			t.Error(err)
+		}
+	})
+	underWay(t, p, 1)
+	if _, err := callFor(t, p, "loud", tool.CallOptions{Client: "bob", Audience: bob}); err != nil {
+		t.Error(err)
+	}
+	wg.Wait()
+	if got := cmp.Or(alice.said(), bob.said()); got != "" {
+		t.Errorf("heard: %s", got)
+	}
+}
+
+// A slow audience loses the oldest of what is queued for it, and hears nothing after the end.
+func TestSlowAudience(t *testing.T) {
+	t.Parallel()
+	c := &call{audience: &audience{}, told: make(chan struct{})}
+	c.more.L = &c.mu
+	for i := range maxQueued + 10 {
+		c.enqueue(func(a tool.Audience) { a.Progress(tool.Progress{Done: float64(i)}) })
+	}
+	go c.tell() // ends with the call
+	c.end(false)
+	c.enqueue(func(a tool.Audience) { a.Progress(tool.Progress{Done: 9999}) })
+	heard := c.audience.(*audience).said()
+	if strings.Count(heard, "\n") != maxQueued-1 || !strings.HasPrefix(heard, "progress 10/0") || strings.Contains(heard, "9999") {
+		t.Errorf("heard:\n%s", heard)
+	}
+	if err := c.ask(t.Context(), nil); !errors.Is(err, errOver) {
+		t.Errorf("asked after the end: %v", err)
+	}
+}
