@@ -5,6 +5,11 @@ BIN      := bin/mcpl
 # One static binary without debug symbols; its version is what the go command stamps into it.
 BUILD    := CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w"
 FUZZTIME ?= 20s
+# misspell reads every file but lists of words and lock files, and lets pass what tests mistype on purpose.
+SPELLED  := . ':!pkg/search/related_table.go' ':!internal/eval' ':!*/package-lock.json' ':!*.svg'
+MISTYPED := curent,recomend
+# $(call with,NAME) puts the path of a tool that tools/go.mod pins into the shell's variable tool.
+with      = tool="$$($(GO) -C tools tool -n $(1))" &&
 NPM_DIR  := testdata/npm
 CONF_DIR := testdata/conformance
 
@@ -46,16 +51,19 @@ conformance: build ## the protocol's conformance suite (SCENARIO=name for one of
 		[ "$$MCPL_REQUIRE_REAL_SERVERS" != 1 ]; \
 	fi
 
-lint: ## gofmt, vet, staticcheck, the table of rooms, and the other systems
-	@unformatted="$$(gofmt -l cmd internal pkg)"; [ -z "$$unformatted" ] || { echo "not gofmt-ed: $$unformatted"; exit 1; }
+lint: ## gofmt, vet, errorlint, bodyclose, staticcheck, misspell, the house rules, the other systems
+	@unformatted="$$(gofmt -l cmd internal pkg tools)"; [ -z "$$unformatted" ] || { echo "not gofmt-ed: $$unformatted"; exit 1; }
 	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
-	$(GO) test ./internal/archtest
-	GOOS=windows $(GO) build ./... && GOOS=windows $(GO) vet ./...
-	GOOS=darwin $(GO) build ./... && GOOS=darwin $(GO) vet ./...
+	$(call with,analyze) $(GO) vet -vettool="$$tool" ./...
+	$(call with,staticcheck) "$$tool" ./...
+	$(call with,misspell) git ls-files -co --exclude-standard -- $(SPELLED) | xargs "$$tool" -error -i $(MISTYPED)
+	$(GO) test -count=1 ./internal/archtest
+	$(call with,analyze) for os in windows darwin; do export GOOS=$$os; \
+		$(GO) build ./... && $(GO) vet ./... && $(GO) vet -vettool="$$tool" ./... || exit 1; \
+	done
 
 vuln: ## known vulnerabilities in what we import (asks vuln.go.dev)
-	$(GO) tool govulncheck ./...
+	$(call with,govulncheck) "$$tool" ./...
 
 fuzz: ## every fuzz target for FUZZTIME (20s) each
 	@$(GO) list ./... | while read -r pkg; do \

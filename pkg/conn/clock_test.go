@@ -53,7 +53,7 @@ func TestClock(t *testing.T) {
 				time.Sleep(time.Hour)
 				synctest.Wait()
 				if ended != tt.ends || tt.cause != nil && !errors.Is(context.Cause(ctx), tt.cause) ||
-					errors.Is(context.Cause(ctx), errMaxTime) != (tt.cause == errMaxTime) {
+					errors.Is(context.Cause(ctx), errMaxTime) != errors.Is(tt.cause, errMaxTime) {
 					t.Errorf("ended after %v by %v", ended, context.Cause(ctx))
 				}
 			})

@@ -3,6 +3,7 @@ package conn
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -21,7 +22,7 @@ func filtered(t testing.TB, in io.Reader, limit int) (passed string, dropped []s
 		t.Fatal(err)
 	}
 	<-f.ended
-	if n, err := f.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+	if n, err := f.Read(make([]byte, 1)); n != 0 || !errors.Is(err, io.EOF) {
 		t.Fatalf("after the end: %d, %v", n, err)
 	}
 	if cap(f.line) > 2*limit+f.in.Size() {

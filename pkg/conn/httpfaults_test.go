@@ -177,9 +177,18 @@ func TestRedirects(t *testing.T) {
 	_, err := p.List(t.Context(), "away", tool.CallOptions{})
 	wantFault(t, err, fault.ServerConnection, "away has moved: HTTP 308 Permanent Redirect")
 	// Whatever leads there.
-	if _, err := remoteTo(t, url).client.Get(elsewhere); !errors.Is(err, errElsewhere) {
+	if err := get(remoteTo(t, url).client, elsewhere); !errors.Is(err, errElsewhere) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// get asks for url and returns what becomes of the request.
+func get(client *http.Client, url string) error {
+	resp, err := client.Get(url)
+	if err == nil {
+		err = resp.Body.Close()
+	}
+	return err
 }
 
 func TestSameOrigin(t *testing.T) {
@@ -266,7 +275,7 @@ func TestTLSFaults(t *testing.T) {
 				r.base.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
 				r.base.TLSClientConfig.RootCAs.AddCert(tt.trust)
 			}
-			_, err := r.client.Get(tt.url)
+			err := get(r.client, tt.url)
 			f := wantFault(t, r.failure(err, phase{name: methodInitialize}), fault.ServerConnection, tt.message)
 			if !strings.Contains(f.Help, tt.help) || strings.Contains(f.Traceback, "Get ") {
 				t.Errorf("help %s\n%s", f.Help, f.Traceback)

@@ -3,6 +3,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -62,7 +63,7 @@ type blocking struct {
 // by the system (signal(7)).
 func again(call func() error) error {
 	for {
-		if err := call(); err != syscall.EINTR {
+		if err := call(); !errors.Is(err, syscall.EINTR) {
 			return err
 		}
 	}
@@ -72,7 +73,7 @@ func again(call func() error) error {
 func (c *blocking) Read(data []byte) (n int, err error) {
 	err = again(func() error { n, err = syscall.Read(c.fd, data); return err })
 	switch {
-	case err == syscall.EAGAIN || n == 0 && c.interrupted():
+	case errors.Is(err, syscall.EAGAIN) || n == 0 && c.interrupted():
 		return 0, os.ErrDeadlineExceeded
 	case err != nil:
 		return 0, os.NewSyscallError("read", err)
@@ -87,7 +88,7 @@ func (c *blocking) Write(data []byte) (written int, err error) {
 	for written < len(data) {
 		var n int
 		err = again(func() error { n, err = syscall.Write(c.fd, data[written:]); return err })
-		if err == syscall.EAGAIN {
+		if errors.Is(err, syscall.EAGAIN) {
 			return written, os.ErrDeadlineExceeded
 		}
 		if err != nil {
