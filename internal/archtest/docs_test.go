@@ -54,7 +54,7 @@ func codes(text string) []string {
 	return found
 }
 
-// TestTableOfRooms holds the table of docs/architecture.md to the one above.
+// TestTableOfRooms holds the table of docs/architecture.md to the one of rooms_test.go.
 func TestTableOfRooms(t *testing.T) {
 	t.Parallel()
 	written := map[string][]string{}
@@ -69,12 +69,12 @@ func TestTableOfRooms(t *testing.T) {
 		}
 		written[room] = codes(row[2])
 	}
-	for room, allowed := range rooms {
+	for room, row := range rooms {
 		switch got, ok := written[room]; {
 		case !ok:
 			t.Errorf("%s is not in the table of docs/architecture.md", room)
-		case !slices.Equal(got, allowed):
-			t.Errorf("docs/architecture.md lets %s import %v, the table of rooms %v", room, got, allowed)
+		case !slices.Equal(got, row.imports):
+			t.Errorf("docs/architecture.md lets %s import %v, the table of rooms %v", room, got, row.imports)
 		}
 	}
 	for room := range written {
@@ -87,7 +87,8 @@ func TestTableOfRooms(t *testing.T) {
 // faultTypes returns the types that pkg/fault declares.
 func faultTypes(t *testing.T) []fault.Type {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", "pkg", "fault", "fault.go"), nil, parser.SkipObjectResolution)
+	path := filepath.Join("..", "..", "pkg", "fault", "fault.go")
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,9 +259,9 @@ func TestFlags(t *testing.T) {
 	fs := pflag.NewFlagSet("all", pflag.ContinueOnError)
 	new(verb.Globals).Flags(fs)
 	for _, v := range []verb.Verb{new(verb.Search), new(verb.Inspect), new(verb.Call), new(verb.List),
-		new(verb.Enable), new(verb.Disable), new(verb.Instructions), new(verb.Config), new(verb.ConfigImport), new(verb.ConfigAdd), new(verb.ConfigRemove),
-		new(verb.Auth), new(verb.Doctor), new(verb.Daemon), new(verb.Resources), new(verb.Read), new(verb.Prompts), new(verb.Prompt),
-		new(verb.Completion), new(verb.Version)} {
+		new(verb.Enable), new(verb.Disable), new(verb.Instructions), new(verb.Config), new(verb.ConfigImport),
+		new(verb.ConfigAdd), new(verb.ConfigRemove), new(verb.Auth), new(verb.Doctor), new(verb.Daemon), new(verb.Resources),
+		new(verb.Read), new(verb.Prompts), new(verb.Prompt), new(verb.Completion), new(verb.Version)} {
 		own := pflag.NewFlagSet("own", pflag.ContinueOnError)
 		v.Flags(own)
 		fs.AddFlagSet(own) // flags of the same name stay the first one's

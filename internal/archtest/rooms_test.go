@@ -1,0 +1,145 @@
+package archtest
+
+// room is a row of the table of rooms: what a package may import of ours, and why these and no
+// more. The failure message shows the why, so that whoever wants another arrow reads the rule first.
+type room struct {
+	imports []string
+	why     string
+}
+
+// rooms is the table of docs/architecture.md.
+var rooms = map[string]room{
+	"cmd/mcpl": {
+		imports: []string{"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config",
+			"pkg/conn", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/output"},
+		why: "main is the only place that chooses: who calls (conn or daemon), where logins are kept, which streams " +
+			"are written. Every other package gets its choice as a value, so a test can choose otherwise",
+	},
+	"internal/archtest": {
+		why: "the rules judge the other packages from outside; code that imported this one could not be judged by it",
+	},
+	"internal/authtest": {
+		why: "a server that tests log in to must not share code with the client that they test: a mistake in both " +
+			"would pass",
+	},
+	"internal/benchcli": {
+		imports: []string{"internal/mcptest"},
+		why:     "it measures whole processes, mcpl's included, and needs only a server to measure them against",
+	},
+	"internal/cli": {
+		imports: []string{"internal/verb", "pkg/clients", "pkg/fault", "pkg/index"},
+		why: "the command tree places verbs and explains mistakes; what a verb does is in internal/verb, so that " +
+			"the early start runs it without cobra. It completes names from the index and from other clients' names",
+	},
+	"internal/conformance": {
+		why: "the suite's client types commands as a user would; with an import it would test code, not the program",
+	},
+	"internal/early": {
+		imports: []string{"internal/verb"},
+		why: "it runs before the other packages are initialised; every import is paid for by each search, so it " +
+			"has the verbs and nothing beside them",
+	},
+	"internal/eval": {
+		imports: []string{"pkg/search", "pkg/tool"},
+		why:     "it judges the ranking alone: no index, no configuration, no engine that could blur a figure",
+	},
+	"internal/eval/related": {
+		why: "it makes a source file of pkg/search: what it imported it would need to build itself",
+	},
+	"internal/example": {
+		why: "the example is a server like a stranger's: what it shared with mcpl would hide what a stranger meets",
+	},
+	"internal/mcptest": {
+		why: "a test server that used our wire code would misread the protocol in the same way as the code under test",
+	},
+	"internal/verb": {
+		imports: []string{"pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/index", "pkg/output",
+			"pkg/schema", "pkg/search", "pkg/state", "pkg/tool"},
+		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
+			"with it a search would start slower. What needs them comes from main as a function",
+	},
+	"pkg/auth": {
+		imports: []string{"pkg/config", "pkg/fault"},
+		why: "a login depends on the entry of a server and on nothing that uses it; pkg/conn declares the Tokens that it " +
+			"needs and main joins the two, so that either is tested without the other",
+	},
+	"pkg/clients": {
+		imports: []string{"pkg/config", "pkg/fault"},
+		why:     "it translates other clients' files into entries of ours; what becomes of an entry is not its business",
+	},
+	"pkg/config": {
+		imports: []string{"pkg/fault"},
+		why:     "everything above reads configuration, so configuration reads nothing of theirs",
+	},
+	"pkg/conn": {
+		imports: []string{"pkg/config", "pkg/fault", "pkg/tool"},
+		why: "a connection speaks the protocol and keeps nothing: without the index and the daemon it works the same " +
+			"in the command, in the daemon and in a test",
+	},
+	"pkg/daemon": {
+		imports: []string{"pkg/config", "pkg/engine", "pkg/fault", "pkg/tool"},
+		why: "the daemon gets its Caller from main and asks through it. Without pkg/conn its client stays small " +
+			"enough for the early start",
+	},
+	"pkg/engine": {
+		imports: []string{"pkg/config", "pkg/fault", "pkg/index", "pkg/schema", "pkg/search", "pkg/tool"},
+		why: "the use cases know neither terminals nor sockets nor connections: every face uses them, and each " +
+			"brings its own Caller",
+	},
+	"pkg/fault": {
+		why: "a leaf: every package makes faults, so this one can import none of them",
+	},
+	"pkg/index": {
+		imports: []string{"pkg/config", "pkg/fault", "pkg/schema", "pkg/search", "pkg/tool"},
+		why: "the files on disk hold ranked records and signatures, so that a search reads them without the engine; " +
+			"of the configuration it needs the sources and variables that an index depends on",
+	},
+	"pkg/output": {
+		imports: []string{"pkg/fault", "pkg/tool"},
+		why: "the only writer to the terminal knows how an answer looks and not where it came from; verbs give it " +
+			"values to print",
+	},
+	"pkg/schema": {
+		imports: []string{"pkg/fault", "pkg/tool"},
+		why:     "schemas are pure functions of bytes; without I/O they are fuzzed and used in the index and before a call",
+	},
+	"pkg/search": {
+		why: "the ranking has no I/O, clock or state, so that the same bytes rank alike on disk, in memory and in eval",
+	},
+	"pkg/state": {
+		imports: []string{"pkg/fault", "pkg/tool"},
+		why:     "what is on and off is asked by every face before a call; it must not depend on one of them",
+	},
+	"pkg/tool": {
+		why: "a leaf: the nouns that all packages share must not lead from one package to another",
+	},
+}
+
+// library says which rooms may import a library, and why no others.
+type library struct {
+	rooms []string
+	why   string
+}
+
+// libraries are the ones that have rooms; of an import path the longest prefix counts.
+var libraries = map[string]library{
+	"github.com/mark3labs/mcp-go/client": {[]string{"pkg/conn"}, "one package speaks to servers"},
+	"github.com/mark3labs/mcp-go/server": {[]string{"internal/example"}, "mcpl is a client; only its example is a server"},
+	"github.com/mark3labs/mcp-go/":       {[]string{"pkg/conn", "internal/example"}, "it costs 4 ms at the start of a process"},
+	"github.com/spf13/cobra":             {[]string{"internal/cli"}, "verbs run without the command tree, at the early start"},
+	"github.com/santhosh-tekuri/":        {nil, "its init compiles schemas; pkg/schema uses google/jsonschema-go"},
+	"github.com/itchyny/gojq":            {[]string{"internal/cli"}, "it costs start time; verbs get the filter as a function"},
+	"golang.org/x/oauth2":                {[]string{"pkg/auth"}, "one package holds tokens"},
+	"github.com/golang-jwt/jwt/v5":       {[]string{"internal/authtest", "pkg/auth"}, "one package signs, and its test server checks"},
+	"github.com/zalando/go-keyring":      {[]string{"pkg/auth"}, "one package holds tokens"},
+	"github.com/cli/browser":             {[]string{"cmd/mcpl"}, "a browser belongs to a person at a terminal, not to a package"},
+}
+
+// late are the packages that cost a process its start time, or come late in initialisation.
+// internal/early must not reach them.
+var late = []string{"net/http", "text/template", "html/template", "crypto/tls", "github.com/spf13/cobra",
+	"github.com/mark3labs/mcp-go/mcp", "github.com/mark3labs/mcp-go/client", "github.com/santhosh-tekuri/jsonschema/v6"}
+
+// printers may write to the process's streams themselves: they are programs of their own.
+var printers = []string{"cmd/mcpl", "internal/benchcli", "internal/conformance", "internal/eval",
+	"internal/eval/related", "internal/mcptest"}
