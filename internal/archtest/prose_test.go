@@ -165,7 +165,7 @@ func chunks(s source) (found []chunk) {
 	return found
 }
 
-// paragraphs returns those of a document: what stands between empty lines, headings, rows and items.
+// paragraphs returns those of a document, also its rows and items, but no headings and no code.
 func paragraphs(s source) (found []chunk) {
 	var text strings.Builder
 	began, inCode := 0, false
@@ -187,13 +187,17 @@ func paragraphs(s source) (found []chunk) {
 		if inCode {
 			continue
 		}
-		if trimmed == "" || strings.IndexAny(trimmed, "#|-*>") == 0 {
+		if strings.HasPrefix(trimmed, "#") {
+			end()
+			continue
+		}
+		if trimmed == "" || strings.IndexAny(trimmed, "|-*>") == 0 {
 			end()
 		}
 		if text.Len() == 0 {
 			began = number
 		}
-		text.WriteString(strings.TrimLeft(line, "#|-*> "))
+		text.WriteString(strings.TrimLeft(line, "|-*> "))
 	}
 	end()
 	for i := range found {

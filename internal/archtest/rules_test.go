@@ -11,7 +11,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "lower the counts of testdata/left.txt to what is left")
+var (
+	update = flag.Bool("update", false, "lower the counts of testdata/left.txt to what is left")
+	show   = flag.String("show", "", "a folder: list all that still breaks a rule there, allowed or not")
+)
 
 // rule is something that no file may do.
 type rule struct {
@@ -37,8 +40,8 @@ func rules() []rule {
 	return slices.Concat(shapeRules(), contextRules(), denseRules(), proseRules(), commandRules())
 }
 
-// TestRules holds the sources to the rules. What a folder is still allowed to break stands in testdata/left.txt,
-// as a count that may only fall.
+// TestRules holds the sources to the rules. testdata/left.txt counts what a folder may still break; a count may only
+// fall.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	all := sources(t)
@@ -60,6 +63,9 @@ func TestRules(t *testing.T) {
 				if !excused[key] {
 					t.Errorf("nothing needs the exception %s of the rule %s any more: take it out", key, r.name)
 				}
+			}
+			for _, f := range byDir[*show] {
+				fmt.Printf("%s %s: %s\n", r.name, f.at, f.text)
 			}
 			found[r.name] = map[string]int{}
 			for dir, list := range byDir {
