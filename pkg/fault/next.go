@@ -53,23 +53,16 @@ func (s Step) Words() []string {
 }
 
 // InWords returns a copy of f whose help says in words what Next holds, for a face that shows text alone; say
-// writes one of them. Next of the copy is nil. f itself is returned if it has none.
-func (f *Fault) InWords(say func(Next) string) *Fault {
+// writes all of it. Next of the copy is nil. f itself is returned if it has none.
+func (f *Fault) InWords(say func([]Next) string) *Fault {
 	if len(f.Next) == 0 {
 		return f
 	}
-	var b strings.Builder
-	b.WriteString(f.Help)
-	for i, next := range f.Next {
-		switch help := b.String(); {
-		case i > 0:
-			b.WriteString(". ")
-		case help != "" && !strings.HasSuffix(help, " ") && !strings.HasSuffix(help, "\n"):
-			b.WriteByte(' ')
-		}
-		b.WriteString(say(next))
-	}
 	said := *f
-	said.Help, said.Next = b.String(), nil
+	said.Next = nil
+	if said.Help != "" && !strings.HasSuffix(said.Help, " ") && !strings.HasSuffix(said.Help, "\n") {
+		said.Help += " "
+	}
+	said.Help += say(f.Next)
 	return &said
 }

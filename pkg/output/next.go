@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -16,7 +17,23 @@ func InWords(f *fault.Fault) *fault.Fault {
 	return f.InWords(nextInWords)
 }
 
-func nextInWords(n fault.Next) string {
+// nextInWords writes steps one after the other. Several variables of one file are lines to copy into it.
+func nextInWords(next []fault.Next) string {
+	text := ""
+	for len(next) > 0 {
+		said, end, n := oneInWords(next[0]), ". ", 1
+		if together := variablesOfOneFile(next); together > 1 {
+			said, end, n = variablesInWords(next[:together]), "\n", together
+		}
+		text += said
+		if next = next[n:]; len(next) > 0 {
+			text += end
+		}
+	}
+	return text
+}
+
+func oneInWords(n fault.Next) string {
 	why := ""
 	if n.Why != "" {
 		why = n.Why + ": "
@@ -30,6 +47,30 @@ func nextInWords(n fault.Next) string {
 		return why + n.Set.Variable + "=..."
 	}
 	return n.Why
+}
+
+// variablesOfOneFile counts the variables that next begins with and that belong into the same file.
+func variablesOfOneFile(next []fault.Next) int {
+	for i, n := range next {
+		if n.Set == nil || n.Set.File != next[0].Set.File {
+			return i
+		}
+	}
+	return len(next)
+}
+
+// variablesInWords writes the variables of one file as lines of it. The first of them says why.
+func variablesInWords(sets []fault.Next) string {
+	var b strings.Builder
+	b.WriteString(cmp.Or(sets[0].Why, "Set"))
+	if file := sets[0].Set.File; file != "" {
+		b.WriteString(" in " + file)
+	}
+	b.WriteByte(':')
+	for _, n := range sets {
+		b.WriteString("\n  " + n.Set.Variable + "=...")
+	}
+	return b.String()
 }
 
 // Command returns a step as a command to type, quoted for a POSIX shell.

@@ -34,6 +34,23 @@ func TestInWords(t *testing.T) {
 		"a variable of the environment": {
 			fault.New(fault.MissingVariable, "m", "").ThenSet("", fault.Set{Variable: "TOKEN"}), "TOKEN=...",
 		},
+		"variables of one file, and a step": {
+			fault.New(fault.MissingVariable, "m", "Get A at https://a.example\n").
+				ThenSet("Set", fault.Set{Variable: "A", File: "/x/.env"}).
+				ThenSet("Set", fault.Set{Variable: "B", File: "/x/.env"}).
+				Then("Then see its tools with", fault.Step{Verb: "list", Server: "s"}),
+			"Get A at https://a.example\nSet in /x/.env:\n  A=...\n  B=...\nThen see its tools with: mcpl list s",
+		},
+		"variables of two files": {
+			fault.New(fault.MissingVariable, "m", "").
+				ThenSet("Set", fault.Set{Variable: "A", File: "/x/.env"}).ThenSet("Set", fault.Set{Variable: "B", File: "/y/.env"}),
+			"Set: A=... in /x/.env. Set: B=... in /y/.env",
+		},
+		"variables of the environment": {
+			fault.New(fault.MissingVariable, "m", "").
+				ThenSet("Set", fault.Set{Variable: "A"}).ThenSet("Set", fault.Set{Variable: "B"}),
+			"Set:\n  A=...\n  B=...",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
