@@ -149,7 +149,7 @@ func TestBadPrivateKey(t *testing.T) {
 			as := newServer(t, tt.options)
 			_, err := newManager(t.TempDir(), 0).Renew(t.Context(), entryFor(t, as.URL(), keyed(tt.key)), "", nil)
 			f := wantFault(t, err, tt.typ, tt.message)
-			if all := f.Message + f.Help + f.Traceback; strings.Contains(all, body[:20]) || strings.Contains(all, "eyJ") {
+			if all := f.Message + helpOf(f) + f.Traceback; strings.Contains(all, body[:20]) || strings.Contains(all, "eyJ") {
 				t.Errorf("it tells a secret: %s", all)
 			}
 			if tt.typ == fault.Config && as.Count("refused") > 0 {

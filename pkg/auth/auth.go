@@ -62,13 +62,13 @@ func New(opt Options) *Manager {
 
 func (m *Manager) agent() string { return "mcpl/" + m.opt.Version }
 
-// Command is what a person types to log in to a server; scopes may be empty.
-func Command(s *config.Server, scopes []string) string {
-	command := "mcpl auth login " + fault.Quote(s.Name)
+// loginStep is the step by which a person logs in to a server; scopes may be empty.
+func loginStep(s *config.Server, scopes []string) fault.Step {
+	step := fault.Step{Verb: "auth login", Server: s.Name}
 	if len(scopes) > 0 {
-		command += " --scope " + fault.Quote(strings.Join(scopes, " "))
+		step.Args = []string{"--scope", strings.Join(scopes, " ")}
 	}
-	return command
+	return step
 }
 
 // Header returns the Authorization header for requests to a server, "" where there is no token for it. A
@@ -154,14 +154,14 @@ func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (str
 		}
 	default:
 		return "", fault.New(fault.ServerConnection, fmt.Sprintf("the login of %s could not be renewed", s.Name),
-			"Type the command again later; the login is kept. If it stays, log in again: "+Command(s, r.Asked)).On(s.Name, "").
-			Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+			"Try again later; the login is kept.").Then("If that fails too, log in again with", loginStep(s, r.Asked)).
+			On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
 	}
 	if err := m.store.save(limited, s, r); err != nil {
 		return "", err
 	}
-	return "", fault.New(fault.AuthRequired, fmt.Sprintf("the login of %s has ended", s.Name), Command(s, nil)).On(s.Name, "").
-		Trace(s.Mask("its authorization server: " + err.Error()))
+	return "", fault.New(fault.AuthRequired, fmt.Sprintf("the login of %s has ended", s.Name), "").
+		Then("", loginStep(s, nil)).On(s.Name, "").Trace(s.Mask("its authorization server: " + err.Error()))
 }
 
 // fetch gets a token for a client that has credentials of its own (OAuth 2.1, 4.2). The caller holds the
@@ -219,16 +219,17 @@ func chooseScopes(set []string, c challenge, st *site) []string {
 	return list
 }
 
-// LoginCommand returns the command by which a person logs in to a server that has refused a request with
-// these WWW-Authenticate headers, "" where the server is not known to offer that. Where it lacks scopes, they
-// are named, with those asked for before.
-func (m *Manager) LoginCommand(ctx context.Context, s *config.Server, challenges []string) string {
+// LoginStep returns the step by which a person logs in to a server that has refused a request with these
+// WWW-Authenticate headers. If the login lacks scopes, the step names them and those that were asked for before. It
+// is nil if the server is not known to offer a login.
+func (m *Manager) LoginStep(ctx context.Context, s *config.Server, challenges []string) *fault.Step {
 	c := parseChallenges(challenges)
 	ctx = forServer(ctx, s)
 	r, err := m.current(ctx, s)
+	plain := loginStep(s, nil)
 	switch {
 	case oauthOf(s).Grant == config.ClientCredentials:
-		return ""
+		return nil
 	case c.code == "insufficient_scope" && len(c.scopes) > 0:
 		var union []string
 		if err == nil && r != nil {
@@ -236,14 +237,15 @@ func (m *Manager) LoginCommand(ctx context.Context, s *config.Server, challenges
 		}
 		union = append(union, c.scopes...)
 		slices.Sort(union)
-		return Command(s, slices.Compact(union))
+		more := loginStep(s, slices.Compact(union))
+		return &more
 	case c.metadata != "" || s.OAuth != nil || err == nil && r != nil:
-		return Command(s, nil)
+		return &plain
 	}
 	if st, err := m.discover(ctx, s, c); err != nil || !st.found {
-		return ""
+		return nil
 	}
-	return Command(s, nil)
+	return &plain
 }
 
 // hostOf names who runs a server.

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -94,7 +95,7 @@ func mustLogIn(t *testing.T, m *Manager, s *config.Server, scopes ...string) Sta
 	st, p, err := logIn(t, m, s, scopes...)
 	if err != nil {
 		f := fault.From(err)
-		t.Fatalf("%s: %s\n%s\n%s", f.Type, f.Message, f.Traceback, f.Help)
+		t.Fatalf("%s: %s\n%s\n%s", f.Type, f.Message, f.Traceback, helpOf(f))
 	}
 	if len(p.notices) > 0 || p.page != "" && !strings.Contains(p.page, "You are logged in") {
 		t.Errorf("notices %q, page %q", p.notices, p.page)
@@ -109,10 +110,19 @@ func wantFault(t *testing.T, err error, typ fault.Type, message string) *fault.F
 	if !errors.As(err, &f) || f.Type != typ || !strings.Contains(f.Message, message) {
 		t.Fatalf("got %+v (%v)\nwant %s with %q", f, err, typ, message)
 	}
-	if f.Help == "" || f.Server != "s" {
+	if helpOf(f) == "" || f.Server != "s" {
 		t.Errorf("no help or no server: %+v", f)
 	}
 	return f
+}
+
+// helpOf returns a fault's help and its steps, as a terminal shows them.
+func helpOf(f *fault.Fault) string {
+	texts := []string{f.Help}
+	for _, next := range f.Next {
+		texts = append(texts, next.Why, strings.Join(next.Step.Words(), " "))
+	}
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), " ")
 }
 
 // use makes a request to the server with a header, and returns the status.
@@ -232,7 +242,7 @@ func TestLies(t *testing.T) {
 			dir := t.TempDir()
 			_, _, err := logIn(t, newManager(dir, 0), entryFor(t, as.URL(), ""))
 			f := new(fault.Fault)
-			if !errors.As(err, &f) || !strings.Contains(f.Message, tt.message) || !strings.Contains(f.Message+"\n"+f.Traceback, tt.more) || f.Help == "" {
+			if !errors.As(err, &f) || !strings.Contains(f.Message, tt.message) || !strings.Contains(f.Message+"\n"+f.Traceback, tt.more) || helpOf(f) == "" {
 				t.Errorf("%+v (%v)", f, err)
 			}
 			if as.Count("authorize")+as.Count("register")+as.Count("token") > 0 {
@@ -379,31 +389,36 @@ func TestStepUp(t *testing.T) {
 	as := newServer(t, authtest.Options{Scopes: map[string]string{"": "base"}})
 	s, m := entryFor(t, as.URL(), ""), newManager(t.TempDir(), 0)
 	refusal := []string{`Bearer error="insufficient_scope", scope="write admin"`}
-	if got := m.LoginCommand(t.Context(), s, refusal); got != "mcpl auth login s --scope 'admin write'" {
-		t.Error(got)
+	wantScopes := func(scopes string) {
+		t.Helper()
+		want := fault.Step{Verb: "auth login", Server: "s", Args: []string{"--scope", scopes}}
+		if got := m.LoginStep(t.Context(), s, refusal); got == nil || !reflect.DeepEqual(*got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
 	}
+	wantScopes("admin write")
 	mustLogIn(t, m, s)
-	if got := m.LoginCommand(t.Context(), s, refusal); got != "mcpl auth login s --scope 'admin base write'" {
-		t.Error(got)
-	}
+	wantScopes("admin base write")
 }
 
 // When a person is told to log in.
-func TestLoginCommand(t *testing.T) {
+func TestLoginStep(t *testing.T) {
 	t.Parallel()
 	as, silent, none := newServer(t, authtest.Options{}), newServer(t, authtest.Options{Silent: true}), newServer(t, authtest.Options{NoResource: true, NoMetadata: true})
 	m := newManager(t.TempDir(), 0)
 	for _, tt := range []struct {
-		url, more, challenge, want string
+		url, more, challenge string
+		want                 bool
 	}{
-		{as.URL(), "", `Bearer resource_metadata="x"`, "mcpl auth login s"},
-		{silent.URL(), "", "Bearer", "mcpl auth login s"},
-		{none.URL(), "", "Bearer", ""},
-		{none.URL(), `, "oauth": {"clientId": "x"}`, "Bearer", "mcpl auth login s"},
-		{as.URL(), `, "oauth": {"grant": "client_credentials", "clientId": "x", "clientSecret": "y"}`, `Bearer resource_metadata="x"`, ""},
+		{as.URL(), "", `Bearer resource_metadata="x"`, true},
+		{silent.URL(), "", "Bearer", true},
+		{none.URL(), "", "Bearer", false},
+		{none.URL(), `, "oauth": {"clientId": "x"}`, "Bearer", true},
+		{as.URL(), `, "oauth": {"grant": "client_credentials", "clientId": "x", "clientSecret": "y"}`, `Bearer resource_metadata="x"`, false},
 	} {
-		if got := m.LoginCommand(t.Context(), entryFor(t, tt.url, tt.more), []string{tt.challenge}); got != tt.want {
-			t.Errorf("%s%s: %q, want %q", tt.challenge, tt.more, got, tt.want)
+		got := m.LoginStep(t.Context(), entryFor(t, tt.url, tt.more), []string{tt.challenge})
+		if (got != nil) != tt.want || got != nil && !reflect.DeepEqual(*got, fault.Step{Verb: "auth login", Server: "s"}) {
+			t.Errorf("%s%s: %v, want one: %t", tt.challenge, tt.more, got, tt.want)
 		}
 	}
 }

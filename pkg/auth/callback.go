@@ -127,11 +127,11 @@ func (r response) fault(s *config.Server, st *site) error {
 	case r.wrong != "":
 		return lying(s, r.wrong, st.Issuer, nil)
 	case r.errorCode == "access_denied":
-		return fault.New(fault.AuthRequired, "the login to "+s.Name+" was refused", "Type the command again to retry: "+Command(s, nil)).
+		return fault.New(fault.AuthRequired, "the login to "+s.Name+" was refused", "").Then("Try again with", loginStep(s, nil)).
 			On(s.Name, "").Trace(s.Mask(quoted(r.description)))
 	case r.errorCode == "invalid_scope":
 		return fault.New(fault.Usage, "the authorization server of "+s.Name+" does not know the scopes that were asked for",
-			"Name others: "+Command(s, nil)+" --scope \"...\"").On(s.Name, "").Trace(s.Mask(quoted(r.description)))
+			"").Then("Name others with", loginStep(s, []string{"SCOPES"})).On(s.Name, "").Trace(s.Mask(quoted(r.description)))
 	case r.errorCode != "":
 		return fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s ended the login: %s", s.Name, quoted(r.errorCode)),
 			"Type the command again; if it stays, tell whoever runs "+hostOf(s)+".").On(s.Name, "").Trace(s.Mask(quoted(r.description)))

@@ -51,7 +51,7 @@ func TestResponses(t *testing.T) {
 			if !strings.Contains(p.page, "The login failed") || strings.Contains(p.page, "<b>") {
 				t.Errorf("page %s", p.page)
 			}
-			noSecrets(t, as, f.Message, f.Traceback, f.Help, p.page)
+			noSecrets(t, as, f.Message, f.Traceback, helpOf(f), p.page)
 			if h, err := m.Header(t.Context(), s); h != "" || err != nil {
 				t.Errorf("there is a token: %v", err)
 			}
@@ -174,8 +174,8 @@ func TestNobodyComes(t *testing.T) {
 	}
 	_, err := newManager(t.TempDir(), 0).Login(t.Context(), s, LoginOptions{Timeout: 500 * time.Millisecond, Show: show})
 	f := wantFault(t, err, fault.Timeout, "nobody logged in to s within 500ms")
-	if !strings.Contains(f.Help, "--timeout 1s") {
-		t.Error(f.Help)
+	if !strings.Contains(helpOf(f), "--timeout 1s") {
+		t.Error(helpOf(f))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	_, err = newManager(t.TempDir(), 0).Login(ctx, s, LoginOptions{Timeout: patience, Show: func(address string) { show(address); cancel() }})

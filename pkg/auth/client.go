@@ -45,7 +45,9 @@ func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, 
 	o := oauthOf(s)
 	if old != nil && old.Client.Origin == fromEntry && old.Client.ID == o.ClientID && strings.TrimSuffix(old.Issuer, "/") != strings.TrimSuffix(st.Issuer, "/") {
 		return client{}, fault.New(fault.Protocol, s.Name+" has another authorization server than before, and the client of its entry belongs to the other one",
-			fmt.Sprintf("Nothing was sent to it. If the new one is right and knows the client, type: mcpl auth logout %s   and then: %s", fault.Quote(s.Name), Command(s, nil))).
+			"Nothing was sent to it.").
+			Then("If the new one is right and knows the client, forget the old one with", fault.Step{Verb: "auth logout", Server: s.Name}).
+			Then("Then log in with", loginStep(s, nil)).
 			On(s.Name, "").Trace(s.Mask("before: " + quoted(old.Issuer))).Trace(s.Mask("now: " + quoted(st.Issuer)))
 	}
 	if o.PrivateKey != "" {

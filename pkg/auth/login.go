@@ -40,11 +40,13 @@ type LoginOptions struct {
 func (m *Manager) Login(ctx context.Context, s *config.Server, opt LoginOptions) (State, error) {
 	if s.Transport == config.Stdio {
 		return State{}, fault.New(fault.Usage, s.Name+" is no server over HTTP, and there is nothing to log in to",
-			"What it needs stands in \"env\" of its entry. See which servers there are with: mcpl auth status").On(s.Name, "")
+			"What it needs stands in \"env\" of its entry.").Then("See the logins of all servers with", fault.Step{Verb: "auth status"}).
+			On(s.Name, "")
 	}
 	if name := s.OwnLogin(); name != "" {
 		return State{}, fault.New(fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
-			"To log in instead, take it out of the entry in "+entryOf(s)+", and type: "+Command(s, opt.Scopes)).On(s.Name, "")
+			"To log in instead, take it out of the entry in "+entryOf(s)+".").Then("Then log in with", loginStep(s, opt.Scopes)).
+			On(s.Name, "")
 	}
 	ctx, cancel := context.WithTimeoutCause(forServer(ctx, s), opt.Timeout, errTimeout)
 	defer cancel()
@@ -65,10 +67,11 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt LoginOptions)
 // ended is the fault of a login that was given up.
 func ended(ctx context.Context, s *config.Server, limit time.Duration) *fault.Fault {
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return fault.New(fault.Timeout, fmt.Sprintf("nobody logged in to %s within %s", s.Name, limit),
-			"Type the command again; more time gives --timeout "+(2*limit).String()).On(s.Name, "")
+		return fault.New(fault.Timeout, fmt.Sprintf("nobody logged in to %s within %s", s.Name, limit), "").
+			Then("Try again, with more time", fault.Step{Verb: "auth login", Server: s.Name, Args: []string{"--timeout", (2 * limit).String()}}).
+			On(s.Name, "")
 	}
-	return fault.New(fault.Interrupted, "interrupted during the login to "+s.Name, "Nothing was changed. Type the command again to retry.").On(s.Name, "")
+	return fault.New(fault.Interrupted, "interrupted during the login to "+s.Name, "Nothing was changed. Try again.").On(s.Name, "")
 }
 
 func (m *Manager) login(ctx context.Context, s *config.Server, opt LoginOptions) error {
@@ -85,7 +88,8 @@ func (m *Manager) login(ctx context.Context, s *config.Server, opt LoginOptions)
 	}
 	switch {
 	case !st.found && !refused:
-		return fault.New(fault.Usage, s.Name+" asks for no login, and says of none", "Use it as it is: mcpl list "+fault.Quote(s.Name)+" --refresh").On(s.Name, "")
+		return fault.New(fault.Usage, s.Name+" asks for no login, and says of none", "").
+			Then("Use it as it is", fault.Step{Verb: "list", Server: s.Name, Args: []string{"--refresh"}}).On(s.Name, "")
 	case !st.supportsPKCE():
 		return lying(s, "its authorization server does not say that it checks code challenges (PKCE with S256), without which a login can be stolen", st.Issuer, nil)
 	case st.AuthorizationEndpoint == "":
@@ -188,7 +192,7 @@ func (m *Manager) finish(ctx context.Context, s *config.Server, r *record, form 
 	token, err := m.redeem(ctx, r.Token, r.Client, form)
 	if err != nil {
 		return fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s gave no token for the login", s.Name),
-			"Type the command again: "+Command(s, nil)).On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+			"").Then("Try again with", loginStep(s, nil)).On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
 	}
 	unlock, err := m.store.lock(ctx, s)
 	if err != nil {
@@ -225,7 +229,8 @@ func (m *Manager) probe(ctx context.Context, s *config.Server) (c challenge, ref
 		if ctx.Err() != nil {
 			return challenge{}, false, context.Cause(ctx)
 		}
-		return challenge{}, false, fault.New(fault.ServerConnection, s.Name+" cannot be reached", "See what is wrong with: mcpl doctor "+fault.Quote(s.Name)).
+		return challenge{}, false, fault.New(fault.ServerConnection, s.Name+" cannot be reached", "").
+			Then("See what is wrong with", fault.Step{Verb: "doctor", Server: s.Name}).
 			On(s.Name, "").Trace(s.Mask(plainError(err).Error()))
 	}
 	resp.Body.Close()

@@ -271,10 +271,10 @@ func TestRenewalFails(t *testing.T) {
 				if err != nil || h == "" {
 					t.Errorf("%q %v", h, err)
 				}
-			} else if f := wantFault(t, err, tt.typ, tt.message); tt.typ == fault.AuthRequired && f.Help != "mcpl auth login s" {
-				t.Errorf("help %q", f.Help)
+			} else if f := wantFault(t, err, tt.typ, tt.message); tt.typ == fault.AuthRequired && helpOf(f) != "auth login s" {
+				t.Errorf("help %q", helpOf(f))
 			} else {
-				noSecrets(t, as, f.Message, f.Traceback, f.Help)
+				noSecrets(t, as, f.Message, f.Traceback, helpOf(f))
 			}
 			if st, err := m.State(t.Context(), s); err != nil || st.Kind != tt.after {
 				t.Errorf("then %+v, %v", st, err)
@@ -389,7 +389,7 @@ func TestClientCredentials(t *testing.T) {
 	s = entryFor(t, as.URL(), `, "oauth": {"grant": "client_credentials", "clientId": "robot", "clientSecret": "a-wrong-secret"}`)
 	_, err = newManager(t.TempDir(), 0).Renew(t.Context(), s, "", nil)
 	f := wantFault(t, err, fault.AuthRequired, "gave no token for the client of its entry")
-	if strings.Contains(f.Message+f.Help+f.Traceback, "a-wrong-secret") {
+	if strings.Contains(f.Message+helpOf(f)+f.Traceback, "a-wrong-secret") {
 		t.Errorf("%+v", f)
 	}
 	as.Change(func(o *authtest.Options) { o.TokenError = "down" })

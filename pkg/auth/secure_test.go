@@ -109,8 +109,8 @@ func TestClientOfAnotherIssuer(t *testing.T) {
 			if name == "a machine" {
 				_, err := m.Renew(t.Context(), s, h, nil)
 				f := wantFault(t, err, fault.Protocol, "has another authorization server than before")
-				if !strings.Contains(f.Help, "mcpl auth logout s") {
-					t.Error(f.Help)
+				if help := helpOf(f); !strings.Contains(help, "auth logout s") || !strings.Contains(help, "auth login s") {
+					t.Error(help)
 				}
 			}
 			_, _, err := logIn(t, m, s)

@@ -162,12 +162,13 @@ func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.New(fault.Config, "cannot read "+path, "Make it readable for you, or log in again: "+Command(s, nil)).On(s.Name, "").Because(err)
+		return nil, fault.New(fault.Config, "cannot read "+path, "Make it readable for you.").
+			Then("Or log in again with", loginStep(s, nil)).On(s.Name, "").Because(err)
 	}
 	r, err := parseRecord(data, binding)
 	if err != nil {
 		return nil, fault.New(fault.Config, fmt.Sprintf("%s, which holds the login of %s, is damaged: %v", path, s.Name, err),
-			"Log in again, which keeps the damaged file as a copy: "+Command(s, nil)).On(s.Name, "")
+			"").Then("Log in again, which keeps the damaged file as a copy", loginStep(s, nil)).On(s.Name, "")
 	}
 	if r.Kept == config.InKeyring {
 		err = st.fromRing(ctx, s, r)

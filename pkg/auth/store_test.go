@@ -233,10 +233,10 @@ func TestDamagedFile(t *testing.T) {
 		}
 		h, err := m.Header(t.Context(), s)
 		f := wantFault(t, err, fault.Config, why)
-		if h != "" || !strings.Contains(f.Message, path) || !strings.HasSuffix(f.Help, "mcpl auth login s") {
+		if h != "" || !strings.Contains(f.Message, path) || !strings.HasSuffix(helpOf(f), "auth login s") {
 			t.Errorf("%q %+v", h, f)
 		}
-		noSecrets(t, as, f.Message, f.Traceback, f.Help)
+		noSecrets(t, as, f.Message, f.Traceback, helpOf(f))
 		if now, _ := os.ReadFile(path); string(now) != bad {
 			t.Error("the file was changed")
 		}

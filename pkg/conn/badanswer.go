@@ -19,6 +19,9 @@ func (r *remote) answeredBadly(b *badAnswer, ph phase) *fault.Fault {
 	case b.status == http.StatusUnauthorized || b.status == http.StatusForbidden:
 		f.Type = fault.AuthRequired
 		f.Message, f.Help = r.loginRequired(b, status)
+		if b.step != nil {
+			f.Then("", *b.step)
+		}
 	case b.status == http.StatusNotFound:
 		f.Message = fmt.Sprintf("%s has nothing at this path: HTTP %s", name, status)
 		f.Help = r.correct("url") + " Most servers answer at a path of their own, such as /mcp, or /sse with \"type\": \"sse\"."
@@ -56,12 +59,12 @@ func (r *remote) loginRequired(b *badAnswer, status string) (message, help strin
 		message += " (" + scheme + ")"
 	}
 	switch {
-	case b.command != "" && b.status == http.StatusForbidden:
-		return fmt.Sprintf("%s wants more scopes than its login has: HTTP %s", name, status), b.command
-	case b.command != "" && b.byLogin:
-		return fmt.Sprintf("%s does not accept its login any more: HTTP %s", name, status), b.command
-	case b.command != "":
-		return message, b.command
+	case b.step != nil && b.status == http.StatusForbidden:
+		return fmt.Sprintf("%s wants more scopes than its login has: HTTP %s", name, status), ""
+	case b.step != nil && b.byLogin:
+		return fmt.Sprintf("%s does not accept its login any more: HTTP %s", name, status), ""
+	case b.step != nil:
+		return message, ""
 	case b.byLogin:
 		return fmt.Sprintf("%s does not allow this with its login: HTTP %s", name, status),
 			fmt.Sprintf("The account may lack a permission. See the login with: mcpl auth status %s", fault.Quote(name))

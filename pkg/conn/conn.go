@@ -62,9 +62,9 @@ type Tokens interface {
 	// Renew returns another one than used, which the server has refused with these WWW-Authenticate
 	// headers. used is "" where none was sent. It returns "" where there is no other.
 	Renew(ctx context.Context, server *config.Server, used string, challenges []string) (string, error)
-	// LoginCommand returns the command by which a person logs in to a server that has refused a request with
-	// these headers, "" where it does not offer that.
-	LoginCommand(ctx context.Context, server *config.Server, challenges []string) string
+	// LoginStep returns the step by which a person logs in to a server that has refused a request with these
+	// headers. It is nil if the server does not offer a login.
+	LoginStep(ctx context.Context, server *config.Server, challenges []string) *fault.Step
 }
 
 // defaultTimeout is the limit of each phase unless something sets another.

@@ -18,6 +18,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 // Limits of HTTP.
@@ -182,7 +183,7 @@ func (g *guard) refused(req *http.Request, resp *http.Response, t *trip, due due
 	case session && bad.status == http.StatusNotFound:
 		return nil, errSessionEnded
 	case bad.status == http.StatusUnauthorized || bad.status == http.StatusForbidden:
-		bad.command = g.login.command(req.Context(), bad)
+		bad.step = g.login.step(req.Context(), bad)
 		bad.byLogin = g.login != nil && bad.loggedIn
 		bad.maybe = g.login != nil && g.login.server.OAuth == nil && bad.status == http.StatusUnauthorized
 		g.denied(bad)
@@ -263,10 +264,10 @@ type badAnswer struct {
 	challenges []string // WWW-Authenticate
 	location   string   // where a redirect points
 	retryAfter string
-	loggedIn   bool   // the request had an Authorization header
-	byLogin    bool   // it was that of a login, not of the entry
-	command    string // by which a person logs in; "" where the server does not offer it
-	maybe      bool   // a person may be able to log in all the same
+	loggedIn   bool        // the request had an Authorization header
+	byLogin    bool        // it was that of a login, not of the entry
+	step       *fault.Step // by which a person logs in; nil: the server does not offer it
+	maybe      bool        // a person may be able to log in all the same
 	body       []byte
 }
 

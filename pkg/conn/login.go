@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 // login is the login of one server. A nil one gives nothing.
@@ -35,11 +36,11 @@ func (l *login) renew(ctx context.Context, used string, challenges []string) (st
 	return l.tokens.Renew(ctx, l.server, used, challenges)
 }
 
-// command returns what to type where a request was refused with bad, "" where that would not help: a
-// server that forbids what scopes would not allow either.
-func (l *login) command(ctx context.Context, bad *badAnswer) string {
+// step returns the login that helps if a request was refused with bad. It is nil if none does: a server may forbid
+// what scopes would not allow either.
+func (l *login) step(ctx context.Context, bad *badAnswer) *fault.Step {
 	if l == nil || bad.status == http.StatusForbidden && !strings.Contains(strings.Join(bad.challenges, ","), "insufficient_scope") {
-		return ""
+		return nil
 	}
-	return l.tokens.LoginCommand(ctx, l.server, bad.challenges)
+	return l.tokens.LoginStep(ctx, l.server, bad.challenges)
 }

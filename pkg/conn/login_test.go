@@ -46,8 +46,19 @@ func (p *purse) Renew(_ context.Context, _ *config.Server, used string, challeng
 	return p.token(), p.broken
 }
 
-func (p *purse) LoginCommand(_ context.Context, s *config.Server, _ []string) string {
-	return "mcpl auth login " + s.Name
+func (p *purse) LoginStep(_ context.Context, s *config.Server, _ []string) *fault.Step {
+	return &fault.Step{Verb: "auth login", Server: s.Name}
+}
+
+// helpOf returns a fault's help and its steps, as a terminal shows them.
+func helpOf(f *fault.Fault) string {
+	texts := []string{f.Help}
+	for _, next := range f.Next {
+		if next.Step != nil {
+			texts = append(texts, next.Why, strings.Join(next.Step.Words(), " "))
+		}
+	}
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), " ")
 }
 
 // guarded is a server that takes one token.
@@ -98,7 +109,7 @@ func TestRenewedToken(t *testing.T) {
 // No request is made more than twice, whatever the server says.
 func TestRefusedTokens(t *testing.T) {
 	t.Parallel()
-	gone := fault.New(fault.AuthRequired, "the login has ended", "mcpl auth login s")
+	gone := fault.New(fault.AuthRequired, "the login has ended", "").Then("", fault.Step{Verb: "auth login", Server: "s"})
 	for _, tt := range []struct {
 		name     string
 		purse    *purse
@@ -117,8 +128,8 @@ func TestRefusedTokens(t *testing.T) {
 			h := guarded("right-token")
 			_, err := handmadePool(t, h, "", withTokens(tt.purse)).List(t.Context(), "s", tool.CallOptions{})
 			f := wantFault(t, err, fault.AuthRequired, tt.message)
-			if f.Help != "mcpl auth login s" {
-				t.Errorf("help %q", f.Help)
+			if help := helpOf(f); help != "auth login s" {
+				t.Errorf("help %q", help)
 			}
 			if n := len(h.all()); n != tt.requests {
 				t.Errorf("%d requests, want %d: %s", n, tt.requests, h.names())
@@ -150,7 +161,7 @@ func TestOwnAuthorization(t *testing.T) {
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for challenge, want := range map[string][2]string{
-		`Bearer error="insufficient_scope", scope="write"`: {"s wants more scopes than its login has: HTTP 403 Forbidden", "mcpl auth login s"},
+		`Bearer error="insufficient_scope", scope="write"`: {"s wants more scopes than its login has: HTTP 403 Forbidden", "auth login s"},
 		`Bearer`: {"s does not allow this with its login: HTTP 403 Forbidden", "The account may lack a permission. See the login with: mcpl auth status s"},
 	} {
 		h, p := guarded("a-token"), &purse{tokens: []string{"a-token", "b-token"}}
@@ -159,8 +170,8 @@ func TestForbidden(t *testing.T) {
 			w.WriteHeader(http.StatusForbidden)
 		}
 		_, err := handmadePool(t, h, "", withTokens(p)).Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{})
-		if f := wantFault(t, err, fault.AuthRequired, want[0]); f.Help != want[1] {
-			t.Errorf("help %q, want %q", f.Help, want[1])
+		if f := wantFault(t, err, fault.AuthRequired, want[0]); helpOf(f) != want[1] {
+			t.Errorf("help %q, want %q", helpOf(f), want[1])
 		}
 		if len(p.renewed) > 0 {
 			t.Errorf("%s: renewed", challenge)
@@ -171,7 +182,7 @@ func TestForbidden(t *testing.T) {
 // silent are tokens of servers that do not say that one can log in to them.
 type silent struct{ purse }
 
-func (*silent) LoginCommand(context.Context, *config.Server, []string) string { return "" }
+func (*silent) LoginStep(context.Context, *config.Server, []string) *fault.Step { return nil }
 
 // A server of 2025-03-26 may have a login of which it says nothing. It is named where that can be: not for
 // another scheme, not where the entry brings its own login, and not for a machine.
