@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -156,13 +157,13 @@ const maxCommandArgs = 1500
 func commandOf(plan *engine.Plan) string {
 	switch {
 	case len(plan.Args) > maxCommandArgs:
-		return schema.Command(plan.Ref, []byte("..."))
+		return output.Command(schema.Step(plan.Ref, []byte("...")))
 	case plan.Ref.Kind == tool.Resource:
 		return useOf(plan.Ref)
 	case string(plan.Args) == "{}":
-		return strings.TrimSuffix(schema.Command(plan.Ref, plan.Args), " '{}'")
+		return strings.TrimSuffix(output.Command(schema.Step(plan.Ref, plan.Args)), " '{}'")
 	}
-	return schema.Command(plan.Ref, plan.Args)
+	return output.Command(schema.Step(plan.Ref, plan.Args))
 }
 
 // orNothing is the signature of a form, also of an empty one.

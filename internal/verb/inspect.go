@@ -78,7 +78,7 @@ func (a *inspectAnswer) RawJSON() []byte {
 		}
 	}
 	if a.example != nil {
-		o.Add("example", map[string]any{"arguments": a.example, "command": schema.Command(a.ref, a.example)})
+		o.Add("example", map[string]any{"arguments": a.example, "command": output.Command(schema.Step(a.ref, a.example))})
 	}
 	return o.Bytes()
 }
@@ -124,7 +124,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	}
 	t.Line()
 	t.Line(output.Bold(title))
-	t.Line("  ", output.Cyan(schema.Command(a.ref, example)))
+	t.Line("  ", output.Cyan(output.Command(schema.Step(a.ref, example))))
 }
 
 // writeResource writes what a resource has beside its title and description: the plain members of

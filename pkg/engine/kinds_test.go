@@ -194,7 +194,7 @@ func TestPlanKinds(t *testing.T) {
 		sent  string
 	}{
 		"prompt":              {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{"taste":"odd"}`, sent: `{"kind":"prompt","name":"recommend","args":"{\"taste\":\"odd\"}"}`},
-		"prompt without":      {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{}`, fault: fault.InvalidArguments, says: "mcpl prompt books recommend"},
+		"prompt without":      {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{}`, fault: fault.InvalidArguments, says: "Parameters: taste: string"},
 		"prompt with more":    {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{"taste":"odd","x":"1"}`, fault: fault.InvalidArguments, says: "taste: string, pages?: string"},
 		"prompt with numbers": {ref: tool.Ref{Name: "recommend", Kind: tool.Prompt}, args: `{"taste":1}`, fault: fault.InvalidArguments, says: "taste"},
 		"no prompt":           {ref: tool.Ref{Name: "find_book", Kind: tool.Prompt}, fault: fault.ToolNotFound, says: "no prompt"},

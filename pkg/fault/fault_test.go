@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -80,6 +81,20 @@ func TestQuote(t *testing.T) {
 	} {
 		if got := Quote(word); got != want {
 			t.Errorf("Quote(%q) = %s, want %s", word, got, want)
+		}
+	}
+}
+
+func TestQuoteForSh(t *testing.T) {
+	t.Parallel()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Skip("no sh on this machine: what a shell reads cannot be checked")
+	}
+	for _, s := range []string{"", "plain", "it's", `'"$x" \ * ; & <a> |`, "a\nb", "~", "é", "#x", "{a,b}"} {
+		out, err := exec.Command(sh, "-c", "printf %s "+Quote(s)).Output()
+		if err != nil || string(out) != s {
+			t.Errorf("%q became %q, %v", s, out, err)
 		}
 	}
 }

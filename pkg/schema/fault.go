@@ -14,9 +14,9 @@ const (
 	maxString  = 200  // one string
 )
 
-// Fault makes of the faults that [Validate] found in args the one fault a user sees: the
-// faults, the tool's signature, and a command to type that keeps the good arguments, mends
-// those that can be mended, and completes the rest.
+// Fault returns the one fault that a user sees of the faults that [Validate] found in args. It names the faults and
+// the tool's signature. Its step is the call with arguments that fit: it keeps the good ones, mends those that can be
+// mended, and completes the rest.
 func Fault(ref tool.Ref, inputSchema, args []byte, faults []fault.Argument) *fault.Fault {
 	what := count(len(faults), "argument") + " do not fit "
 	if len(faults) == 1 {
@@ -31,11 +31,11 @@ func Fault(ref tool.Ref, inputSchema, args []byte, faults []fault.Argument) *fau
 	} else {
 		fmt.Fprintf(&help, "The %s takes no parameters.\n", ref.Kind)
 	}
-	help.WriteString("Try: " + Command(ref, corrected(inputSchema, args)))
 	if unknownOnly(faults) && ref.Kind == tool.Tool {
-		help.WriteString("\nTo send unknown keys all the same, add --no-validate.")
+		help.WriteString("To send unknown keys all the same, add --no-validate.\n")
 	}
-	f := fault.New(fault.InvalidArguments, what+ref.String(), help.String())
+	f := fault.New(fault.InvalidArguments, what+ref.String(), help.String()).
+		Then("Try", Step(ref, corrected(inputSchema, args)))
 	f.Arguments = faults
 	return f.On(ref.Server, ref.Tool())
 }
@@ -49,11 +49,11 @@ func unknownOnly(faults []fault.Argument) bool {
 	return len(faults) > 0
 }
 
-// Command returns the command line that calls a tool or gets a prompt with args, quoted for sh.
-func Command(ref tool.Ref, args []byte) string {
-	verb := "call"
+// Step returns the step that calls a tool or gets a prompt with args.
+func Step(ref tool.Ref, args []byte) fault.Step {
+	step := fault.Step{Verb: "call", Server: ref.Server, Tool: ref.Name, Args: []string{string(args)}}
 	if ref.Kind == tool.Prompt {
-		verb = "prompt"
+		step.Verb = "prompt"
 	}
-	return "mcpl " + verb + " " + fault.Quote(ref.Server) + " " + fault.Quote(ref.Name) + " " + fault.Quote(string(args))
+	return step
 }

@@ -32,8 +32,8 @@ func FuzzValidate(f *testing.F) {
 			t.Fatalf("both faults and an error: %v, %v", faults, err)
 		}
 		fault := Fault(tool.Ref{Server: "server", Name: "tool"}, schema, args, faults)
-		if len(faults) > 0 && fault.Help == "" {
-			t.Fatal("no help")
+		if len(faults) > 0 && len(fault.Next) == 0 {
+			t.Fatal("no step")
 		}
 		fixed := corrected(schema, args)
 		if _, ok := decode(fixed).(map[string]any); !ok {
