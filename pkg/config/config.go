@@ -208,15 +208,14 @@ func (c *Config) Server(name string) (*Server, error) {
 	}
 	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", name), "").On(name, "")
 	f.Suggestions = nearest(name, names)
-	switch {
-	case len(f.Suggestions) > 0:
-		f.Help = fmt.Sprintf("Did you mean %s? See all servers with: mcpl list", strings.Join(f.Suggestions, " or "))
-	case len(names) > 0:
-		f.Help = "See all servers with: mcpl list"
-	default:
-		f.Help = "No server is configured. See which files were read with: mcpl config"
+	if len(names) == 0 {
+		f.Help = "No server is configured."
+		return nil, f.Then("See which files were read with", fault.Step{Verb: "config"})
 	}
-	return nil, f
+	if len(f.Suggestions) > 0 {
+		f.Help = fmt.Sprintf("Did you mean %s?", strings.Join(f.Suggestions, " or "))
+	}
+	return nil, f.Then("See all servers with", fault.Step{Verb: "list"})
 }
 
 // Names returns the names of all entries: of the servers, then of the entries that cannot be used.

@@ -108,16 +108,31 @@ func wantFault(t *testing.T, err error, typ fault.Type, texts ...string) *fault.
 		t.Fatalf("error %v is no %s", err, typ)
 	}
 	f := fault.From(err)
-	all := f.Message + "\n" + f.Traceback + "\n" + f.Help
+	all := f.Message + "\n" + f.Traceback + "\n" + helpOf(f)
 	for _, text := range texts {
 		if !strings.Contains(all, text) {
 			t.Errorf("%q is not in\n%s", text, all)
 		}
 	}
-	if f.Help == "" {
+	if helpOf(f) == "" {
 		t.Errorf("%s has no help", f.Message)
 	}
 	return f
+}
+
+// helpOf returns a fault's help and what can be done next, much as a terminal shows it.
+func helpOf(f *fault.Fault) string {
+	var b strings.Builder
+	b.WriteString(f.Help)
+	for _, next := range f.Next {
+		b.WriteString(next.Why + ": ")
+		if next.Step != nil {
+			b.WriteString("mcpl " + strings.Join(next.Step.Words(), " ") + "\n")
+		} else {
+			b.WriteString(next.Set.Variable + "=... in " + next.Set.File + "\n")
+		}
+	}
+	return b.String()
 }
 
 func TestServersInFileOrder(t *testing.T) {
@@ -287,7 +302,7 @@ func TestLoadFails(t *testing.T) {
 			w.write(".mcp.json", test.content)
 			_, err := w.Load(w.locate(Selection{}))
 			f := wantFault(t, err, fault.Config, test.texts...)
-			if strings.Contains(f.Message+f.Traceback+f.Help, "hunter2") {
+			if strings.Contains(f.Message+f.Traceback+helpOf(f), "hunter2") {
 				t.Errorf("the fault quotes the file: %+v", f)
 			}
 		})

@@ -262,7 +262,8 @@ func (e *editor) locate(name string) (object hujson.Value, i int, found bool, er
 
 func taken(path, name string) *fault.Fault {
 	return fault.New(fault.Config, fmt.Sprintf("%s has a server %q already", path, name),
-		"Give the new one another name, or replace the old one with --force. See it with: mcpl config").On(name, "")
+		"Give the new one another name, or replace the old one with --force.").
+		Then("See it with", fault.Step{Verb: "config"}).On(name, "")
 }
 
 // RemoveEntry returns a configuration file's bytes without a server's entry, wherever in the file
@@ -280,8 +281,8 @@ func RemoveEntry(path string, data []byte, name string) ([]byte, error) {
 		case err != nil:
 			return nil, err
 		case !found && !removed:
-			return nil, fault.New(fault.ServerNotFound, fmt.Sprintf("%s has no server %q", path, name),
-				"See which file has it with: mcpl config").On(name, "")
+			return nil, fault.New(fault.ServerNotFound, fmt.Sprintf("%s has no server %q", path, name), "").
+				Then("See which file has it with", fault.Step{Verb: "config"}).On(name, "")
 		case !found:
 			return slices.Concat(mark, e.data), before.check(e.data, name, nil)
 		}

@@ -145,7 +145,7 @@ func TestEditFaults(t *testing.T) {
 		"an empty file":        {nowhere, fault.ServerNotFound, `/f has no server "n"`},
 	} {
 		f := fault.From(tc.err)
-		if f == nil || f.Type != tc.typ || !strings.Contains(f.Message, tc.says) || f.Help == "" {
+		if f == nil || f.Type != tc.typ || !strings.Contains(f.Message, tc.says) || helpOf(f) == "" {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
@@ -160,7 +160,7 @@ func FuzzEdit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		foreseen := func(err error) {
 			var report *fault.Fault
-			if err != nil && (!errors.As(err, &report) || report.Type == fault.Internal || report.Help == "") {
+			if err != nil && (!errors.As(err, &report) || report.Type == fault.Internal || helpOf(report) == "") {
 				t.Errorf("%v is no fault that was foreseen", err)
 			}
 		}

@@ -41,7 +41,7 @@ func FuzzConfigFile(f *testing.F) {
 		l.variables.lookup = l.env.Lookup
 		if err := l.add(Source{Path: "/nowhere/f"}, data); err != nil {
 			var report *fault.Fault
-			if !errors.As(err, &report) || report.Type != fault.Config || report.Help == "" {
+			if !errors.As(err, &report) || report.Type != fault.Config || helpOf(report) == "" {
 				t.Fatalf("%v is no fault that helps", err)
 			}
 			return
@@ -115,7 +115,7 @@ func FuzzSettings(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		file := settingsFile{path: "/f", data: data}
 		if err := file.parse(); err != nil {
-			if report := fault.From(err); report.Type != fault.Config || report.Help == "" {
+			if report := fault.From(err); report.Type != fault.Config || helpOf(report) == "" {
 				t.Errorf("%v is no fault that helps", err)
 			}
 			return

@@ -109,7 +109,8 @@ func (e Env) named(s *Sources, list *[]Source, paths []string, why string) error
 		}
 		if !s.try(list, path, why) {
 			return fault.New(fault.Config, fmt.Sprintf("%s: cannot use %s: %s", why, path, s.Looked[len(s.Looked)-1].Note),
-				fmt.Sprintf("Correct the path, or leave %s away to use the files that mcpl finds: mcpl config", why))
+				fmt.Sprintf("Correct the path, or omit %s to use the files that mcpl finds.", why)).
+				Then("See which those are with", fault.Step{Verb: "config"})
 		}
 	}
 	return nil
@@ -215,9 +216,9 @@ func (s *Sources) NoConfig() *fault.Fault {
 	if s.tried > 0 {
 		where = s.Looked[0].Path
 	}
-	f.Help = fmt.Sprintf("Put your servers into %s, for a start:\n%s\nand run: mcpl list --refresh\n"+
-		"Or name a file that you have: mcpl --config FILE list", where, minimal)
-	return f
+	f.Help = fmt.Sprintf("Put your servers into %s, for a start:\n%s\n", where, minimal)
+	return f.Then("Then list their tools with", fault.Step{Verb: "list", Args: []string{"--refresh"}}).
+		Then("Or name a file that you have", fault.Step{Verb: "list", Args: []string{"--config", "FILE"}})
 }
 
 // WhereToPut returns the environment file that a missing variable belongs in: the first one in

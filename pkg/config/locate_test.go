@@ -147,7 +147,7 @@ func TestNoConfig(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write(".env", "")
-	f := wantFault(t, w.locate(Selection{}).NoConfig(), fault.Config, `"mcpServers"`, "npx", "mcpl list --refresh", "--config FILE")
+	f := wantFault(t, w.locate(Selection{}).NoConfig(), fault.Config, `"mcpServers"`, "npx", "mcpl list --refresh", "mcpl list --config FILE")
 	at := -1
 	for _, path := range []string{".mcp.json", ".claude/mcp.json", "../.mcp.json", "../.claude/mcp.json", "~/.claude/mcp.json"} {
 		i := strings.Index(f.Traceback, "looked for "+w.path(path)+": not there")

@@ -90,12 +90,12 @@ func (s *Server) Usable() error {
 	if len(s.Missing) == 0 {
 		return nil
 	}
-	var names, lines, sources []string
+	var names []string
+	help := ""
 	for _, m := range s.Missing {
 		names = append(names, "${"+m.Name+"} (in "+m.Where+")")
-		lines = append(lines, "  "+m.Name+"=...")
 		if url := WhereToGet(m.Name); url != "" {
-			sources = append(sources, fmt.Sprintf("\nGet %s at %s", m.Name, url))
+			help += fmt.Sprintf("Get %s at %s\n", m.Name, url)
 		}
 	}
 	verb := "which is not set"
@@ -103,9 +103,12 @@ func (s *Server) Usable() error {
 		verb = "which are not set"
 	}
 	message := fmt.Sprintf("server %s needs %s, %s", s.Name, strings.Join(names, ", "), verb)
-	help := fmt.Sprintf("Add to %s:\n%s%s", s.put, strings.Join(lines, "\n"), strings.Join(sources, ""))
-	return fault.New(fault.MissingVariable, message, help).On(s.Name, "").
+	f := fault.New(fault.MissingVariable, message, help).On(s.Name, "").
 		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
+	for _, m := range s.Missing {
+		f.ThenSet("Set", fault.Set{Variable: m.Name, File: s.put})
+	}
+	return f
 }
 
 // Fingerprint identifies what the server is started or reached with: the hex SHA-256 of the

@@ -16,7 +16,7 @@ func TestUsable(t *testing.T) {
 	}
 	s := w.one(`{"command": "x", "args": ["${OTHER}"], "env": {"T": "${GITHUB_TOKEN}", "U": "${GITHUB_TOKEN}"}}`)
 	f := wantFault(t, s.Usable(), fault.MissingVariable, "server s needs ${OTHER} (in args[0]), ${GITHUB_TOKEN} (in env.T), which are not set",
-		"Add to "+w.path(".env")+":\n  OTHER=...\n  GITHUB_TOKEN=...\n", "Get GITHUB_TOKEN at https://github.com/settings/tokens", w.path(".mcp.json")+", line 1")
+		"Set: OTHER=... in "+w.path(".env")+"\nSet: GITHUB_TOKEN=... in "+w.path(".env")+"\n", "Get GITHUB_TOKEN at https://github.com/settings/tokens", w.path(".mcp.json")+", line 1")
 	if f.Server != "s" || strings.Count(f.Help, "Get ") != 1 {
 		t.Errorf("%+v", f)
 	}

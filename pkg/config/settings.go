@@ -184,7 +184,8 @@ func shortDuration(d time.Duration) string {
 }
 
 func badSetting(where string, err error) *fault.Fault {
-	return fault.New(fault.Config, where+": "+err.Error(), "Correct it there. The settings in force are shown by: mcpl config")
+	return fault.New(fault.Config, where+": "+err.Error(), "Correct it there.").
+		Then("See the settings in force with", fault.Step{Verb: "config"})
 }
 
 // rawText is a scalar of the settings file as it is written there.
