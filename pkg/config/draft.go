@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -58,7 +59,7 @@ func (s style) deeper(indent string) string {
 }
 
 // object lays out members, each rendered for the depth below indent.
-func (s style) object(members []string, indent string) string {
+func (s style) object(members memberList, indent string) string {
 	switch {
 	case len(members) == 0:
 		return "{}"
@@ -69,55 +70,65 @@ func (s style) object(members []string, indent string) string {
 	return "{" + start + strings.Join(members, ","+start) + s.newline + indent + "}"
 }
 
+// memberList holds the members of an object, rendered.
+type memberList []string
+
+func (l *memberList) add(key, value string) { *l = append(*l, jsonString(key)+": "+value) }
+
+// text adds a string unless it is empty.
+func (l *memberList) text(key, value string) {
+	if value != "" {
+		l.add(key, jsonString(value))
+	}
+}
+
+// texts adds an array of strings unless it is empty.
+func (l *memberList) texts(key string, values []string) {
+	if len(values) == 0 {
+		return
+	}
+	quoted := make([]string, len(values))
+	for i, value := range values {
+		quoted[i] = jsonString(value)
+	}
+	l.add(key, "["+strings.Join(quoted, ", ")+"]")
+}
+
+// pairs adds an object of strings unless it is empty, laid out for the depth of indent.
+func (l *memberList) pairs(key string, list []KeyValue, s style, indent string) {
+	var inner memberList
+	for _, p := range list {
+		inner.add(p.Name, jsonString(p.Value))
+	}
+	if inner != nil {
+		l.add(key, s.object(inner, indent))
+	}
+}
+
 // json renders the entry. The type stands with every URL, since other clients that read the same
 // file ask for it.
 func (d Entry) json(s style, indent string) string {
-	var members []string
-	add := func(key, value string) { members = append(members, jsonString(key)+": "+value) }
-	text := func(key, value string) {
-		if value != "" {
-			add(key, jsonString(value))
-		}
-	}
+	var members memberList
 	if d.URL != "" {
-		typ := d.Transport
-		if typ == "" {
-			typ = HTTP
-		}
-		add("type", jsonString(string(typ)))
+		members.text("type", string(cmp.Or(d.Transport, HTTP)))
 	}
-	text("command", d.Command)
-	if len(d.Args) > 0 {
-		quoted := make([]string, len(d.Args))
-		for i, arg := range d.Args {
-			quoted[i] = jsonString(arg)
-		}
-		add("args", "["+strings.Join(quoted, ", ")+"]")
-	}
-	pairs := func(key string, list []KeyValue) {
-		var inner []string
-		for _, p := range list {
-			inner = append(inner, jsonString(p.Name)+": "+jsonString(p.Value))
-		}
-		if inner != nil {
-			add(key, s.object(inner, s.deeper(indent)))
-		}
-	}
-	pairs("env", d.Env)
-	text("cwd", d.Cwd)
-	text("url", d.URL)
-	pairs("headers", d.Headers)
-	if members := d.OAuth.members(); members != nil {
-		add("oauth", s.object(members, s.deeper(indent)))
+	members.text("command", d.Command)
+	members.texts("args", d.Args)
+	members.pairs("env", d.Env, s, s.deeper(indent))
+	members.text("cwd", d.Cwd)
+	members.text("url", d.URL)
+	members.pairs("headers", d.Headers, s, s.deeper(indent))
+	if login := d.OAuth.members(); login != nil {
+		members.add("oauth", s.object(login, s.deeper(indent)))
 	}
 	if d.ConnectTimeout > 0 {
-		text("connectTimeout", shortDuration(d.ConnectTimeout))
+		members.text("connectTimeout", shortDuration(d.ConnectTimeout))
 	}
 	if d.CallTimeout > 0 {
-		text("callTimeout", shortDuration(d.CallTimeout))
+		members.text("callTimeout", shortDuration(d.CallTimeout))
 	}
 	if d.Disabled {
-		add("disabled", "true")
+		members.add("disabled", "true")
 	}
 	return s.object(members, indent)
 }

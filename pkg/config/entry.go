@@ -46,7 +46,8 @@ type written struct {
 type entryParser struct {
 	*parser
 	name string
-	bad  bool // there was an error, so that the entry cannot be used
+	typ  string // the field "type"
+	bad  bool   // there was an error, so that the entry cannot be used
 }
 
 // entry reads a server's entry. ok is false where it cannot be used; a problem says why.
@@ -62,12 +63,14 @@ func (p *parser) entry(m member) (w written, ok bool) {
 		e.fail(m.line, "the entry is "+kind(m.value)+", not an object", `Write it as in: "NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}`)
 		return w, false
 	}
-	typ := ""
-	for _, field := range p.members(object, m.key) {
-		e.field(&w, &typ, field)
+	fields := entryFields()
+	for _, member := range p.members(object, m.key) {
+		if i := slices.IndexFunc(fields, func(f entryField) bool { return f.key == member.key }); i >= 0 {
+			fields[i].read(e, &w, member)
+		}
 	}
 	if !e.bad {
-		e.transport(&w, typ)
+		e.transport(&w)
 	}
 	return w, !e.bad
 }
@@ -78,55 +81,47 @@ func (e *entryParser) fail(line int, message, fix string) {
 	e.problem(Error, line, e.name, message, fix)
 }
 
-// field reads one field. Fields of other clients are nothing to speak of.
-func (e *entryParser) field(w *written, typ *string, m member) {
-	switch m.key {
-	case "command":
-		w.command = e.string(m)
-	case "args":
-		w.args = e.strings(m)
-	case "env":
-		w.env = e.pairs(m)
-	case "cwd":
-		w.cwd = e.string(m)
-	case "type":
-		*typ = e.string(m)
-	case "url":
-		w.url = e.string(m)
-	case "headers":
-		w.headers = e.pairs(m)
-	case "connectTimeout":
-		w.connectTimeout = e.duration(m)
-	case "callTimeout":
-		w.callTimeout = e.duration(m)
-	case "timeout":
-		if d := e.duration(m); w.callTimeout == 0 {
-			w.callTimeout = d
-		}
-	case "ttl":
-		w.ttl = e.duration(m)
-	case "idle":
-		w.idle = e.duration(m)
-	case "lifecycle":
-		w.lifecycle = e.lifecycle(m)
-	case "protocol":
-		w.protocol = e.protocol(m)
-	case "roots":
-		if w.roots = e.strings(m); w.roots == nil && m.value.Value.Kind() != 'n' {
-			w.roots = []string{} // which is not to say nothing
-		}
-	case "disabled":
-		w.disabled = e.bool(m)
-	case "allowHTTP":
-		w.allowHTTP = e.bool(m)
-	case "oauth":
-		e.oauth(w, m)
+// entryField is a field of an entry and how it is read.
+type entryField struct {
+	key  string
+	read func(e *entryParser, w *written, m member)
+}
+
+// entryFields are the fields that mcpl knows. Those of other clients are passed over without a word.
+func entryFields() []entryField {
+	return []entryField{
+		{"command", func(e *entryParser, w *written, m member) { w.command = e.string(m) }},
+		{"args", func(e *entryParser, w *written, m member) { w.args = e.strings(m) }},
+		{"env", func(e *entryParser, w *written, m member) { w.env = e.pairs(m) }},
+		{"cwd", func(e *entryParser, w *written, m member) { w.cwd = e.string(m) }},
+		{"type", func(e *entryParser, _ *written, m member) { e.typ = e.string(m) }},
+		{"url", func(e *entryParser, w *written, m member) { w.url = e.string(m) }},
+		{"headers", func(e *entryParser, w *written, m member) { w.headers = e.pairs(m) }},
+		{"connectTimeout", func(e *entryParser, w *written, m member) { w.connectTimeout = e.duration(m) }},
+		{"callTimeout", func(e *entryParser, w *written, m member) { w.callTimeout = e.duration(m) }},
+		{"timeout", func(e *entryParser, w *written, m member) {
+			if d := e.duration(m); w.callTimeout == 0 {
+				w.callTimeout = d
+			}
+		}},
+		{"ttl", func(e *entryParser, w *written, m member) { w.ttl = e.duration(m) }},
+		{"idle", func(e *entryParser, w *written, m member) { w.idle = e.duration(m) }},
+		{"lifecycle", func(e *entryParser, w *written, m member) { w.lifecycle = e.lifecycle(m) }},
+		{"protocol", func(e *entryParser, w *written, m member) { w.protocol = e.protocol(m) }},
+		{"roots", func(e *entryParser, w *written, m member) {
+			if w.roots = e.strings(m); w.roots == nil && m.value.Value.Kind() != 'n' {
+				w.roots = []string{} // an empty list says that there are none; null says nothing
+			}
+		}},
+		{"disabled", func(e *entryParser, w *written, m member) { w.disabled = e.bool(m) }},
+		{"allowHTTP", func(e *entryParser, w *written, m member) { w.allowHTTP = e.bool(m) }},
+		{"oauth", func(e *entryParser, w *written, m member) { e.oauth(w, m) }},
 	}
 }
 
 // transport decides how the server is reached.
-func (e *entryParser) transport(w *written, typ string) {
-	switch strings.ToLower(typ) {
+func (e *entryParser) transport(w *written) {
+	switch strings.ToLower(e.typ) {
 	case "":
 		w.transport = Stdio
 		if w.url != "" {

@@ -19,67 +19,99 @@ type Literal struct {
 	value string
 }
 
-// Lift returns the entry with its literal secrets replaced by references to variables, and what
-// they were. A variable is named as the one of the server's process where there is one, else
-// after the server. One that has another value already, or that Keep gave to another secret, is
-// passed over.
+// Lift returns the entry with its literal secrets replaced by references to variables, and the secrets. A variable has
+// the name of the server's own environment variable if the secret stands in one, else a name made of the server's.
+// A variable that has another value already, or that Keep gave to another secret, is passed over.
 //
 // What counts as secret is what the rest of mcpl masks, less switches, small numbers and paths
 // of files.
 func (t *Trial) Lift(server string, d Entry) (Entry, []Literal) {
 	d.Args, d.Env, d.Headers = slices.Clone(d.Args), slices.Clone(d.Env), slices.Clone(d.Headers)
-	var found []Literal
-	lift := func(where string, text *string, one entry, named string) {
-		var pairs []string
-		for _, secret := range liftable(one, *text) {
-			variable := t.variable(server, cmp.Or(named, labelOf(*text, secret, server)), secret, found)
-			value, set := t.variables.text(variable)
-			found = append(found, Literal{Where: where, Variable: variable, Set: set && value == secret, value: secret})
-			pairs = append(pairs, secret, "${"+variable+"}")
-		}
-		if pairs != nil {
-			*text = strings.NewReplacer(pairs...).Replace(*text)
-		}
-	}
+	l := lifting{trial: t, server: server}
 	for i := range d.Env {
-		p, named := &d.Env[i], ""
-		if looksSecret(p.Name) {
-			if isLocation(p.Name, p.Value) {
-				continue
-			}
-			named = variableName(p.Name)
-		}
-		lift("env "+p.Name, &p.Value, entry{env: []KeyValue{*p}}, named)
+		l.env(&d.Env[i])
 	}
 	for i := range d.Headers {
-		p, named := &d.Headers[i], ""
-		if looksSecret(p.Name) {
-			named = variableName(server + "_" + strings.TrimPrefix(strings.ToUpper(p.Name), "X-"))
-		}
-		if strings.EqualFold(p.Name, "Authorization") {
-			named = variableName(server + "_TOKEN")
-		}
-		lift("header "+p.Name, &p.Value, entry{headers: []KeyValue{*p}}, named)
+		l.header(&d.Headers[i])
 	}
 	written := slices.Clone(d.Args) // the flag before a value decides about it, and may be lifted itself
 	for i := range d.Args {
-		one, named := entry{args: written[i : i+1]}, ""
-		if i > 0 && strings.HasPrefix(written[i-1], "-") && !strings.Contains(written[i-1], "=") && looksSecret(written[i-1]) {
-			one, named = entry{args: written[i-1 : i+1]}, variableName(server+"_"+written[i-1])
-			if isLocation(written[i-1], written[i]) {
-				continue
-			}
-		}
-		lift("args["+strconv.Itoa(i)+"]", &d.Args[i], one, named)
+		l.arg(written, i, &d.Args[i])
 	}
 	if d.OAuth != nil && d.OAuth.ClientSecret != "" {
 		login := *d.OAuth
-		lift("oauth.clientSecret", &login.ClientSecret, entry{oauthTexts: oauthTexts{clientSecret: login.ClientSecret}}, variableName(server+"_CLIENT_SECRET"))
+		one := entry{oauthTexts: oauthTexts{clientSecret: login.ClientSecret}}
+		l.lift("oauth.clientSecret", &login.ClientSecret, one, l.named("CLIENT_SECRET"))
 		d.OAuth = &login
 	}
-	lift("url", &d.URL, entry{url: d.URL}, "")
-	lift("command", &d.Command, entry{command: d.Command}, "")
-	return d, found
+	l.lift("url", &d.URL, entry{url: d.URL}, "")
+	l.lift("command", &d.Command, entry{command: d.Command}, "")
+	return d, l.found
+}
+
+// lifting takes the secrets out of one entry.
+type lifting struct {
+	trial  *Trial
+	server string
+	found  []Literal
+}
+
+// named returns a variable's name that begins with the server's.
+func (l *lifting) named(what string) string { return variableName(l.server + "_" + what) }
+
+// lift replaces the secrets in a text. one is an entry that holds this text alone, for the same reason that it may be
+// secret. If variable is empty, what stands before a secret names its variable.
+func (l *lifting) lift(where string, text *string, one entry, variable string) {
+	var pairs []string
+	for _, secret := range liftable(one, *text) {
+		base := cmp.Or(variable, labelOf(*text, secret, l.server))
+		name := l.trial.variable(l.server, base, secret, l.found)
+		value, set := l.trial.variables.text(name)
+		l.found = append(l.found, Literal{Where: where, Variable: name, Set: set && value == secret, value: secret})
+		pairs = append(pairs, secret, "${"+name+"}")
+	}
+	if pairs != nil {
+		*text = strings.NewReplacer(pairs...).Replace(*text)
+	}
+}
+
+func (l *lifting) env(p *KeyValue) {
+	variable := ""
+	if looksSecret(p.Name) {
+		if isLocation(p.Name, p.Value) {
+			return
+		}
+		variable = variableName(p.Name)
+	}
+	l.lift("env "+p.Name, &p.Value, entry{env: []KeyValue{*p}}, variable)
+}
+
+func (l *lifting) header(p *KeyValue) {
+	variable := ""
+	switch {
+	case strings.EqualFold(p.Name, "Authorization"):
+		variable = l.named("TOKEN")
+	case looksSecret(p.Name):
+		variable = l.named(strings.TrimPrefix(strings.ToUpper(p.Name), "X-"))
+	}
+	l.lift("header "+p.Name, &p.Value, entry{headers: []KeyValue{*p}}, variable)
+}
+
+// arg lifts the argument at i, which text holds. written are all arguments as they were.
+func (l *lifting) arg(written []string, i int, text *string) {
+	one, variable := entry{args: written[i : i+1]}, ""
+	if i > 0 && isSecretFlag(written[i-1]) {
+		if isLocation(written[i-1], written[i]) {
+			return
+		}
+		one, variable = entry{args: written[i-1 : i+1]}, l.named(written[i-1])
+	}
+	l.lift("args["+strconv.Itoa(i)+"]", text, one, variable)
+}
+
+// isSecretFlag reports whether an argument is a flag whose value, the next argument, is a secret.
+func isSecretFlag(arg string) bool {
+	return strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") && looksSecret(arg)
 }
 
 // liftable returns the secrets of an entry of one text that can be taken out of that text,

@@ -132,27 +132,43 @@ func (w written) resolvedOAuth(filled oauthTexts, dir, home string) *OAuth {
 
 // unusable says what is wrong with a login, and how to mend it. It quotes no values.
 func (o *OAuth) unusable() (message, fix string) {
-	switch {
-	case o == nil:
+	if o == nil {
 		return "", ""
-	case o.ClientSecret != "" && o.PrivateKey != "":
-		return `"oauth" has a "clientSecret" and a "privateKey"`, `Leave away the one that the client was not registered with.`
-	case o.Grant == ClientCredentials && (o.ClientID == "" || o.ClientSecret+o.PrivateKey == ""):
-		return `"oauth" with the grant "client_credentials" lacks "clientId", or "clientSecret" and "privateKey"`,
-			`Write the id, and the secret behind a variable: "clientSecret": "${CLIENT_SECRET}"`
-	case o.ClientSecret+o.PrivateKey != "" && o.ClientID == "":
-		return `"oauth" has a "clientSecret" or a "privateKey", and no "clientId"`, `Add the "clientId" that it belongs to.`
 	}
-	for _, scope := range o.Scopes {
-		if scope != "" && !IsScope(scope) {
-			return `a scope in "oauth" has a character that no scope may have`, `Write each scope as a text of its own: "scopes": ["read", "write"]`
-		}
+	if message, fix = o.unusableClient(); message != "" {
+		return message, fix
 	}
-	// OAuth Client ID Metadata Document, section 3.
-	if u, err := url.Parse(o.MetadataURL); o.MetadataURL != "" && (err != nil || u.Scheme != "https" || u.Host == "" || len(u.Path) < 2 || u.Fragment != "" || u.User != nil) {
-		return `"clientMetadataUrl" is no https:// address with a path`, `Write it as in: "clientMetadataUrl": "https://example.com/mcpl.json"`
+	if slices.ContainsFunc(o.Scopes, func(scope string) bool { return scope != "" && !IsScope(scope) }) {
+		return `a scope in "oauth" has a character that no scope may have`,
+			`Write each scope as a text of its own: "scopes": ["read", "write"]`
+	}
+	if o.MetadataURL != "" && !isDocumentURL(o.MetadataURL) {
+		return `"clientMetadataUrl" is not an https:// address with a path`,
+			`Write it as in: "clientMetadataUrl": "https://example.com/mcpl.json"`
 	}
 	return "", ""
+}
+
+// unusableClient says what is wrong with the client of a login: its id, and how it proves itself.
+func (o *OAuth) unusableClient() (message, fix string) {
+	id, secret, key := o.ClientID != "", o.ClientSecret != "", o.PrivateKey != ""
+	switch {
+	case secret && key:
+		return `"oauth" has a "clientSecret" and a "privateKey"`, `Omit the one that the client was not registered with.`
+	case o.Grant == ClientCredentials && !(id && (secret || key)):
+		return `"oauth" with the grant "client_credentials" lacks "clientId", or "clientSecret" and "privateKey"`,
+			`Write the id, and the secret behind a variable: "clientSecret": "${CLIENT_SECRET}"`
+	case (secret || key) && !id:
+		return `"oauth" has a "clientSecret" or a "privateKey", and no "clientId"`, `Add the "clientId" that it belongs to.`
+	}
+	return "", ""
+}
+
+// isDocumentURL reports whether a URL can be the place of a client's metadata (OAuth Client ID Metadata Document,
+// section 3).
+func isDocumentURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Scheme == "https" && u.Host != "" && len(u.Path) > 1 && u.Fragment == "" && u.User == nil
 }
 
 // IsScope reports whether text is a scope-token of RFC 6749, 3.3.
@@ -160,34 +176,22 @@ func IsScope(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
-// members renders a login for a file, nil where it says nothing.
-func (o *OAuth) members() []string {
+// members returns a login for a file. It is nil if the entry says nothing of one.
+func (o *OAuth) members() memberList {
 	if o == nil {
 		return nil
 	}
-	var list []string
-	add := func(key, value string) { list = append(list, jsonString(key)+": "+value) }
-	text := func(key, value string) {
-		if value != "" {
-			add(key, jsonString(value))
-		}
-	}
+	var list memberList
 	if o.Grant != AuthorizationCode {
-		text("grant", string(o.Grant))
+		list.text("grant", string(o.Grant))
 	}
-	text("clientId", o.ClientID)
-	text("clientSecret", o.ClientSecret)
-	text("privateKey", o.PrivateKey)
-	text("clientMetadataUrl", o.MetadataURL)
-	if len(o.Scopes) > 0 {
-		quoted := make([]string, len(o.Scopes))
-		for i, scope := range o.Scopes {
-			quoted[i] = jsonString(scope)
-		}
-		add("scopes", "["+strings.Join(quoted, ", ")+"]")
-	}
+	list.text("clientId", o.ClientID)
+	list.text("clientSecret", o.ClientSecret)
+	list.text("privateKey", o.PrivateKey)
+	list.text("clientMetadataUrl", o.MetadataURL)
+	list.texts("scopes", o.Scopes)
 	if o.RedirectPort > 0 {
-		add("redirectPort", strconv.Itoa(o.RedirectPort))
+		list.add("redirectPort", strconv.Itoa(o.RedirectPort))
 	}
 	return list
 }

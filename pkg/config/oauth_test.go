@@ -53,8 +53,8 @@ func TestBadOAuth(t *testing.T) {
 		`{"callbackPort": "x"}`:                                         `"callbackPort" is no port`,
 		`{"scopes": ["a b"]}`:                                           `a scope in "oauth" has a character that no scope may have`,
 		`{"scopes": 7}`:                                                 `"scopes" is a number, not an array`,
-		`{"clientMetadataUrl": "http://x/y"}`:                           `"clientMetadataUrl" is no https:// address with a path`,
-		`{"clientMetadataUrl": "https://x/"}`:                           `"clientMetadataUrl" is no https:// address with a path`,
+		`{"clientMetadataUrl": "http://x/y"}`:                           `"clientMetadataUrl" is not an https:// address with a path`,
+		`{"clientMetadataUrl": "https://x/"}`:                           `"clientMetadataUrl" is not an https:// address with a path`,
 		`{"clientId": 7}`:                                               `"clientId" is a number, not a string`,
 	} {
 		c := newWorld(t).entry(`{"url": "https://h/mcp", "oauth": ` + text + `}`)

@@ -1,6 +1,9 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // WhereToGet returns the official page where a person gets the value of a well-known variable,
 // such as GITHUB_TOKEN, or "" for one that is not known.
@@ -21,70 +24,48 @@ func WhereToGet(variable string) string {
 
 // page returns the page of a service's tokens, given the first word of the variable.
 func page(service string) string {
-	switch service {
-	case "GITHUB", "GH":
-		return "https://github.com/settings/tokens"
-	case "GITLAB", "GL":
-		return "https://gitlab.com/-/user_settings/personal_access_tokens"
-	case "SLACK":
-		return "https://api.slack.com/apps"
-	case "BRAVE":
-		return "https://brave.com/search/api/"
-	case "NOTION":
-		return "https://www.notion.so/profile/integrations"
-	case "SENTRY":
-		return "https://sentry.io/settings/account/api/auth-tokens/"
-	case "LINEAR":
-		return "https://linear.app/settings/account/security"
-	case "GOOGLE_MAPS":
-		return "https://console.cloud.google.com/google/maps-apis/credentials"
-	case "GOOGLE", "GEMINI":
-		return "https://aistudio.google.com/apikey"
-	case "OPENAI":
-		return "https://platform.openai.com/api-keys"
-	case "ANTHROPIC":
-		return "https://console.anthropic.com/settings/keys"
-	case "EXA":
-		return "https://dashboard.exa.ai/api-keys"
-	case "TAVILY":
-		return "https://app.tavily.com/home"
-	case "FIRECRAWL":
-		return "https://www.firecrawl.dev/app/api-keys"
-	case "PERPLEXITY":
-		return "https://www.perplexity.ai/settings/api"
-	case "AIRTABLE":
-		return "https://airtable.com/create/tokens"
-	case "STRIPE":
-		return "https://dashboard.stripe.com/apikeys"
-	case "FIGMA":
-		return "https://www.figma.com/developers/api#access-tokens"
-	default:
-		return morePages(service)
+	for _, p := range pages() {
+		if slices.Contains(p.services, service) {
+			return p.url
+		}
 	}
+	return ""
 }
 
-// morePages continues page with services that are met less often.
-func morePages(service string) string {
-	switch service {
-	case "HF", "HUGGINGFACE", "HUGGING":
-		return "https://huggingface.co/settings/tokens"
-	case "CLOUDFLARE":
-		return "https://dash.cloudflare.com/profile/api-tokens"
-	case "SUPABASE":
-		return "https://supabase.com/dashboard/account/tokens"
-	case "VERCEL":
-		return "https://vercel.com/account/tokens"
-	case "ATLASSIAN", "JIRA", "CONFLUENCE":
-		return "https://id.atlassian.com/manage-profile/security/api-tokens"
-	case "DISCORD":
-		return "https://discord.com/developers/applications"
-	case "REPLICATE":
-		return "https://replicate.com/account/api-tokens"
-	case "ELEVENLABS":
-		return "https://elevenlabs.io/app/settings/api-keys"
-	case "DATADOG", "DD":
-		return "https://app.datadoghq.com/organization-settings/api-keys"
-	default:
-		return ""
+// servicePage is a page with tokens and the services that have it, as variables begin with their names.
+type servicePage struct {
+	services []string
+	url      string
+}
+
+func pages() []servicePage {
+	return []servicePage{
+		{[]string{"GITHUB", "GH"}, "https://github.com/settings/tokens"},
+		{[]string{"GITLAB", "GL"}, "https://gitlab.com/-/user_settings/personal_access_tokens"},
+		{[]string{"SLACK"}, "https://api.slack.com/apps"},
+		{[]string{"BRAVE"}, "https://brave.com/search/api/"},
+		{[]string{"NOTION"}, "https://www.notion.so/profile/integrations"},
+		{[]string{"SENTRY"}, "https://sentry.io/settings/account/api/auth-tokens/"},
+		{[]string{"LINEAR"}, "https://linear.app/settings/account/security"},
+		{[]string{"GOOGLE_MAPS"}, "https://console.cloud.google.com/google/maps-apis/credentials"},
+		{[]string{"GOOGLE", "GEMINI"}, "https://aistudio.google.com/apikey"},
+		{[]string{"OPENAI"}, "https://platform.openai.com/api-keys"},
+		{[]string{"ANTHROPIC"}, "https://console.anthropic.com/settings/keys"},
+		{[]string{"EXA"}, "https://dashboard.exa.ai/api-keys"},
+		{[]string{"TAVILY"}, "https://app.tavily.com/home"},
+		{[]string{"FIRECRAWL"}, "https://www.firecrawl.dev/app/api-keys"},
+		{[]string{"PERPLEXITY"}, "https://www.perplexity.ai/settings/api"},
+		{[]string{"AIRTABLE"}, "https://airtable.com/create/tokens"},
+		{[]string{"STRIPE"}, "https://dashboard.stripe.com/apikeys"},
+		{[]string{"FIGMA"}, "https://www.figma.com/developers/api#access-tokens"},
+		{[]string{"HF", "HUGGINGFACE", "HUGGING"}, "https://huggingface.co/settings/tokens"},
+		{[]string{"CLOUDFLARE"}, "https://dash.cloudflare.com/profile/api-tokens"},
+		{[]string{"SUPABASE"}, "https://supabase.com/dashboard/account/tokens"},
+		{[]string{"VERCEL"}, "https://vercel.com/account/tokens"},
+		{[]string{"ATLASSIAN", "JIRA", "CONFLUENCE"}, "https://id.atlassian.com/manage-profile/security/api-tokens"},
+		{[]string{"DISCORD"}, "https://discord.com/developers/applications"},
+		{[]string{"REPLICATE"}, "https://replicate.com/account/api-tokens"},
+		{[]string{"ELEVENLABS"}, "https://elevenlabs.io/app/settings/api-keys"},
+		{[]string{"DATADOG", "DD"}, "https://app.datadoghq.com/organization-settings/api-keys"},
 	}
 }
