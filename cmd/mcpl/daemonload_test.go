@@ -77,8 +77,15 @@ func eventually(t *testing.T, so func() (what string, yes bool)) {
 // somebody answers questions as told, and hears the rest.
 type somebody func(ctx context.Context) (tool.Reply, error)
 
+func (p somebody) Can() tool.Capabilities { return tool.Capabilities{} }
 func (p somebody) Progress(tool.Progress) {}
 func (p somebody) Message(tool.Message)   {}
+func (p somebody) Sample(ctx context.Context, s tool.Sampling) (json.RawMessage, error) {
+	return tool.Unable{}.Sample(ctx, s)
+}
+func (p somebody) Roots(ctx context.Context) (json.RawMessage, error) {
+	return tool.Unable{}.Roots(ctx)
+}
 func (p somebody) Elicit(ctx context.Context, _ tool.Question) (tool.Reply, error) {
 	return p(ctx)
 }

@@ -79,6 +79,7 @@ func doing(ref tool.Ref) string {
 // server asks: by --elicit, or by asking the person at the terminal. Where nobody answers it
 // declines, and [audience.end] tells how to answer.
 type audience struct {
+	tool.Unable
 	s      *Session
 	flags  *Asking
 	plan   *engine.Plan

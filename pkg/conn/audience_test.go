@@ -18,6 +18,7 @@ import (
 
 // audience writes down what it hears, and answers questions as it is told.
 type audience struct {
+	can   tool.Capabilities
 	reply func(ctx context.Context, q tool.Question) (tool.Reply, error) // nil: accepts with {"name":"Ann"}
 
 	mu    sync.Mutex
@@ -36,7 +37,18 @@ func (a *audience) note(format string, args ...any) {
 }
 
 func (a *audience) Progress(p tool.Progress) { a.note("progress %v/%v %s", p.Done, p.Total, p.Message) }
-func (a *audience) Message(m tool.Message)   { a.note("message %s %s %s", m.Level, m.Logger, m.Data) }
+func (a *audience) Can() tool.Capabilities   { return a.can }
+func (a *audience) Sample(_ context.Context, s tool.Sampling) (json.RawMessage, error) {
+	a.note("sampling of %s: %s", s.Server, s.Raw)
+	if strings.Contains(string(s.Raw), "refuse") {
+		return nil, &tool.UpstreamError{Code: -1, Message: "no", Data: json.RawMessage(`{ "n": 9007199254740993 }`)}
+	}
+	return json.RawMessage(`{ "role":"assistant","content":{"type":"text","text":"4"}, "model":"m" }`), nil
+}
+func (a *audience) Roots(context.Context) (json.RawMessage, error) {
+	return json.RawMessage(`{"roots":[ {"uri":"file:///own"} ]}`), nil
+}
+func (a *audience) Message(m tool.Message) { a.note("message %s %s %s", m.Level, m.Logger, m.Data) }
 func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
 	a.note("question of %s: %s %s%s", q.Server, q.Message, q.Schema, q.URL)
 	if a.reply == nil {

@@ -78,8 +78,9 @@ type Pool struct {
 	closing chan struct{} // closed by Close
 	spawner *spawner
 
-	mu    sync.Mutex
-	slots map[string]*slot // nil once closed
+	mu       sync.Mutex
+	slots    map[string]*slot // nil once closed
+	watchers []*watcher
 }
 
 // slot is the place of one server in a pool. Whoever holds its turn may start the server.
@@ -119,6 +120,28 @@ func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt
 		return p.callOnce(ctx, ref, args, opt)
 	}
 	return res, err
+}
+
+// Request sends one request of any method and returns the result, both verbatim: no argument is checked, no input given,
+// no task followed. params are an object, or nil for none; their _meta gets the members that mcpl adds to each
+// request, such as the token for progress. A JSON-RPC error of the server is a [*tool.UpstreamError]; other errors are
+// faults.
+func (p *Pool) Request(ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions) (
+	json.RawMessage, error) {
+	res, err := p.requestOnce(ctx, server, method, params, opt)
+	if again(err, opt.Repeatable) {
+		return p.requestOnce(ctx, server, method, params, opt)
+	}
+	return res, err
+}
+
+func (p *Pool) requestOnce(ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions) (
+	json.RawMessage, error) {
+	s, err := p.session(ctx, server, opt.Known)
+	if err != nil {
+		return nil, err
+	}
+	return s.verbatim(ctx, method, params, p.callTimeout(s.server, opt.Timeout), opt)
 }
 
 // again reports whether a request that failed with err is to be made once more: where it was
@@ -240,7 +263,9 @@ func (p *Pool) startIn(ctx context.Context, s *slot, server *config.Server, know
 	session, failure := p.start(ctx, server, known)
 	s.starts.Add(1)
 	if failure == nil {
-		s.session = session
+		if s.session = session; p.opt.Listen || p.watched(server.Name) {
+			session.listen()
+		}
 		return session, nil
 	}
 	if failure.Type != fault.Interrupted {

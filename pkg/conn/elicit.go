@@ -18,25 +18,22 @@ const maxURL = 8 << 10
 
 // elicit asks the user of a call, which may be nil, what a server wants to know (MCP 2025-11-25, client/elicitation), and
 // returns the result. Without a user to ask it is declined.
-func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (json.RawMessage, *rpcError) {
+func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (json.RawMessage, *tool.UpstreamError) {
 	q, wrong := questionIn(s.server.Name, params)
 	if wrong != "" {
-		return nil, &rpcError{mcp.INVALID_PARAMS, wrong}
+		return nil, &tool.UpstreamError{Code: mcp.INVALID_PARAMS, Message: wrong}
 	}
 	return outcome(s.ask(ctx, c, q), q), nil
 }
 
-// ask puts a question to the audience of a call, which may be nil. The question ends with ctx, the call and the session.
+// ask puts a question to the audience of a call, which may be nil.
 func (s *session) ask(ctx context.Context, c *call, q tool.Question) tool.Reply {
 	s.log("it asks: %s", q.Message)
 	if c == nil {
 		return tool.Reply{Action: tool.Decline}
 	}
-	ctx, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	defer s.crew.after(giveUp)()
 	var reply tool.Reply
-	err := c.ask(ctx, func(ctx context.Context, a tool.Audience) (err error) {
+	err := s.during(ctx, c, func(ctx context.Context, a tool.Audience) (err error) {
 		reply, err = a.Elicit(ctx, q)
 		return err
 	})
@@ -48,6 +45,14 @@ func (s *session) ask(ctx context.Context, c *call, q tool.Question) tool.Reply 
 	}
 	s.log("the answer: %s", reply.Action)
 	return reply
+}
+
+// during runs question with the audience of a call. Its context ends with ctx, the call and the session.
+func (s *session) during(ctx context.Context, c *call, question func(context.Context, tool.Audience) error) error {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	defer s.crew.after(giveUp)()
+	return c.ask(ctx, question)
 }
 
 // maxQuestion bounds a question, in bytes.
@@ -68,7 +73,7 @@ func questionIn(server string, params json.RawMessage) (q tool.Question, wrong s
 	if err := json.Unmarshal(params, &p); err != nil {
 		return q, "the params of elicitation/create cannot be read"
 	}
-	q = tool.Question{Server: server, Message: p.Message}
+	q = tool.Question{Server: server, Message: p.Message, Raw: params}
 	switch p.Mode {
 	case "", "form":
 		if _, err := tool.SplitObject(p.Schema); err != nil {

@@ -2,6 +2,7 @@ package conn
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // phase is what was going on when something failed, and how to give it more time.
@@ -30,6 +32,15 @@ type refusal struct {
 
 func (r *refusal) Error() string {
 	return fmt.Sprintf("%s was answered with error %d: %s", r.method, r.details.Code, r.details.Message)
+}
+
+// upstream returns the error as the server has answered with it.
+func (r *refusal) upstream() *tool.UpstreamError {
+	e := &tool.UpstreamError{Code: r.details.Code, Message: r.details.Message}
+	if r.details.Data != nil {
+		e.Data, _ = json.Marshal(r.details.Data) // it was JSON before
+	}
+	return e
 }
 
 // breach is an answer that is not what the protocol says.

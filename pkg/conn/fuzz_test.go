@@ -67,7 +67,7 @@ func FuzzServerSays(f *testing.F) {
 		s.notified("", m.Method, m.Params)
 		body, refused := s.answer(ctx, "", string(m.ID), m.Method, m.Params)
 		if refused != nil {
-			body = refused.json()
+			body = errorJSON(refused)
 		}
 		if _, err := tool.SplitObject(body); err != nil {
 			t.Fatalf("%s is answered with %s", message, body)

@@ -101,7 +101,7 @@ func (s *session) greet(ctx context.Context, method string, how ...client.Client
 		return nil, x, err
 	}
 	req := mcp.InitializeRequest{}
-	req.Params.ClientInfo, req.Params.Capabilities = s.self(), s.capabilities(method == methodDiscover)
+	req.Params.ClientInfo, req.Params.Capabilities = s.self(), s.capabilities(method == methodDiscover, nil)
 	res, err := c.Initialize(try, req)
 	switch {
 	case err == nil:

@@ -3,6 +3,7 @@ package conn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -39,7 +40,7 @@ func (s *session) receive(request string, message []byte) {
 		key := "result"
 		if failure != nil {
 			s.log("%s was refused: %s", m.Method, failure.Message)
-			key, body = "error", failure.json()
+			key, body = "error", errorJSON(failure)
 		}
 		reply := tool.JoinObject([]tool.Field{
 			{Key: "jsonrpc", Value: json.RawMessage(`"2.0"`)}, {Key: "id", Value: m.ID}, {Key: key, Value: body}})
@@ -66,40 +67,54 @@ func taskOf(params json.RawMessage) string {
 	return p.Meta.Task.ID
 }
 
-// rpcError is an error that we answer with.
-type rpcError struct {
-	Code    int
-	Message string
-}
-
-func (e *rpcError) json() json.RawMessage {
+// errorJSON returns an error that we answer with.
+func errorJSON(e *tool.UpstreamError) json.RawMessage {
 	code, _ := json.Marshal(e.Code) // a number always encodes
-	return tool.JoinObject([]tool.Field{{Key: "code", Value: code}, {Key: "message", Value: tool.Quote(e.Message)}})
+	fields := []tool.Field{{Key: "code", Value: code}, {Key: "message", Value: tool.Quote(e.Message)}}
+	if e.Data != nil {
+		fields = append(fields, tool.Field{Key: "data", Value: e.Data})
+	}
+	return tool.JoinObject(fields)
 }
 
 // answer returns the result of a request of the server with that id, or refuses it.
 func (s *session) answer(ctx context.Context, request, id, method string, params json.RawMessage) (
-	json.RawMessage, *rpcError) {
+	json.RawMessage, *tool.UpstreamError) {
 	switch method {
 	case string(mcp.MethodPing):
 		return json.RawMessage("{}"), nil
 	case string(mcp.MethodListRoots):
-		return s.listRoots()
+		return s.listRoots(ctx, s.router.owner(request))
 	case string(mcp.MethodElicitationCreate):
-		ctx, giveUp := context.WithCancel(ctx)
-		defer giveUp()
-		s.router.opened(id, giveUp)
-		defer s.router.closed(id)
-		c, err := s.router.assign(ctx, request, taskOf(params), s.sharedQuestion)
-		if err != nil {
-			return nil, &rpcError{mcp.INTERNAL_ERROR, err.Error()}
-		}
-		defer s.router.replied(c)
-		return s.elicit(ctx, c, params)
+		return s.forCall(ctx, request, id, params, s.elicit)
 	case string(mcp.MethodSamplingCreateMessage):
-		return nil, &rpcError{mcp.METHOD_NOT_FOUND, noModel}
+		if !s.router.canSample() { // no call has to be waited for
+			return nil, &tool.UpstreamError{Code: mcp.METHOD_NOT_FOUND, Message: noModel}
+		}
+		return s.forCall(ctx, request, id, params, s.sample)
 	}
-	return nil, &rpcError{mcp.METHOD_NOT_FOUND, "mcpl does not offer " + method}
+	return nil, notOffered(method)
+}
+
+func notOffered(method string) *tool.UpstreamError {
+	return &tool.UpstreamError{Code: mcp.METHOD_NOT_FOUND, Message: "mcpl does not offer " + method}
+}
+
+// forCall answers a request of the server for the call that it belongs to. The server, the end of the call and that
+// of the session withdraw it.
+func (s *session) forCall(ctx context.Context, request, id string, params json.RawMessage,
+	answer func(context.Context, *call, json.RawMessage) (json.RawMessage, *tool.UpstreamError)) (
+	json.RawMessage, *tool.UpstreamError) {
+	ctx, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	s.router.opened(id, giveUp)
+	defer s.router.closed(id)
+	c, err := s.router.assign(ctx, request, taskOf(params), s.sharedQuestion)
+	if err != nil {
+		return nil, &tool.UpstreamError{Code: mcp.INTERNAL_ERROR, Message: err.Error()}
+	}
+	defer s.router.replied(c)
+	return answer(ctx, c, params)
 }
 
 // sharedQuestion notes that the server has asked something that names no call, while several clients used it. What
@@ -111,11 +126,45 @@ func (s *session) sharedQuestion() {
 	}
 }
 
-func (s *session) listRoots() (json.RawMessage, *rpcError) {
-	if s.roots == nil {
-		return nil, &rpcError{mcp.METHOD_NOT_FOUND, "mcpl offers no roots to this server"}
+// listRoots returns the roots of a call's audience, if it has its own, else those of the server's entry.
+func (s *session) listRoots(ctx context.Context, c *call) (roots json.RawMessage, refused *tool.UpstreamError) {
+	switch {
+	case c != nil && c.audience != nil && c.audience.Can().Roots:
+		err := s.during(ctx, c, func(ctx context.Context, a tool.Audience) (err error) {
+			roots, err = a.Roots(ctx)
+			return err
+		})
+		return roots, asRefusal(err)
+	case s.roots == nil:
+		return nil, &tool.UpstreamError{Code: mcp.METHOD_NOT_FOUND, Message: "mcpl offers no roots to this server"}
 	}
 	return s.roots, nil
+}
+
+// sample has the language model of a call's audience answer.
+func (s *session) sample(ctx context.Context, c *call, params json.RawMessage) (
+	result json.RawMessage, refused *tool.UpstreamError) {
+	if c == nil || c.audience == nil || !c.audience.Can().Sample {
+		return nil, &tool.UpstreamError{Code: mcp.METHOD_NOT_FOUND, Message: noModel}
+	}
+	s.log("it asks a language model")
+	err := s.during(ctx, c, func(ctx context.Context, a tool.Audience) (err error) {
+		result, err = a.Sample(ctx, tool.Sampling{Server: s.server.Name, Raw: params})
+		return err
+	})
+	return result, asRefusal(err)
+}
+
+// asRefusal returns an error as we answer with it; nil for none.
+func asRefusal(err error) *tool.UpstreamError {
+	var own *tool.UpstreamError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &own):
+		return own
+	}
+	return &tool.UpstreamError{Code: mcp.INTERNAL_ERROR, Message: err.Error()}
 }
 
 // noModel is what a server is told that asks for sampling.
@@ -123,6 +172,13 @@ const noModel = "mcpl does not offer sampling/createMessage: it has no language 
 
 // maxNote bounds a notification, in bytes: an audience that is slow has many of them wait.
 const maxNote = 64 << 10
+
+// publish tells those who watch the server of a notification that belongs to no call.
+func (s *session) publish(method string, params json.RawMessage) {
+	if s.events != nil && s.ready.Load() {
+		s.events(tool.Event{Server: s.server.Name, Method: method, Params: params})
+	}
+}
 
 // notified takes a notification of the server.
 func (s *session) notified(request, method string, params json.RawMessage) {
@@ -147,6 +203,9 @@ func (s *session) notified(request, method string, params json.RawMessage) {
 		if s.opt.Changed != nil && s.ready.Load() {
 			s.opt.Changed(s.server.Name)
 		}
+		s.publish(method, params)
+	default:
+		s.publish(method, params)
 	}
 }
 
@@ -162,7 +221,7 @@ func (s *session) progressed(params json.RawMessage) {
 		return
 	}
 	if c := s.router.byRequest(string(p.Token)); c != nil {
-		c.progress(tool.Progress{Done: p.Done, Total: p.Total, Message: p.Message})
+		c.progress(tool.Progress{Done: p.Done, Total: p.Total, Message: p.Message, Raw: params})
 	}
 }
 
@@ -185,6 +244,8 @@ func (s *session) said(c *call, params json.RawMessage) {
 		s.log("%s: %s", strings.TrimSpace(m.Level+" "+m.Logger), text)
 	}
 	if c != nil {
-		c.enqueue(func(a tool.Audience) { a.Message(tool.Message{Level: m.Level, Logger: m.Logger, Data: m.Data}) })
+		c.enqueue(func(a tool.Audience) {
+			a.Message(tool.Message{Level: m.Level, Logger: m.Logger, Data: m.Data, Raw: params})
+		})
 	}
 }

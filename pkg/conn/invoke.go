@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -33,6 +35,34 @@ func (s *session) invoke(ctx context.Context, ref tool.Ref, args json.RawMessage
 	}
 	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
 	return res, nil
+}
+
+// verbatim sends one request as it is and returns its result as it came.
+func (s *session) verbatim(ctx context.Context, method string, params json.RawMessage, limit time.Duration,
+	opt tool.CallOptions) (json.RawMessage, error) {
+	fields, err := tool.SplitObject(orEmpty(params))
+	if err != nil {
+		return nil, fault.New(fault.InvalidArguments, fmt.Sprintf("the params of %s are not a JSON object", method),
+			"Give an object, or no params.").On(s.server.Name, "").Because(err)
+	}
+	ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout"}
+	inCall, c, err := s.begin(ctx, limit, opt, true)
+	if err != nil {
+		return nil, s.explain(ctx, err, ph)
+	}
+	defer s.end(c)
+	ctx = inCall
+	s.attend(ctx)
+	raw, err := s.request(ctx, c, method, fields)
+	var refused *refusal
+	c.answered = err == nil || errors.As(err, &refused)
+	switch {
+	case refused != nil:
+		return nil, refused.upstream()
+	case err != nil:
+		return nil, s.explain(ctx, err, ph)
+	}
+	return raw, nil
 }
 
 // requestFor returns the request for what ref names.

@@ -142,16 +142,19 @@ func (s *session) fulfil(ctx context.Context, c *call, requests []tool.Field) (j
 // input returns one input that a request needs.
 func (s *session) input(ctx context.Context, c *call, method string, params json.RawMessage) (json.RawMessage, error) {
 	var response json.RawMessage
-	var refused *rpcError
+	var refused *tool.UpstreamError
 	switch method {
 	case string(mcp.MethodSamplingCreateMessage):
-		return nil, errModel
+		if c.audience == nil || !c.audience.Can().Sample {
+			return nil, errModel
+		}
+		response, refused = s.sample(ctx, c, params)
 	case string(mcp.MethodElicitationCreate):
 		response, refused = s.elicit(ctx, c, params)
 	case string(mcp.MethodListRoots):
-		response, refused = s.listRoots()
+		response, refused = s.listRoots(ctx, c)
 	default:
-		refused = &rpcError{mcp.METHOD_NOT_FOUND, "mcpl does not offer " + method}
+		refused = notOffered(method)
 	}
 	if refused != nil {
 		return nil, &breach{what: fmt.Sprintf("it requires %s as input: %s", method, refused.Message)}

@@ -170,6 +170,13 @@ func (r *router) find(request, task string) (c *call, ok bool) {
 	return c, true
 }
 
+// canSample reports whether some call in flight has an audience with a language model.
+func (r *router) canSample() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.calls, func(c *call) bool { return c.audience != nil && c.audience.Can().Sample })
+}
+
 // rank orders the calls of one client by how likely a question is for them: the call that a question belongs to
 // waits for its answer.
 func (r *router) rank(c *call) int {

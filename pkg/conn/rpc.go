@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -24,9 +25,7 @@ func (s *session) request(ctx context.Context, c *call, method string, params []
 	if c != nil {
 		s.router.expect(id, c)
 	}
-	if meta := s.meta(id, c); meta != nil {
-		params = append(params[:len(params):len(params)], tool.Field{Key: "_meta", Value: meta})
-	}
+	params = withMeta(params, s.meta(id, c))
 	body := json.RawMessage(tool.JoinObject(params))
 	answer, err := s.wire.SendRequest(ctx, transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id),
 		Method: method, Params: body, Header: s.headers(method, body)})
@@ -41,9 +40,30 @@ func (s *session) request(ctx context.Context, c *call, method string, params []
 	return answer.Result, nil
 }
 
-// meta returns the _meta of a request: the token for its progress, and from 2026-07-28 on what the
+// withMeta returns params with these members in their _meta, beside those that the caller has put there.
+func withMeta(params []tool.Field, meta []tool.Field) []tool.Field {
+	var kept []tool.Field
+	for _, p := range params {
+		if p.Key != "_meta" {
+			kept = append(kept, p)
+			continue
+		}
+		theirs, _ := tool.SplitObject(p.Value) // another value means nothing, and the protocol wants an object
+		for _, field := range theirs {
+			if !slices.ContainsFunc(meta, func(own tool.Field) bool { return own.Key == field.Key }) {
+				meta = append(meta, field)
+			}
+		}
+	}
+	if len(meta) == 0 {
+		return kept
+	}
+	return append(kept, tool.Field{Key: "_meta", Value: tool.JoinObject(meta)})
+}
+
+// meta returns our part of the _meta of a request: the token for its progress, and from 2026-07-28 on what the
 // handshake said before (SEP-2575).
-func (s *session) meta(id int64, c *call) json.RawMessage {
+func (s *session) meta(id int64, c *call) []tool.Field {
 	var fields []tool.Field
 	add := func(key string, value any) {
 		raw, err := json.Marshal(value)
@@ -57,15 +77,12 @@ func (s *session) meta(id int64, c *call) json.RawMessage {
 	if s.modern() {
 		add(mcp.MetaKeyProtocolVersion, s.version)
 		add(mcp.MetaKeyClientInfo, s.self())
-		add(mcp.MetaKeyClientCapabilities, s.capabilities(true))
+		add(mcp.MetaKeyClientCapabilities, s.capabilities(true, c))
 		if s.offers.Logging != nil && (s.opt.Log != nil || c != nil && c.audience != nil) {
 			add(mcp.MetaKeyLogLevel, mcp.LoggingLevelDebug)
 		}
 	}
-	if fields == nil {
-		return nil
-	}
-	return tool.JoinObject(fields)
+	return fields
 }
 
 // headers returns the headers that repeat parts of a request over HTTP from 2026-07-28 on (SEP-2243).
@@ -95,14 +112,22 @@ func (s *session) self() mcp.Implementation {
 	return mcp.Implementation{Name: "mcpl", Version: s.opt.Version}
 }
 
-// capabilities are what mcpl offers a server in a revision before 2026-07-28 or since. They do not
-// depend on who asks, or lists would.
-func (s *session) capabilities(modern bool) mcp.ClientCapabilities {
+// capabilities are what mcpl offers a server in a revision before 2026-07-28 or since. Those of the handshake do not
+// depend on who asks, or lists would. From 2026-07-28 on each request declares what the audience of its call in can do
+// beside that; in may be nil.
+func (s *session) capabilities(modern bool, in *call) mcp.ClientCapabilities {
 	c := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
 	if modern {
 		c.Extensions = map[string]any{tasksExtension: struct{}{}}
 	}
-	if s.roots != nil {
+	can := tool.Capabilities{}
+	if in != nil && in.audience != nil {
+		can = in.audience.Can()
+	}
+	if can.Sample {
+		c.Sampling = new(mcp.SamplingCapability)
+	}
+	if s.roots != nil || can.Roots {
 		c.Roots = &struct {
 			ListChanged bool `json:"listChanged,omitempty"`
 		}{}

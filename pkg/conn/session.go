@@ -25,8 +25,9 @@ type session struct {
 	log    logger
 	peer   peer
 	wire   link
-	http   *streamable     // the wire's, where it is Streamable HTTP
-	roots  json.RawMessage // the answer to roots/list; nil: none are offered
+	http   *streamable      // the wire's, where it is Streamable HTTP
+	roots  json.RawMessage  // the answer to roots/list; nil: none are offered
+	events func(tool.Event) // gets what belongs to no call; may be nil
 
 	router    router
 	crew      *crew
@@ -88,9 +89,6 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 	}
 	s.setLevel(ctx)
 	s.ready.Store(true)
-	if p.opt.Listen {
-		s.listen()
-	}
 	return s, nil
 }
 
@@ -126,6 +124,7 @@ func (p *Pool) connect(ctx context.Context, server *config.Server, known tool.Kn
 // running, and the session says only what was found.
 func (p *Pool) connectOver(ctx context.Context, server *config.Server, via config.Transport, known tool.Known, ph phase) (*session, *fault.Fault) {
 	s := newSession(server, p.opt, via)
+	s.events = p.publish
 	if f := s.reach(ctx, via, p.spawner, ph); f != nil {
 		s.crew.close()
 		return s, f

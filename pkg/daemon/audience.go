@@ -47,6 +47,7 @@ func tell(s *stream, notes <-chan note, done <-chan struct{}) {
 // audience is the client of a request as its server meets it: a tool.Audience at the other end of
 // the socket.
 type audience struct {
+	tool.Unable
 	notes chan<- note
 	gone  <-chan struct{} // closed when the request ends or is given up
 	alive func()          // told of each sign of life of the server

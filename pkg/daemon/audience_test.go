@@ -11,7 +11,6 @@ import (
 	"net"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 
 // person is an audience that notes what it hears.
 type person struct {
+	tool.Unable
 	elicit func(ctx context.Context, q tool.Question) (tool.Reply, error)
 
 	mu       sync.Mutex
@@ -132,7 +132,7 @@ func TestAudience(t *testing.T) {
 			_, err = c.Call(t.Context(), tool.Ref{Server: "s", Name: "t", Kind: map[string]tool.Kind{"resource": tool.Resource, "prompt": tool.Prompt}[what]}, nil, opt)
 		}
 		p.leave(t)
-		if err != nil || !slices.Equal(p.progress, progress) || !reflect.DeepEqual(p.messages, []tool.Message{message}) {
+		if err != nil || !reflect.DeepEqual(p.progress, progress) || !reflect.DeepEqual(p.messages, []tool.Message{message}) {
 			t.Errorf("%s: %+v, %+v, %v", what, p.progress, p.messages, err)
 		}
 	}

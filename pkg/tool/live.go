@@ -71,17 +71,47 @@ type CallOptions struct {
 	HeaderSchema string
 }
 
-// Audience is whom a request is made for. Its methods may be called concurrently, and are not
-// called any more once the request has returned. What they are given is text of a server, fit for
-// no terminal yet.
+// Audience receives progress, log messages and elicitation requests of one call, and answers what the server asks for
+// it. Its methods may be called concurrently, and are not called any more once the request has returned. What they get
+// is text of a server, not yet fit for a terminal.
 type Audience interface {
-	// Progress is told how far the request has come.
+	// Can says what the audience can do for a server. It does not change during a call.
+	Can() Capabilities
+	// Progress receives how far the request has come.
 	Progress(Progress)
-	// Message is told a log message (MCP 2025-11-25, server/utilities/logging).
+	// Message receives a log message (MCP 2025-11-25, server/utilities/logging).
 	Message(Message)
-	// Elicit asks the user. An error, as from ctx, gives the question up: to the server it is
-	// cancelled. Without anybody to ask it declines.
+	// Elicit asks the user. An error, as from ctx, gives the question up: to the server it is cancelled. Without a user
+	// to ask it declines.
 	Elicit(ctx context.Context, q Question) (Reply, error)
+	// Sample has the client's language model answer (MCP 2025-11-25, client/sampling) and returns the result of
+	// sampling/createMessage, verbatim. It is called only if Can says so. A [*UpstreamError] reaches the server as it is.
+	Sample(ctx context.Context, s Sampling) (json.RawMessage, error)
+	// Roots returns the result of roots/list (MCP 2025-11-25, client/roots), verbatim. It is called only if Can says so;
+	// else the roots of the server's entry count.
+	Roots(ctx context.Context) (json.RawMessage, error)
+}
+
+// Capabilities are what an audience can do for a server beside eliciting.
+type Capabilities struct {
+	Sample bool `json:"sample,omitempty"` // it has a language model
+	Roots  bool `json:"roots,omitempty"`  // it has roots of its own
+}
+
+// Unable is for audiences that have neither a language model nor roots of their own: they embed it.
+type Unable struct{}
+
+// Can implements [Audience]: nothing.
+func (Unable) Can() Capabilities { return Capabilities{} }
+
+// Sample implements [Audience]. It fails.
+func (Unable) Sample(context.Context, Sampling) (json.RawMessage, error) {
+	return nil, &UpstreamError{Code: -32601, Message: "there is no language model"}
+}
+
+// Roots implements [Audience]. It fails.
+func (Unable) Roots(context.Context) (json.RawMessage, error) {
+	return nil, &UpstreamError{Code: -32601, Message: "there are no roots"}
 }
 
 // Progress is a notification of progress (MCP 2025-11-25, basic/utilities/progress).
@@ -89,6 +119,8 @@ type Progress struct {
 	Done    float64 `json:"done"`
 	Total   float64 `json:"total,omitempty"` // 0: unknown
 	Message string  `json:"message,omitempty"`
+	// Raw are the params of the notification as the server sent them; nil if mcpl tells the progress itself.
+	Raw json.RawMessage `json:"-"`
 }
 
 // Message is a log message of a server.
@@ -96,6 +128,8 @@ type Message struct {
 	Level  string          `json:"level"` // of RFC 5424, as "warning"
 	Logger string          `json:"logger,omitempty"`
 	Data   json.RawMessage `json:"data"`
+	// Raw are the params of the notification as the server sent them.
+	Raw json.RawMessage `json:"-"`
 }
 
 // Question is what a server asks its user in the middle of a request (MCP 2025-11-25,
@@ -103,10 +137,36 @@ type Message struct {
 type Question struct {
 	Server  string `json:"server"`
 	Message string `json:"message"`
-	// Schema of the answer, of an object with flat members; nil where the user is to open URL instead.
+	// Schema of the answer, of an object with flat members; nil if the user is to open URL instead.
 	Schema json.RawMessage `json:"schema,omitempty"`
 	URL    string          `json:"url,omitempty"`
+	// Raw are the params of the request as the server sent them.
+	Raw json.RawMessage `json:"-"`
 }
+
+// Sampling is a request of a server to the client's language model.
+type Sampling struct {
+	Server string `json:"server"`
+	// Raw are the params of sampling/createMessage as the server sent them.
+	Raw json.RawMessage `json:"-"`
+}
+
+// Event is a notification of a server that belongs to no call, such as notifications/tools/list_changed.
+type Event struct {
+	Server string          `json:"server"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params,omitempty"` // as the server sent them
+}
+
+// UpstreamError is a JSON-RPC error as the other side, mostly a server, has answered with it (JSON-RPC 2.0, section 5.1).
+type UpstreamError struct {
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"`
+}
+
+// Error returns the message.
+func (e *UpstreamError) Error() string { return e.Message }
 
 // Reply is the answer to a [Question].
 type Reply struct {
