@@ -53,10 +53,18 @@ var rooms = map[string]room{
 		why: "a test server that used our wire code would misread the protocol in the same way as the code under test",
 	},
 	"internal/verb": {
-		imports: []string{"pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/index", "pkg/output",
-			"pkg/schema", "pkg/search", "pkg/state", "pkg/tool"},
+		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/clients", "pkg/config", "pkg/daemon",
+			"pkg/engine", "pkg/fault", "pkg/index", "pkg/output", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
+	},
+	"internal/verb/form": {
+		imports: []string{"internal/verb/render", "pkg/fault", "pkg/output", "pkg/schema", "pkg/tool"},
+		why: "a form knows a question and a terminal; whose call the question belongs to is the verb's business",
+	},
+	"internal/verb/render": {
+		imports: []string{"pkg/fault", "pkg/output", "pkg/tool"},
+		why:     "a result is rendered from its bytes alone, so that every verb that gets one shows it alike",
 	},
 	"pkg/auth": {
 		imports: []string{"pkg/config", "pkg/fault"},

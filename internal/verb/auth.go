@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -309,7 +310,7 @@ func (l loginLine) until() string {
 	case l.expires.IsZero():
 		return ""
 	case d < 0:
-		return ago(l.now, l.expires)
+		return render.Ago(l.now, l.expires)
 	case d > 48*time.Hour:
 		return fmt.Sprintf("in %d days", int(d.Hours()/24))
 	default:
@@ -341,7 +342,7 @@ func (a *loginAnswer) WriteText(t *output.Text) {
 		t.Line(output.Yellow("warning: "), a.Warning)
 		return
 	}
-	t.Line(fmt.Sprintf("%s has %s. See them with: mcpl list %s", a.Server, plural(a.Tools, "tool"), fault.Quote(a.Server)))
+	t.Line(fmt.Sprintf("%s has %s. See them with: mcpl list %s", a.Server, render.Plural(a.Tools, "tool"), fault.Quote(a.Server)))
 }
 
 // where says where the tokens are.

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 
 	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 )
 
 // Call calls one tool: mcpl call SERVER TOOL [ARGS].
 type Call struct {
 	ArgSource
-	getting
+	request
 	NoValidate bool
 	DryRun     bool
 }
@@ -20,7 +22,7 @@ func (v *Call) Flags(fs *pflag.FlagSet) {
 	v.ArgSource.flags(fs)
 	fs.BoolVar(&v.NoValidate, "no-validate", false, "send the arguments even if they do not fit")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be sent, and start nothing")
-	v.getting.flags(fs)
+	v.request.flags(fs)
 }
 
 // Run implements [Verb].
@@ -43,5 +45,5 @@ func (v *Call) Run(ctx context.Context, s *Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	return v.request(ctx, s, plan, resultOf)
+	return v.send(ctx, s, plan, render.ToolResult)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
@@ -257,7 +258,7 @@ func (a *daemonAnswer) WriteText(t *output.Text) {
 		t.Line("No daemon runs for this configuration. The next call starts one, unless it is switched off.")
 		return
 	}
-	t.Line(fmt.Sprintf("process %d, started %s, mcpl %s", a.PID, ago(a.now, a.Started), a.Version))
+	t.Line(fmt.Sprintf("process %d, started %s, mcpl %s", a.PID, render.Ago(a.now, a.Started), a.Version))
 	t.Line("log: ", a.Log)
 	if a.Ending {
 		t.Line(output.Yellow("It is ending"), " and takes no more calls.")
@@ -275,7 +276,7 @@ func (a *daemonAnswer) WriteText(t *output.Text) {
 		}
 		started := ""
 		if !w.Started.IsZero() {
-			started = ago(a.now, w.Started)
+			started = render.Ago(a.now, w.Started)
 		}
 		rows = append(rows, []any{output.Bold(w.Name), w.State, fmt.Sprintf("%5d", w.Calls), started, stops})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -176,17 +177,17 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 	if off > 0 {
 		others = fmt.Sprintf(", %d disabled", off)
 	}
-	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, plural(len(a.Servers)-off, "server"), others))
+	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
 }
 
 // offers says in a line what the server has.
 func (d *diagnosis) offers() string {
-	parts := []string{plural(d.Tools, "tool")}
+	parts := []string{render.Plural(d.Tools, "tool")}
 	if d.Resources > 0 {
-		parts = append(parts, plural(d.Resources, "resource"))
+		parts = append(parts, render.Plural(d.Resources, "resource"))
 	}
 	if d.Prompts > 0 {
-		parts = append(parts, plural(d.Prompts, "prompt"))
+		parts = append(parts, render.Plural(d.Prompts, "prompt"))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,7 +1,6 @@
 package verb
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
@@ -89,7 +89,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	if a.ref.Kind != tool.Tool {
 		name = fmt.Sprintf("%s %s  %s", a.ref.Server, a.ref.Name, a.ref.Kind)
 	}
-	t.Line(output.Cyan(name), output.Dim(prefixed("  ", a.def.DisplayTitle())))
+	t.Line(output.Cyan(name), output.Dim(render.Prefixed("  ", a.def.DisplayTitle())))
 	if a.def.Description != "" {
 		t.Line()
 		t.Wrap("  ", a.def.Description)
@@ -147,7 +147,7 @@ func (a *inspectAnswer) writeResource(t *output.Text) {
 		t.Table("  ", rows)
 	}
 	t.Line()
-	t.Line(output.Dim(howTo(a.ref.Kind)), output.Cyan(useOf(a.ref)))
+	t.Line(output.Dim(render.HowTo(a.ref.Kind)), output.Cyan(render.Use(a.ref)))
 }
 
 func (a *inspectAnswer) writeParameters(t *output.Text) {
@@ -202,20 +202,4 @@ func (a *inspectAnswer) hints() []string {
 		lines = append(lines, "closed world: it stays within its own system")
 	}
 	return lines
-}
-
-func prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
-}
-
-// indented renders JSON for people, each line behind indent. What is no JSON is left as it is.
-func indented(raw json.RawMessage, indent string) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, indent, "  ") != nil {
-		return indent + string(raw) + "\n"
-	}
-	return indent + b.String() + "\n"
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/natefinch/atomic"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -102,7 +103,7 @@ func (s *Session) snippet(ctx context.Context) (string, error) {
 		}
 		line := "- " + info.Name
 		if tools > 0 {
-			line += fmt.Sprintf(" (%s)", plural(tools, "tool"))
+			line += fmt.Sprintf(" (%s)", render.Plural(tools, "tool"))
 		}
 		room := (snippetBudget-len(head))/len(on) - len(line) - len(": \n")
 		if about = clipWords(about, room); room >= leastAbout && about != "" {

@@ -36,32 +36,6 @@ func kindsOf(word string) ([]tool.Kind, error) {
 // allKinds are the kinds that can be searched. Templates are found with resources.
 func allKinds() []tool.Kind { return []tool.Kind{tool.Tool, tool.Resource, tool.Prompt} }
 
-// useOf returns the command that uses what a reference names, as far as it can be told without
-// arguments.
-func useOf(ref tool.Ref) string {
-	verb := "mcpl inspect "
-	switch ref.Kind {
-	case tool.Resource, tool.Template:
-		verb = "mcpl read "
-	case tool.Prompt:
-		verb = "mcpl prompt "
-	}
-	return verb + fault.Quote(ref.Server) + " " + fault.Quote(ref.Name)
-}
-
-// howTo says what [useOf] is for.
-func howTo(kind tool.Kind) string {
-	switch kind {
-	case tool.Resource:
-		return "Read it: "
-	case tool.Template:
-		return "Read one, with the braces filled in: "
-	case tool.Prompt:
-		return "Get it, with key=value for each argument: "
-	}
-	return "Read one: "
-}
-
 // resolve reads what a verb is about from the front of its arguments, as [engine.Engine.Resolve]
 // does, for any kind.
 func (s *Session) resolve(args []string, kind tool.Kind) (tool.Ref, []string, error) {

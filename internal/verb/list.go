@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -136,7 +137,7 @@ func (a *listAnswer) WriteText(t *output.Text) {
 	}
 	t.Line()
 	t.Wrap("", fmt.Sprintf("%s on %s. Their definitions would cost a model about %s tokens.",
-		plural(a.Tools, "tool"), plural(on, "server"), count(a.Tokens)))
+		render.Plural(a.Tools, "tool"), render.Plural(on, "server"), render.Count(a.Tokens)))
 }
 
 // writeServers writes a line for each server. Resources and prompts have columns where there are
@@ -149,11 +150,11 @@ func (a *listAnswer) writeServers(t *output.Text) {
 	}
 	rows := [][]any{append(row, output.Dim("ASKED"))}
 	for _, s := range a.Servers {
-		row := []any{output.Bold(s.Name), statusSpan(s.Status), fmt.Sprintf("%5d", s.Tools), fmt.Sprintf("%6s", count(s.Tokens))}
+		row := []any{output.Bold(s.Name), statusSpan(s.Status), fmt.Sprintf("%5d", s.Tools), fmt.Sprintf("%6s", render.Count(s.Tokens))}
 		if more {
 			row = append(row, fmt.Sprintf("%9d", s.Resources), fmt.Sprintf("%7d", s.Prompts))
 		}
-		rows = append(rows, append(row, ago(a.now, s.asked)))
+		rows = append(rows, append(row, render.Ago(a.now, s.asked)))
 	}
 	t.Table("", rows)
 }
@@ -170,49 +171,14 @@ func statusSpan(status string) any {
 	return output.Dim(status)
 }
 
-// ago says how long before now t was.
-func ago(now, t time.Time) string {
-	if t.IsZero() {
-		return "never"
-	}
-	switch d := now.Sub(t); {
-	case d < 5*time.Second:
-		return "just now"
-	case d < time.Minute:
-		return fmt.Sprintf("%d s ago", int(d.Seconds()))
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", int(d.Minutes()))
-	case d < 48*time.Hour:
-		return fmt.Sprintf("%d h ago", int(d.Hours()))
-	default:
-		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
-	}
-}
-
-// count writes a number with thousands separated.
-func count(n int) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%s %ss", count(n), noun)
-}
-
 // others says what a server has beside tools and how to see it; "" for nothing.
 func others(server string, resources, prompts int) string {
 	var parts []string
 	if resources > 0 {
-		parts = append(parts, fmt.Sprintf("%s (mcpl resources %s)", plural(resources, "resource"), fault.Quote(server)))
+		parts = append(parts, fmt.Sprintf("%s (mcpl resources %s)", render.Plural(resources, "resource"), fault.Quote(server)))
 	}
 	if prompts > 0 {
-		parts = append(parts, fmt.Sprintf("%s (mcpl prompts %s)", plural(prompts, "prompt"), fault.Quote(server)))
+		parts = append(parts, fmt.Sprintf("%s (mcpl prompts %s)", render.Plural(prompts, "prompt"), fault.Quote(server)))
 	}
 	return strings.Join(parts, " and ")
 }
@@ -258,7 +224,7 @@ func (a *toolsAnswer) WriteText(t *output.Text) {
 	if len(a.Tools) > 0 {
 		t.Line()
 	}
-	t.Line(fmt.Sprintf("%s has %s, about %s tokens.", a.Server, plural(len(a.Tools), "tool"), count(a.info.Tokens)))
+	t.Line(fmt.Sprintf("%s has %s, about %s tokens.", a.Server, render.Plural(len(a.Tools), "tool"), render.Count(a.info.Tokens)))
 	if more := others(a.Server, a.Resources, a.Prompts); more != "" {
 		t.Line("It also has ", more)
 	}

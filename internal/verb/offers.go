@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -135,9 +136,9 @@ func (a *offersAnswer) WriteText(t *output.Text) {
 		}
 		more := ""
 		if rec.Title != rec.Name {
-			more = prefixed("  ", rec.Title)
+			more = render.Prefixed("  ", rec.Title)
 		}
-		t.Line(output.Bold(rec.Server), " ", output.Cyan(rec.Name), output.Dim(more+prefixed("  ", rec.MediaType)))
+		t.Line(output.Bold(rec.Server), " ", output.Cyan(rec.Name), output.Dim(more+render.Prefixed("  ", rec.MediaType)))
 		if rec.Description != "" {
 			t.Wrap("  ", rec.Description)
 		}
@@ -163,6 +164,6 @@ func writeUses(t *output.Text, recs []index.Record) {
 			t.Line()
 		}
 		said[rec.Kind] = true
-		t.Line(output.Dim(howTo(rec.Kind)), output.Cyan(useOf(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind})))
+		t.Line(output.Dim(render.HowTo(rec.Kind)), output.Cyan(render.Use(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind})))
 	}
 }

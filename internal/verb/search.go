@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -210,7 +211,7 @@ func clipSignature(signature string, limit int) string {
 		}
 		kept++
 	}
-	short := cutText(strings.Join(params[:kept], ", "), limit)
+	short := render.Cut(strings.Join(params[:kept], ", "), limit)
 	if more += len(params) - kept; more > 0 {
 		short += fmt.Sprintf(", … +%d", more)
 	}
@@ -306,7 +307,7 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
 		}
 		if hit.schema != nil {
-			t.Print(indented(hit.schema, "  "))
+			t.Print(render.Indented(hit.schema, "  "))
 		}
 	}
 	if len(a.hits) == 0 {

@@ -1,4 +1,4 @@
-package verb
+package render
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 )
 
 // rendered returns an answer as text and as JSON.
-func rendered(t testing.TB, r result) (text, doc string) {
+func rendered(t testing.TB, r Result) (text, doc string) {
 	t.Helper()
-	a := &callAnswer{ref: tool.Ref{Server: "s", Name: "n", Kind: r.kind}, value: r, results: []json.RawMessage{r.json()}}
+	a := &answer{value: r, results: []json.RawMessage{r.JSON()}}
 	for _, asJSON := range []bool{false, true} {
 		var out bytes.Buffer
 		if err := output.New(output.Options{Out: &out, Err: &out, JSON: asJSON}).Answer(a); err != nil {
@@ -36,7 +36,7 @@ func TestContents(t *testing.T) {
 		`{"contents":[]}`: {"(the resource answered without content)\n", `[]`},
 		`{}`:              {"(the resource answered without content)\n", `[]`},
 	} {
-		r, err := contentsOf([]byte(raw))
+		r, err := ResourceContents([]byte(raw))
 		if err != nil {
 			t.Errorf("%s: %v", raw, err)
 			continue
@@ -47,7 +47,7 @@ func TestContents(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{`{"contents":7}`, `[]`, `{`, `{"contents":["x"]}`, `{"contents":[{"text":5}]}`} {
-		if r, err := contentsOf([]byte(raw)); err == nil {
+		if r, err := ResourceContents([]byte(raw)); err == nil {
 			t.Errorf("%s is %+v", raw, r)
 		}
 	}
@@ -64,7 +64,7 @@ func TestMessages(t *testing.T) {
 		`{"messages":[{"role":"user","content":["odd"]}]}`: {"user:\n[\n  \"odd\"\n]\n", `{"messages":[{"role":"user","content":["odd"]}]}`},
 		`{"messages":[]}`: {"(the prompt has no messages)\n", `{"messages":[]}`},
 	} {
-		r, err := messagesOf([]byte(raw))
+		r, err := PromptMessages([]byte(raw))
 		if err != nil {
 			t.Errorf("%s: %v", raw, err)
 			continue
@@ -75,7 +75,7 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{`{"messages":7}`, `[]`, `{`, `{"messages":[{"role":"user"}]}`} {
-		if r, err := messagesOf([]byte(raw)); err == nil {
+		if r, err := PromptMessages([]byte(raw)); err == nil {
 			t.Errorf("%s is %+v", raw, r)
 		}
 	}
@@ -89,16 +89,16 @@ func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1}}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for name, parse := range map[string]func(json.RawMessage) (result, error){"tool": resultOf, "resource": contentsOf, "prompt": messagesOf} {
+		for name, parse := range map[string]func(json.RawMessage) (Result, error){"tool": ToolResult, "resource": ResourceContents, "prompt": PromptMessages} {
 			r, err := parse(raw)
 			if err != nil {
 				continue
 			}
 			if _, doc := rendered(t, r); !json.Valid([]byte(doc)) {
-				t.Fatalf("%s: %s is no JSON", name, doc)
+				t.Fatalf("%s: %s is not JSON", name, doc)
 			}
-			if r, err = saveFiles(r, dir, tool.Ref{Server: "s", Name: "n"}); err == nil && !json.Valid(r.json()) {
-				t.Fatalf("%s: with files %s is no JSON", name, r.json())
+			if r, err = r.saved(dir, tool.Ref{Server: "s", Name: "n"}); err == nil && !json.Valid(r.JSON()) {
+				t.Fatalf("%s: with files %s is not JSON", name, r.JSON())
 			}
 		}
 	})

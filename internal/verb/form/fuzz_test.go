@@ -1,4 +1,4 @@
-package verb
+package form
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -31,29 +30,27 @@ func FuzzQuestion(f *testing.F) {
 		q := tool.Question{Message: message, Schema: inputSchema, URL: page}
 		var shown strings.Builder
 		p := output.New(output.Options{Out: io.Discard, Err: &shown, ErrTTY: output.Terminal{Is: true, Width: 30}})
-		s := &Session{App: new(App), Printer: p}
-		plan := &engine.Plan{Ref: tool.Ref{Server: "demo", Name: "ask"}}
-		person := &audience{s: s, flags: new(Asking), plan: plan, turn: make(chan struct{}, 1), bar: p.Bar(""),
-			dialog: p.NewDialog(strings.NewReader(typed))}
-		checkReply(t, q, person)
-		if i := strings.IndexFunc(shown.String(), func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x202e }); i >= 0 {
-			t.Fatalf("a control character gets out: %q", shown.String())
+		opt := Options{Ref: tool.Ref{Server: "demo", Name: "ask"}, Printer: p, Dialog: p.NewDialog(strings.NewReader(typed))}
+		checkReply(t, q, New(opt))
+		talk := strings.Replace(shown.String(), "\rcalling demo/ask\x1b[K\r\x1b[K", "", 1) // our own status line
+		if i := strings.IndexFunc(talk, func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x202e }); i >= 0 {
+			t.Fatalf("a control character gets out: %q", talk)
 		}
 		for _, elicit := range [][]string{nil, {typed}, {"accept"}} {
-			flags := &Asking{Elicit: elicit}
-			if flags.check() != nil {
+			if CheckAnswers(elicit) != nil {
 				continue
 			}
-			a := &audience{s: s, flags: flags, plan: plan, turn: make(chan struct{}, 1), bar: p.Bar("")}
+			opt.Answers, opt.Dialog = elicit, nil
+			a := New(opt)
 			reply := checkReply(t, q, a)
-			if _, err := a.end(nil, nil); (err != nil) != (reply.Action == tool.Decline) {
+			if _, err := a.End(nil, nil); (err != nil) != (reply.Action == tool.Decline) {
 				t.Fatalf("%s, and %v", reply.Action, err)
 			}
 		}
 	})
 }
 
-func checkReply(t *testing.T, q tool.Question, a *audience) tool.Reply {
+func checkReply(t *testing.T, q tool.Question, a *Audience) tool.Reply {
 	t.Helper()
 	r, err := a.Elicit(context.Background(), q)
 	if err != nil {
@@ -85,7 +82,7 @@ func TestHugeQuestions(t *testing.T) {
 		}
 		var shown strings.Builder
 		p := output.New(output.Options{Out: io.Discard, Err: &shown, ErrTTY: output.Terminal{Is: true}})
-		a := &audience{s: &Session{App: new(App), Printer: p}, flags: new(Asking), plan: new(engine.Plan), turn: make(chan struct{}, 1), dialog: p.NewDialog(strings.NewReader("{\"a\":1}\ny\n"))}
+		a := New(Options{Printer: p, Dialog: p.NewDialog(strings.NewReader("{\"a\":1}\ny\n"))})
 		r, err := a.Elicit(t.Context(), tool.Question{Schema: raw})
 		if err != nil || r.Action != tool.Accept || len(shown.String()) > 3*maxQuestionText {
 			t.Errorf("%s: %+v, %v, %d bytes shown", name, r, err, shown.Len())
@@ -100,7 +97,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("input/output er
 
 func TestTerminalGone(t *testing.T) {
 	t.Parallel()
-	got := runCall(t.Context(), t, person{stdin: failing{}}, Globals{}, new(Call), asking(formOf(whoSchema)))
+	got := scene{stdin: failing{}}.run(t.Context(), t, asking(formOf(whoSchema)))
 	if got.code != 0 || got.stdout != "decline\n" {
 		t.Errorf("%+v", got)
 	}

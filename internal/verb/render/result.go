@@ -1,7 +1,13 @@
-package verb
+// Package render writes what servers answer: the result of a tool, the contents of a resource, the
+// messages of a prompt.
+//
+// [ToolResult], [ResourceContents] and [PromptMessages] reduce an answer to what its caller wants, a
+// [Result]. [Delivery] has the flags that say what becomes of it, and [Delivery.Answer] prints it,
+// saves parts of it to files, or saves all of it if it is too large to print. The small functions
+// ([Plural], [Size], [Cut], ...) write values for people, for all verbs alike.
+package render
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
@@ -13,19 +19,22 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// result is what a call gave, reduced to what a caller wants: the structured content where there
-// is some; else the one text block, as JSON where it holds an object or array; else the list of
-// content blocks. What prompts and resources give is in contents.go.
-type result struct {
-	kind   tool.Kind       // of what gave it
+// Result is an answer reduced to what its caller wants. For a tool that is the structured content if
+// there is some, else the only text block (as JSON, if it holds an object or an array), else the list
+// of content blocks.
+type Result struct {
+	kind   tool.Kind       // of what answered
 	about  json.RawMessage // the description of a prompt, or nil
-	value  json.RawMessage // structured content, parsed text, or nil
-	plain  *string         // the text of the one block where that is no JSON, or is to be shown as it is
+	value  json.RawMessage // structured content or parsed text, or nil
+	plain  *string         // the text of the only block if it is not JSON, or if people see it as it is
 	blocks []block         // the content, whatever else is set
 }
 
-// block is one content block (MCP 2025-11-25, server/tools, Tool Result). raw is as it came, or
-// with a file in place of data once that was saved.
+// Parse reads a raw answer: [ToolResult], [ResourceContents] or [PromptMessages].
+type Parse func(raw json.RawMessage) (Result, error)
+
+// block is one content block (MCP 2025-11-25, server/tools, Tool Result). raw is the block as it
+// came; once its data is saved, it names the file instead.
 type block struct {
 	Type     string    `json:"type"`
 	Text     string    `json:"text"`
@@ -39,23 +48,24 @@ type block struct {
 	role     string // of the message of a prompt, else ""
 }
 
-func resultOf(raw json.RawMessage) (result, error) {
+// ToolResult reads the result of tools/call.
+func ToolResult(raw json.RawMessage) (Result, error) {
 	var head struct {
 		Content           json.RawMessage `json:"content"`
 		StructuredContent json.RawMessage `json:"structuredContent"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return result{}, err
+		return Result{}, err
 	}
-	var r result
+	var r Result
 	if len(head.Content) > 0 && string(head.Content) != "null" {
-		list, err := tool.SplitArray(head.Content)
+		raws, err := tool.SplitArray(head.Content)
 		if err != nil {
-			return result{}, errors.New("content is not a list")
+			return Result{}, errors.New("content is not a list")
 		}
-		for _, raw := range list {
+		for _, raw := range raws {
 			b := block{raw: raw}
-			// A block of a kind that we do not know is passed on as it is.
+			// A block of an unknown kind is passed on as it is.
 			_ = json.Unmarshal(raw, &b)
 			r.blocks = append(r.blocks, b)
 		}
@@ -71,7 +81,7 @@ func resultOf(raw json.RawMessage) (result, error) {
 	return r, nil
 }
 
-// jsonIn returns the JSON object or array that a text is, nil where it is none.
+// jsonIn returns the JSON object or array that a text holds, nil if it holds neither.
 func jsonIn(text string) json.RawMessage {
 	trimmed := strings.TrimSpace(text)
 	if (strings.HasPrefix(trimmed, "{") || strings.HasPrefix(trimmed, "[")) && json.Valid([]byte(trimmed)) {
@@ -80,8 +90,8 @@ func jsonIn(text string) json.RawMessage {
 	return nil
 }
 
-// json returns the result as the JSON value of the contract.
-func (r result) json() json.RawMessage {
+// JSON returns the result as the JSON value of the contract.
+func (r Result) JSON() json.RawMessage {
 	switch {
 	case r.kind == tool.Prompt:
 		return r.messages()
@@ -90,15 +100,27 @@ func (r result) json() json.RawMessage {
 	case r.plain != nil:
 		return tool.Quote(*r.plain)
 	}
-	list := make([][]byte, len(r.blocks))
+	values := make([]json.RawMessage, len(r.blocks))
 	for i, b := range r.blocks {
-		list[i] = b.raw
+		values[i] = b.raw
 	}
-	return append(append([]byte("["), bytes.Join(list, []byte(","))...), ']')
+	return list(values)
 }
 
-// text returns the text of all blocks, or the structured content where there is none.
-func (r result) text() string {
+// list returns values as a JSON array.
+func list(values []json.RawMessage) json.RawMessage {
+	out := []byte{'['}
+	for i, raw := range values {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, raw...)
+	}
+	return append(out, ']')
+}
+
+// Text returns the text of all blocks, or the structured content if there is none.
+func (r Result) Text() string {
 	var parts []string
 	for _, b := range r.blocks {
 		if b.Type == "text" {
@@ -111,8 +133,8 @@ func (r result) text() string {
 	return strings.Join(parts, "\n")
 }
 
-// files returns the paths of the files that parts of the result went to.
-func (r result) files() []string {
+// files returns the paths of the files that hold parts of the result.
+func (r Result) files() []string {
 	var paths []string
 	for _, b := range r.blocks {
 		if b.file != "" {
@@ -122,35 +144,24 @@ func (r result) files() []string {
 	return paths
 }
 
-// callAnswer is the answer of a call.
-type callAnswer struct {
-	ref     tool.Ref
-	value   result
+// answer is the printed form of a result.
+type answer struct {
+	value   Result
 	queried bool              // results are those of --jq
-	results []json.RawMessage // the one result, or any number of them after --jq
-	spilled *spilled          // the result went to a file
+	results []json.RawMessage // the only result, or any number of them after --jq
+	spilled *spilled          // not nil if the result went to a file
 }
 
 // joined returns the results as one JSON value: several results of --jq become a list.
-func (a *callAnswer) joined() json.RawMessage {
+func (a *answer) joined() json.RawMessage {
 	if len(a.results) == 1 {
 		return a.results[0]
 	}
-	return append(append([]byte("["), bytes.Join(rawBytes(a.results), []byte(","))...), ']')
+	return list(a.results)
 }
-
-func rawBytes(list []json.RawMessage) [][]byte {
-	out := make([][]byte, len(list))
-	for i, raw := range list {
-		out[i] = raw
-	}
-	return out
-}
-
-func (a *callAnswer) size() int { return len(a.joined()) }
 
 // RawJSON implements [output.RawDocument].
-func (a *callAnswer) RawJSON() []byte {
+func (a *answer) RawJSON() []byte {
 	var o output.Object
 	o.Add("success", true)
 	if a.spilled != nil {
@@ -165,7 +176,7 @@ func (a *callAnswer) RawJSON() []byte {
 }
 
 // WriteText implements [output.Document].
-func (a *callAnswer) WriteText(t *output.Text) {
+func (a *answer) WriteText(t *output.Text) {
 	switch {
 	case a.spilled != nil:
 		a.spilled.WriteText(t)
@@ -195,16 +206,16 @@ func (a *callAnswer) WriteText(t *output.Text) {
 	}
 }
 
-// writeValue writes a JSON value for people: strings bare, all else indented.
+// writeValue writes a JSON value for people: a string without its quotes, all else indented.
 func writeValue(t *output.Text, raw json.RawMessage) {
-	var s string
-	if json.Unmarshal(raw, &s) == nil && bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) {
+	if s, ok := stringIn(raw); ok {
 		writeLines(t, s)
 		return
 	}
-	t.Print(indented(raw, ""))
+	t.Print(Indented(raw, ""))
 }
 
+// writeLines writes a text and ends its last line.
 func writeLines(t *output.Text, s string) {
 	t.Print(s)
 	if !strings.HasSuffix(s, "\n") {
@@ -212,6 +223,7 @@ func writeLines(t *output.Text, s string) {
 	}
 }
 
+// writeText writes a block for people.
 func (b block) writeText(t *output.Text) {
 	switch {
 	case b.file != "":
@@ -219,17 +231,17 @@ func (b block) writeText(t *output.Text) {
 	case b.Type == "text":
 		writeLines(t, b.Text)
 	case b.Type == "image" || b.Type == "audio":
-		t.Line(fmt.Sprintf("[%s %s, %s; save it with --output-dir DIR]", b.Type, b.MimeType, size(decodedLen(b.Data))))
+		t.Line(fmt.Sprintf("[%s %s, %s; save it with --output-dir DIR]", b.Type, b.MimeType, Size(decodedLen(b.Data))))
 	case b.Type == "resource_link":
 		t.Line(fmt.Sprintf("[link %s %s]", b.Name, b.URI))
 	case b.Resource != nil && b.Resource.Text != nil:
 		t.Line(output.Dim(b.Resource.URI))
 		writeLines(t, *b.Resource.Text)
 	case b.Resource != nil:
-		t.Line(fmt.Sprintf("[resource %s %s, %s; save it with --output-dir DIR]", b.Resource.URI, b.Resource.MimeType,
-			size(decodedLen(b.Resource.Blob))))
+		t.Line(fmt.Sprintf("[resource %s %s, %s; save it with --output-dir DIR]", b.Resource.URI,
+			b.Resource.MimeType, Size(decodedLen(b.Resource.Blob))))
 	default:
-		t.Print(indented(b.raw, ""))
+		t.Print(Indented(b.raw, ""))
 	}
 }
 
@@ -238,21 +250,10 @@ func decodedLen(data string) int {
 	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "=")))
 }
 
+// mime returns the media type of a block.
 func (b block) mime() string {
 	if b.MimeType == "" && b.Resource != nil {
 		return b.Resource.MimeType
 	}
 	return b.MimeType
-}
-
-// size writes a number of bytes for people, in powers of 1000.
-func size(n int) string {
-	switch {
-	case n < 1000:
-		return fmt.Sprintf("%d B", n)
-	case n < 1_000_000:
-		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
-	default:
-		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
-	}
 }

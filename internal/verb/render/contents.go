@@ -1,7 +1,6 @@
-package verb
+package render
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 
@@ -9,7 +8,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// contents is what a resource holds (MCP 2025-11-25, server/resources, "Resource Contents").
+// contents is one part of a resource (MCP 2025-11-25, server/resources, "Resource Contents").
 type contents struct {
 	URI      string  `json:"uri"`
 	MimeType string  `json:"mimeType"`
@@ -17,20 +16,20 @@ type contents struct {
 	Blob     string  `json:"blob"`
 }
 
-// contentsOf reduces the result of resources/read: to its text where there is one, as JSON where it
-// is an object or array, else to the list of contents.
-func contentsOf(raw json.RawMessage) (result, error) {
+// ResourceContents reads the result of resources/read. It is reduced to its text (as JSON, if that is
+// an object or an array), or to the list of contents if they are several or binary.
+func ResourceContents(raw json.RawMessage) (Result, error) {
 	var head struct {
 		Contents []json.RawMessage `json:"contents"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return result{}, err
+		return Result{}, err
 	}
-	r := result{kind: tool.Resource}
+	r := Result{kind: tool.Resource}
 	for _, raw := range head.Contents {
 		var c contents
 		if err := json.Unmarshal(raw, &c); err != nil {
-			return result{}, err
+			return Result{}, err
 		}
 		r.blocks = append(r.blocks, block{Resource: &c, raw: raw})
 	}
@@ -47,22 +46,22 @@ type message struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// messagesOf reads the result of prompts/get: the blocks are the contents of its messages.
-func messagesOf(raw json.RawMessage) (result, error) {
+// PromptMessages reads the result of prompts/get. The contents of its messages become blocks.
+func PromptMessages(raw json.RawMessage) (Result, error) {
 	var head struct {
 		Description json.RawMessage `json:"description"`
 		Messages    []message       `json:"messages"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
-		return result{}, err
+		return Result{}, err
 	}
-	r := result{kind: tool.Prompt, about: head.Description}
+	r := Result{kind: tool.Prompt, about: head.Description}
 	for _, m := range head.Messages {
 		if m.Content == nil {
-			return result{}, errors.New("a message has no content")
+			return Result{}, errors.New("a message has no content")
 		}
 		b := block{raw: m.Content, role: m.Role}
-		// A block of a kind that we do not know is passed on as it is.
+		// A block of an unknown kind is passed on as it is.
 		_ = json.Unmarshal(m.Content, &b)
 		r.blocks = append(r.blocks, b)
 	}
@@ -70,19 +69,19 @@ func messagesOf(raw json.RawMessage) (result, error) {
 }
 
 // messages returns the result of a prompt as a JSON value.
-func (r result) messages() json.RawMessage {
+func (r Result) messages() json.RawMessage {
 	var o output.Object
 	if r.about != nil {
 		o.Add("description", r.about)
 	}
-	list := make([][]byte, len(r.blocks))
+	messages := make([]json.RawMessage, len(r.blocks))
 	for i, b := range r.blocks {
 		var m output.Object
 		m.Add("role", b.role)
 		m = append(m, tool.Field{Key: "content", Value: b.raw})
-		list[i] = m.Bytes()
+		messages[i] = m.Bytes()
 	}
-	o.Add("messages", json.RawMessage(append(append([]byte("["), bytes.Join(list, []byte(","))...), ']')))
+	o.Add("messages", list(messages))
 	return o.Bytes()
 }
 

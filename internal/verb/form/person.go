@@ -1,4 +1,4 @@
-package verb
+package form
 
 import (
 	"context"
@@ -9,12 +9,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// How much of a server's text a person is shown, in bytes, and how many of its choices.
+// How much of a server's text a person sees, in bytes, and how many of its choices.
 const (
 	maxQuestionText = 4 << 10
 	maxMemberText   = 1 << 10
@@ -22,15 +23,16 @@ const (
 	maxChoices      = 50
 )
 
-// theirs stands before each line that a server wrote, so that none passes for one of ours.
+// theirs is the bar before each line that a server wrote.
 const theirs = "  | "
 
 // errDeclined says that the person does not want to answer.
 var errDeclined = errors.New("declined")
 
-// ask asks the person at the terminal. The end of the input and the word decline decline.
-func (a *audience) ask(ctx context.Context, q tool.Question) (tool.Reply, error) {
-	d := &form{Dialog: a.dialog, server: a.plan.Ref.Server}
+// ask puts a question of a server to the person at the terminal. The end of the input and the word
+// decline decline it.
+func ask(ctx context.Context, dialog *output.Dialog, server string, q tool.Question) (tool.Reply, error) {
+	d := &form{Dialog: dialog, server: server}
 	d.Open()
 	defer d.Close()
 	content, err := d.answer(ctx, q)
@@ -50,7 +52,8 @@ type form struct {
 	server string
 }
 
-// answer returns what the person agreed to send, nil for a URL. All errors but that of ctx decline.
+// answer returns what the person agreed to send, nil for a URL. All errors but that of ctx mean that
+// the person declines.
 func (d *form) answer(ctx context.Context, q tool.Question) (json.RawMessage, error) {
 	if q.URL != "" {
 		return nil, d.askURL(ctx, q)
@@ -71,7 +74,7 @@ func (d *form) answer(ctx context.Context, q tool.Question) (json.RawMessage, er
 	for {
 		for i, m := range members {
 			if given := fieldOf(fields, m.Name); given != nil {
-				m.Default = given // it was answered before, and is to be changed
+				m.Default = given // the answer that is to be changed
 			}
 			value, err := d.askMember(ctx, m, i+1, len(members))
 			if err != nil {
@@ -90,7 +93,7 @@ func (d *form) answer(ctx context.Context, q tool.Question) (json.RawMessage, er
 // quote shows a server's text, each line behind the bar.
 func (d *form) quote(t *output.Text, text string, most int) {
 	if strings.TrimSpace(text) != "" {
-		t.Wrap(theirs, cutText(text, most))
+		t.Wrap(theirs, render.Cut(text, most))
 	}
 }
 
@@ -105,15 +108,15 @@ func (d *form) line(ctx context.Context, prompt ...any) (string, error) {
 
 // problem shows why an answer is asked for again.
 func (d *form) problem(text string) {
-	d.Show(func(t *output.Text) { t.Line(output.Yellow("again: "), oneLine(text, maxMemberText)) })
+	d.Show(func(t *output.Text) { t.Line(output.Yellow("again: "), render.OneLine(text, maxMemberText)) })
 }
 
-// askMember asks for one member until it fits; nil leaves it out.
+// askMember asks for one member until the answer fits. It returns nil to leave the member out.
 func (d *form) askMember(ctx context.Context, m schema.Member, at, of int) (json.RawMessage, error) {
 	d.Show(func(t *output.Text) { d.showMember(t, m, at, of) })
 	prompt := "> "
 	if m.Default != nil {
-		prompt = "[" + oneLine(shownDefault(m.Default), maxNameText) + "] > "
+		prompt = "[" + render.OneLine(shownDefault(m.Default), maxNameText) + "] > "
 	}
 	for {
 		text, err := d.line(ctx, prompt)
@@ -142,20 +145,20 @@ func (d *form) askMember(ctx context.Context, m schema.Member, at, of int) (json
 	}
 }
 
-// shownDefault is a default as one would type it.
+// shownDefault returns a default as a person would type it.
 func shownDefault(value json.RawMessage) string {
 	list, err := tool.SplitArray(value)
 	if err != nil {
-		return plainText(value)
+		return render.Plain(value)
 	}
 	var words []string
 	for _, word := range list {
-		words = append(words, plainText(word))
+		words = append(words, render.Plain(word))
 	}
 	return strings.Join(words, ", ")
 }
 
-// emptyHint says how an empty text is given.
+// emptyHint says how to give an empty text.
 func emptyHint(m schema.Member) string {
 	if m.Type == "string" && m.Choices == nil {
 		return `; "" is the empty text`
@@ -163,7 +166,7 @@ func emptyHint(m schema.Member) string {
 	return ""
 }
 
-// showMember shows what is asked for.
+// showMember shows a member before it is asked for.
 func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 	kind := m.Type
 	switch {
@@ -176,23 +179,23 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 	case m.Type == "boolean":
 		kind = "yes or no"
 	case m.Format != "":
-		kind = oneLine(m.Format, maxNameText)
+		kind = render.OneLine(m.Format, maxNameText)
 	}
 	about := []string{kind}
 	if m.Limits != "" {
-		about = append(about, oneLine(m.Limits, maxMemberText))
+		about = append(about, render.OneLine(m.Limits, maxMemberText))
 	}
 	if !m.Required {
 		about = append(about, "optional")
 	}
 	t.Line()
-	t.Table("", [][]any{{fmt.Sprintf("%d/%d", at, of), output.Bold(oneLine(m.Name, maxNameText)), "(" + strings.Join(about, ", ") + ")"}})
+	t.Table("", [][]any{{fmt.Sprintf("%d/%d", at, of), output.Bold(render.OneLine(m.Name, maxNameText)), "(" + strings.Join(about, ", ") + ")"}})
 	d.quote(t, m.Title, maxMemberText)
 	d.quote(t, m.Description, maxMemberText)
 	for i, c := range m.Choices[:min(len(m.Choices), maxChoices)] {
-		text := oneLine(c.Text, maxMemberText)
+		text := render.OneLine(c.Text, maxMemberText)
 		if c.Title != "" && c.Title != c.Text {
-			text += ": " + oneLine(c.Title, maxMemberText)
+			text += ": " + render.OneLine(c.Title, maxMemberText)
 		}
 		t.Wrap(theirs, fmt.Sprintf("%d. %s", i+1, text))
 	}
@@ -200,23 +203,25 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 		t.Line(fmt.Sprintf("  and %d more: type the value", more))
 	}
 	if looksSecret(m) {
-		t.Table("", [][]any{{output.Yellow("note:"), "this looks like a secret. MCP forbids servers to ask for one this way: what you type is shown here and given to " + d.server + "."}})
+		t.Table("", [][]any{{output.Yellow("note:"), "this looks like a secret. MCP forbids servers to ask for one this way: " +
+			"what you type is shown here and given to " + d.server + "."}})
 	}
 }
 
-// agree shows what would be sent and asks whether to; again: it is to be changed first.
+// agree shows what would be sent and asks whether to send it. It returns again if the person wants to
+// change it first.
 func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, changeable bool) (again bool, err error) {
 	var wrong []string
 	for _, f := range checkAnswer(inputSchema, content) {
-		wrong = append(wrong, strings.TrimSpace(f.Pointer+" "+f.Problem+prefixed("; expected ", f.Expected)))
+		wrong = append(wrong, strings.TrimSpace(f.Pointer+" "+f.Problem+render.Prefixed("; expected ", f.Expected)))
 	}
 	d.Show(func(t *output.Text) {
 		t.Line()
 		if changeable {
-			t.Line(plainText(content)) // a default has the server's own line breaks
+			t.Line(render.Plain(content)) // a default has the server's own line breaks
 		}
 		for _, text := range wrong {
-			t.Line(output.Yellow("note: "), oneLine(text, maxMemberText))
+			t.Line(output.Yellow("note: "), render.OneLine(text, maxMemberText))
 		}
 	})
 	prompt := "Accept? yes, no: "
@@ -242,7 +247,7 @@ func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, 
 	}
 }
 
-// askJSON asks for the whole answer at once, where the schema is no form.
+// askJSON asks for the whole answer at once, for a schema that is not a form.
 func (d *form) askJSON(ctx context.Context, inputSchema json.RawMessage) (json.RawMessage, error) {
 	d.Show(func(t *output.Text) {
 		t.Line()
@@ -266,7 +271,7 @@ func (d *form) askJSON(ctx context.Context, inputSchema json.RawMessage) (json.R
 	}
 }
 
-// askURL asks for consent to open a URL. Nothing but the person opens it.
+// askURL asks for consent to a URL. The person opens it; mcpl does not.
 func (d *form) askURL(ctx context.Context, q tool.Question) error {
 	u, err := url.Parse(q.URL)
 	d.Show(func(t *output.Text) {
@@ -282,7 +287,7 @@ func (d *form) askURL(ctx context.Context, q tool.Question) error {
 		default:
 			t.Line("  at ", output.Bold(u.Host))
 		}
-		if err == nil && (strings.ContainsFunc(u.Host, func(r rune) bool { return r >= 0x80 }) || strings.Contains("."+strings.ToLower(u.Host), ".xn--")) {
+		if err == nil && imitable(u.Host) {
 			t.Line(output.Yellow("note: "), "the name of the host has letters that look like others.")
 		}
 	})
@@ -293,10 +298,12 @@ func (d *form) askURL(ctx context.Context, q tool.Question) error {
 	return nil
 }
 
-// oneLine returns a text on one line of at most n bytes.
-func oneLine(text string, n int) string { return cutText(strings.Join(strings.Fields(text), " "), n) }
+// imitable reports whether a host's name holds letters outside ASCII, as they are or in Punycode.
+func imitable(host string) bool {
+	return strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) || strings.Contains("."+strings.ToLower(host), ".xn--")
+}
 
-// fieldOf returns the value of a member, nil where it is not there.
+// fieldOf returns the value of a member, nil if there is none.
 func fieldOf(fields []tool.Field, name string) json.RawMessage {
 	if i := slices.IndexFunc(fields, func(f tool.Field) bool { return f.Key == name }); i >= 0 {
 		return fields[i].Value
@@ -304,7 +311,7 @@ func fieldOf(fields []tool.Field, name string) json.RawMessage {
 	return nil
 }
 
-// withField sets a member, or with a nil value removes it.
+// withField sets a member. A nil value removes it.
 func withField(fields []tool.Field, name string, value json.RawMessage) []tool.Field {
 	i := slices.IndexFunc(fields, func(f tool.Field) bool { return f.Key == name })
 	switch {

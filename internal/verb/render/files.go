@@ -1,4 +1,4 @@
-package verb
+package render
 
 import (
 	"bytes"
@@ -21,9 +21,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// saveFiles writes every image, audio and blob of a result to a file in dir and names the file
-// in its place.
-func saveFiles(r result, dir string, ref tool.Ref) (result, error) {
+// saved writes every image, audio and blob of a result to a file in dir. The result that it returns
+// names the files in their place.
+func (r Result) saved(dir string, ref tool.Ref) (Result, error) {
 	for i := range r.blocks {
 		b := &r.blocks[i]
 		data := b.Data
@@ -41,7 +41,7 @@ func saveFiles(r result, dir string, ref tool.Ref) (result, error) {
 			return r, err
 		}
 		var o output.Object
-		if b.Type != "" { // the contents of a resource have none
+		if b.Type != "" { // the contents of a resource have no type
 			o.Add("type", b.Type)
 		}
 		if b.Resource != nil {
@@ -55,8 +55,8 @@ func saveFiles(r result, dir string, ref tool.Ref) (result, error) {
 	return r, nil
 }
 
-// saveFile writes content to a file named after the tool and the content: the same content
-// gets the same name, another never does.
+// saveFile writes content to a file named after the tool and the content, so that equal contents get
+// the same name and different ones never do.
 func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, error) {
 	sum := sha256.Sum256(content)
 	name := fmt.Sprintf("%s-%s-%s%s", fileWord(ref.Server), fileWord(ref.Name), hex.EncodeToString(sum[:6]), ext)
@@ -72,7 +72,8 @@ func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, err
 		if ref.Kind == tool.Tool {
 			help += " The tool has run: look before you call it again."
 		}
-		return "", fault.New(fault.Config, fmt.Sprintf("%s has answered, but its result cannot be written to %s", ref, dir), help).On(ref.Server, ref.Tool()).Because(err)
+		return "", fault.New(fault.Config, fmt.Sprintf("%s has answered, but its result cannot be written to %s", ref, dir), help).
+			On(ref.Server, ref.Tool()).Because(err)
 	}
 	return path, nil
 }
@@ -124,7 +125,7 @@ func extension(mime string) string {
 	return "." + sub
 }
 
-// spilled is a result that was too large to print.
+// spilled describes a result that was too large to print.
 type spilled struct {
 	File      string `json:"file"`
 	Bytes     int    `json:"bytes"`
@@ -134,18 +135,20 @@ type spilled struct {
 
 const spillHelp = "Select what you need of it with --jq EXPR."
 
-// keepSpilled is how long spilled results stay in the cache.
+// keepSpilled is how long results that were too large to print stay in the cache.
 const keepSpilled = 7 * 24 * time.Hour
 
-// spill writes a whole result to a file, in dir or else in the cache.
-func spill(s *Session, dir string, ref tool.Ref, a *callAnswer) (*spilled, error) {
+// spill writes a whole result to a file: in --output-dir, else in the folder for large results, from
+// which it removes old ones.
+func (v *Delivery) spill(to Destination, ref tool.Ref, a *answer) (*spilled, error) {
 	content, ext := []byte(a.joined()), ".json"
 	if !a.queried && a.value.plain != nil {
 		content, ext = []byte(*a.value.plain), ".txt"
 	}
+	dir := v.OutputDir
 	if dir == "" {
-		dir = filepath.Join(s.App.Env.CacheDir(), "results")
-		forgetOld(dir, s.App.Now().Add(-keepSpilled))
+		dir = to.Large
+		removeOld(dir, to.Now().Add(-keepSpilled))
 	}
 	path, err := saveFile(dir, ref, content, ext)
 	if err != nil {
@@ -154,8 +157,9 @@ func spill(s *Session, dir string, ref tool.Ref, a *callAnswer) (*spilled, error
 	return &spilled{File: path, Bytes: len(content), Structure: structure(a.joined(), 3), Help: spillHelp}, nil
 }
 
-// forgetOld removes files last written before t. What cannot be removed stays.
-func forgetOld(dir string, t time.Time) {
+// removeOld removes the files of a folder that were last written before t. A file that cannot be
+// removed stays.
+func removeOld(dir string, t time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -172,7 +176,7 @@ func forgetOld(dir string, t time.Time) {
 func structure(raw json.RawMessage, depth int) any {
 	if fields, err := tool.SplitObject(raw); err == nil {
 		if depth == 0 {
-			return fmt.Sprintf("object, %s, %s", plural(len(fields), "key"), size(len(raw)))
+			return fmt.Sprintf("object, %s, %s", Plural(len(fields), "key"), Size(len(raw)))
 		}
 		const most = 30
 		var o output.Object
@@ -186,7 +190,7 @@ func structure(raw json.RawMessage, depth int) any {
 		return json.RawMessage(o.Bytes())
 	}
 	if list, err := tool.SplitArray(raw); err == nil && list != nil {
-		about := fmt.Sprintf("list, %s, %s", plural(len(list), "item"), size(len(raw)))
+		about := fmt.Sprintf("list, %s, %s", Plural(len(list), "item"), Size(len(raw)))
 		if len(list) == 0 || depth == 0 {
 			return about
 		}
@@ -194,18 +198,18 @@ func structure(raw json.RawMessage, depth int) any {
 	}
 	var s string
 	if json.Unmarshal(raw, &s) == nil && strings.HasPrefix(string(raw), `"`) {
-		return fmt.Sprintf("string, %s, %s", size(len(s)), plural(strings.Count(s, "\n")+1, "line"))
+		return fmt.Sprintf("string, %s, %s", Size(len(s)), Plural(strings.Count(s, "\n")+1, "line"))
 	}
-	return raw // a number, true, false or null says itself
+	return raw // a number, true, false or null
 }
 
 // WriteText implements [output.Document].
 func (s *spilled) WriteText(t *output.Text) {
-	t.Line(fmt.Sprintf("The result has %s. It is whole in:", size(s.Bytes)))
+	t.Line(fmt.Sprintf("The result has %s. It is whole in:", Size(s.Bytes)))
 	t.Line("  ", output.Cyan(s.File))
 	t.Line("Its structure:")
 	var o output.Object
 	o.Add("v", s.Structure)
-	t.Print(indented(o[0].Value, "  "))
+	t.Print(Indented(o[0].Value, "  "))
 	t.Line(output.Dim(spillHelp))
 }

@@ -1,4 +1,4 @@
-package verb
+package form
 
 import (
 	"encoding/json"
@@ -6,29 +6,29 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// fromFlags answers a question by its --elicit, the last one where there are fewer. An answer that
-// does not fit declines, and is told at the end.
-func (a *audience) fromFlags(q tool.Question) tool.Reply {
+// prepared answers a question by its --elicit, the last one if there are fewer. An answer that does
+// not fit declines; [Audience.End] says so.
+func (a *Audience) prepared(q tool.Question) tool.Reply {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	at := a.asked
 	a.asked++
-	text := strings.TrimSpace(a.flags.Elicit[min(at, len(a.flags.Elicit)-1)])
+	text := strings.TrimSpace(a.opt.Answers[min(at, len(a.opt.Answers)-1)])
 	switch action := tool.Action(text); {
 	case action == tool.Decline || action == tool.Cancel:
 		return tool.Reply{Action: action}
 	case q.URL != "" && action == tool.Accept:
 		return tool.Reply{Action: tool.Accept}
 	case q.URL != "":
-		a.unfit = append(a.unfit, unfit{q: q, at: at, mended: string(tool.Accept),
-			faults: []fault.Argument{{Problem: "is a JSON object", Expected: "accept, once the URL was opened: " + cutText(q.URL, maxQuoted)}}})
+		wrong := fault.Argument{Problem: "is a JSON object", Expected: "accept, once the URL was opened: " + render.Cut(q.URL, maxQuoted)}
+		a.unfit = append(a.unfit, unfit{q: q, at: at, mended: string(tool.Accept), faults: []fault.Argument{wrong}})
 		return tool.Reply{Action: tool.Decline}
 	case action == tool.Accept:
 		text = "{}"
@@ -43,7 +43,7 @@ func (a *audience) fromFlags(q tool.Question) tool.Reply {
 
 // withDefaults adds to an object the defaults of the members that it lacks.
 func withDefaults(inputSchema, object json.RawMessage) json.RawMessage {
-	members, _ := schema.Form(inputSchema) // of a schema that is no form none are known
+	members, _ := schema.Form(inputSchema) // none, if the schema is not a form
 	fields, err := tool.SplitObject(object)
 	if err != nil {
 		return object
@@ -57,15 +57,15 @@ func withDefaults(inputSchema, object json.RawMessage) json.RawMessage {
 	return tool.JoinObject(fields)
 }
 
-// checkAnswer returns what is wrong with the answer to a form. A schema that cannot be used leaves it
-// unchecked: the server checks it too.
+// checkAnswer returns the faults of an answer to a form. If the schema cannot be used, there are none:
+// the server checks the answer too.
 func checkAnswer(inputSchema, object json.RawMessage) []fault.Argument {
 	faults, err := schema.Validate(inputSchema, object)
 	if err != nil || len(faults) > 0 {
 		return faults
 	}
 	members, _ := schema.Form(inputSchema)
-	fields, _ := tool.SplitObject(object) // it was validated
+	fields, _ := tool.SplitObject(object) // it is valid
 	for _, f := range fields {
 		for _, m := range members {
 			var text string
@@ -73,23 +73,23 @@ func checkAnswer(inputSchema, object json.RawMessage) []fault.Argument {
 				continue
 			}
 			if expected := wrongFormat(m.Format, text); expected != "" {
-				faults = append(faults, fault.Argument{Pointer: "/" + pointerEscape.Replace(m.Name), Problem: "is not of its format", Expected: expected})
+				faults = append(faults, fault.Argument{Pointer: "/" + escaped(m.Name), Problem: "is not of its format", Expected: expected})
 			}
 		}
 	}
 	return faults
 }
 
-// maxQuoted is how much of a server's text an error quotes, in bytes.
+// maxQuoted is how much of a server's text a fault quotes, in bytes.
 const maxQuoted = 300
 
-// quoted is what a question asks, on one line.
+// quoted returns the text of a question, on one line.
 func quoted(q tool.Question) string {
-	return `"` + oneLine(q.Message, maxQuoted) + `"`
+	return `"` + render.OneLine(q.Message, maxQuoted) + `"`
 }
 
-// unansweredFault tells which questions nobody has answered, and how to.
-func (a *audience) unansweredFault() *fault.Fault {
+// unansweredFault says which questions stayed unanswered, and how to answer them.
+func (a *Audience) unansweredFault() *fault.Fault {
 	var texts, answers, help []string
 	for _, q := range a.declined {
 		texts = append(texts, quoted(q))
@@ -101,23 +101,24 @@ func (a *audience) unansweredFault() *fault.Fault {
 		answers = append(answers, string(schema.Example(q.Schema, false)))
 		help = append(help, "The answer: "+orNothing(schema.LongSignature(q.Schema)))
 	}
-	message := fmt.Sprintf("%s asks %s, and nobody is there to answer", a.plan.Ref.Server, texts[0])
+	message := fmt.Sprintf("%s asks %s, and nobody is there to answer", a.opt.Ref.Server, texts[0])
 	if a.asked > 1 {
-		message = fmt.Sprintf("%s asks %d questions, and nobody is there to answer: %s", a.plan.Ref.Server, a.asked, strings.Join(slices.Compact(texts), "; "))
+		message = fmt.Sprintf("%s asks %d questions, and nobody is there to answer: %s", a.opt.Ref.Server, a.asked,
+			strings.Join(slices.Compact(texts), "; "))
 	}
 	if more := a.asked - len(a.declined); more > 0 {
 		message += fmt.Sprintf("; and %d more", more)
 	}
 	f := fault.New(fault.ApprovalRequired, message, strings.Join(slices.Compact(help), "\n")+
 		"\nAnswer it in the command: "+a.withAnswers(answers)+"\nTo decline it knowingly: --elicit decline")
-	return f.Trace(a.plan.Ref.Server + " was told that it is declined")
+	return f.Trace(a.opt.Ref.Server + " was told that it is declined")
 }
 
-// unfitFault tells what is wrong with the answers of --elicit.
-func (a *audience) unfitFault() *fault.Fault {
+// unfitFault says what is wrong with the answers of --elicit.
+func (a *Audience) unfitFault() *fault.Fault {
 	var texts []string
 	var all []fault.Argument
-	answers := slices.Clone(a.flags.Elicit)
+	answers := slices.Clone(a.opt.Answers)
 	for _, u := range a.unfit[:min(len(a.unfit), maxTold)] {
 		texts = append(texts, quoted(u.q))
 		all = append(all, u.faults...)
@@ -131,42 +132,42 @@ func (a *audience) unfitFault() *fault.Fault {
 	if last.URL != "" {
 		help = "To open, if you trust it: " + last.URL + "\nTry: "
 	}
-	f := fault.New(fault.InvalidArguments, fmt.Sprintf("--elicit does not fit what %s asks: %s", a.plan.Ref.Server, strings.Join(slices.Compact(texts), "; ")),
-		help+a.withAnswers(answers))
+	f := fault.New(fault.InvalidArguments, fmt.Sprintf("--elicit does not fit what %s asks: %s", a.opt.Ref.Server,
+		strings.Join(slices.Compact(texts), "; ")), help+a.withAnswers(answers))
 	f.Arguments = all
-	return f.Trace(a.plan.Ref.Server + " was told that it is declined")
+	return f.Trace(a.opt.Ref.Server + " was told that it is declined")
 }
 
-// withAnswers is the command line with these answers. Equal ones at the end are one: the last answer
-// serves for all further questions.
-func (a *audience) withAnswers(answers []string) string {
+// withAnswers returns the command line with these answers. Equal ones at its end become one, since
+// the last answer serves for all further questions.
+func (a *Audience) withAnswers(answers []string) string {
 	for len(answers) > 1 && answers[len(answers)-1] == answers[len(answers)-2] {
 		answers = answers[:len(answers)-1]
 	}
-	line := commandOf(a.plan)
+	line := commandOf(a.opt.Ref, a.opt.Args)
 	for _, answer := range answers {
 		line += " --elicit " + fault.Quote(answer)
 	}
 	return line
 }
 
-// maxCommandArgs is up to which size arguments are repeated in a command to type.
+// maxCommandArgs is the size up to which a command to type repeats the arguments, in bytes.
 const maxCommandArgs = 1500
 
-// commandOf is the command line that makes a request, without its flags.
-func commandOf(plan *engine.Plan) string {
+// commandOf returns the command line that makes a request, without its flags.
+func commandOf(ref tool.Ref, args []byte) string {
 	switch {
-	case len(plan.Args) > maxCommandArgs:
-		return output.Command(schema.Step(plan.Ref, []byte("...")))
-	case plan.Ref.Kind == tool.Resource:
-		return useOf(plan.Ref)
-	case string(plan.Args) == "{}":
-		return strings.TrimSuffix(output.Command(schema.Step(plan.Ref, plan.Args)), " '{}'")
+	case len(args) > maxCommandArgs:
+		return output.Command(schema.Step(ref, []byte("...")))
+	case ref.Kind == tool.Resource:
+		return render.Use(ref)
+	case string(args) == "{}":
+		return strings.TrimSuffix(output.Command(schema.Step(ref, args)), " '{}'")
 	}
-	return output.Command(schema.Step(plan.Ref, plan.Args))
+	return output.Command(schema.Step(ref, args))
 }
 
-// orNothing is the signature of a form, also of an empty one.
+// orNothing returns the signature of a form, or the words for an empty one.
 func orNothing(signature string) string {
 	if signature == "" {
 		return "yes or no, with no more to say"

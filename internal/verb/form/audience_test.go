@@ -1,4 +1,4 @@
-package verb
+package form
 
 import (
 	"bytes"
@@ -6,94 +6,86 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// fakeCaller stands for a server: what its one tool does is the test's function. The real ones are in
-// cmd/mcpl.
-type fakeCaller struct {
-	call func(ctx context.Context, opt tool.CallOptions) (*tool.Result, error)
+// scene is a request and the user's end of mcpl's streams. The streams are not a terminal, the
+// printer is only told that they are.
+type scene struct {
+	stdin         io.Reader
+	stderr        io.Writer // besides the buffer; may be nil
+	absent        bool      // no person is there
+	width         int
+	json, verbose bool
+	answers       []string
+	args          string
 }
 
-func (fakeCaller) List(context.Context, string, tool.CallOptions) (tool.Listing, error) {
-	def, err := tool.ParseDef([]byte(`{"name":"ask","inputSchema":{"type":"object","properties":{"a":{"type":"string"}}}}`))
-	return tool.Listing{Tools: []tool.Def{def}}, err
-}
+// server stands for a server: it is what the one request does.
+type server func(ctx context.Context, audience tool.Audience) (*tool.Result, error)
 
-func (c fakeCaller) Call(ctx context.Context, _ tool.Ref, _ json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
-	return c.call(ctx, opt)
-}
-
-func (fakeCaller) Close() error { return nil }
-
-// person is a user's end of mcpl's streams: what is typed, and whether there is a terminal at all.
-type person struct {
-	stdin  io.Reader
-	stderr io.Writer // nil: a buffer
-	absent bool
-	width  int
-}
-
-// ran is what a run left behind.
-type ran struct {
+// outcome is what a request left behind.
+type outcome struct {
 	code           int
 	stdout, stderr string
 }
 
-// fault is the failure in the JSON answer.
-func (r ran) fault(t *testing.T) fault.Fault {
+// fault returns the failure in the JSON answer.
+func (o outcome) fault(t *testing.T) fault.Fault {
 	t.Helper()
 	var a struct{ Error fault.Fault }
-	if err := json.Unmarshal([]byte(r.stdout), &a); err != nil {
-		t.Fatalf("%v\n%s", err, r.stdout)
+	if err := json.Unmarshal([]byte(o.stdout), &a); err != nil {
+		t.Fatalf("%v\n%s", err, o.stdout)
 	}
 	return a.Error
 }
 
-// runCall runs `mcpl call demo ask` with more flags against a server that does what call says. The
-// streams are not a terminal, they are only said to be one.
-func runCall(ctx context.Context, t *testing.T, who person, g Globals, v *Call, call func(context.Context, tool.CallOptions) (*tool.Result, error), args ...string) ran {
+// run makes a request of demo/ask and prints what comes of it.
+func (sc scene) run(ctx context.Context, t *testing.T, s server) outcome {
 	t.Helper()
-	root := t.TempDir()
-	home, dir := filepath.Join(root, "home"), filepath.Join(root, "dir")
-	if err := errors.Join(os.MkdirAll(home, 0o700), os.MkdirAll(filepath.Join(dir, ".git"), 0o700),
-		os.WriteFile(filepath.Join(dir, ".mcp.json"), []byte(`{"mcpServers": {"demo": {"command": "nothing"}}}`), 0o600)); err != nil {
-		t.Fatal(err)
-	}
 	var out, errs bytes.Buffer
-	app := &App{Env: config.Env{Dir: dir, Home: home, GOOS: "linux", Lookup: func(string) (string, bool) { return "", false }}, Stdin: who.stdin, Stdout: &out, Stderr: &errs, Now: time.Now, Started: time.Now(),
-		NewCaller: func(*config.Config, CallerOptions) engine.Caller { return fakeCaller{call} }}
-	if who.stderr != nil {
-		app.Stderr = io.MultiWriter(&errs, who.stderr)
+	o := output.Options{Out: &out, Err: &errs, JSON: sc.json, Verbose: sc.verbose}
+	if sc.stderr != nil {
+		o.Err = io.MultiWriter(&errs, sc.stderr)
 	}
-	if !who.absent {
-		app.InTTY, app.ErrTTY = true, output.Terminal{Is: true, Width: max(who.width, 0)}
+	if !sc.absent {
+		o.ErrTTY = output.Terminal{Is: true, Width: sc.width}
 	}
-	code, err := app.Run(ctx, v, g, append([]string{"demo", "ask"}, args...))
+	p := output.New(o)
+	opt := Options{Ref: tool.Ref{Server: "demo", Name: "ask"}, Args: []byte(sc.args), Answers: sc.answers, Printer: p, Parse: render.ToolResult}
+	if !sc.absent {
+		opt.Dialog = p.NewDialog(sc.stdin)
+	}
+	a := New(opt)
+	res, err := a.End(s(ctx, a))
+	if err == nil {
+		_, err = new(render.Delivery).Answer(ctx, render.Destination{Printer: p}, opt.Ref, res, render.ToolResult)
+	}
+	code := 0
 	if err != nil {
-		t.Fatal(err)
+		f := fault.From(err)
+		code = f.Type.ExitCode()
+		if err := p.Fault(f); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return ran{code, out.String(), errs.String()}
+	return outcome{code, out.String(), errs.String()}
 }
 
 // asking makes a server that asks questions and answers with the replies.
-func asking(questions ...tool.Question) func(context.Context, tool.CallOptions) (*tool.Result, error) {
-	return func(ctx context.Context, opt tool.CallOptions) (*tool.Result, error) {
+func asking(questions ...tool.Question) server {
+	return func(ctx context.Context, audience tool.Audience) (*tool.Result, error) {
 		var texts []string
 		for _, q := range questions {
-			r, err := opt.Audience.Elicit(ctx, q)
+			r, err := audience.Elicit(ctx, q)
 			if err != nil {
 				return nil, fault.New(fault.Interrupted, "interrupted", "")
 			}
@@ -179,18 +171,21 @@ func TestPersonIsAsked(t *testing.T) {
 "Declined."
 ]}`, []string{`{"x":["cat","Declined."]}`}},
 	} {
-		got := runCall(t.Context(), t, person{stdin: strings.NewReader(tc.typed)}, Globals{}, new(Call), asking(tc.q))
-		if got.code != 0 || got.stdout != tc.want+"\n" {
-			t.Errorf("%s: code %d\ngot  %swant %s\n%s", name, got.code, got.stdout, tc.want, got.stderr)
-		}
-		for _, shown := range tc.shows {
-			if !strings.Contains(got.stderr, shown) {
-				t.Errorf("%s: %q is not in\n%s", name, shown, got.stderr)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := scene{stdin: strings.NewReader(tc.typed)}.run(t.Context(), t, asking(tc.q))
+			if got.code != 0 || got.stdout != tc.want+"\n" {
+				t.Errorf("code %d\ngot  %swant %s\n%s", got.code, got.stdout, tc.want, got.stderr)
 			}
-		}
-		if strings.Contains(got.stderr, "\x1b[2J") || strings.Contains(got.stderr, "not this one") {
-			t.Errorf("%s: the server's words got out:\n%s", name, got.stderr)
-		}
+			for _, shown := range tc.shows {
+				if !strings.Contains(got.stderr, shown) {
+					t.Errorf("%q is not in\n%s", shown, got.stderr)
+				}
+			}
+			if strings.Contains(got.stderr, "\x1b[2J") || strings.Contains(got.stderr, "not this one") {
+				t.Errorf("the server's words got out:\n%s", got.stderr)
+			}
+		})
 	}
 }
 
@@ -217,18 +212,19 @@ func TestWithoutPerson(t *testing.T) {
 		"reused":     {[]string{`{"name":"A"}`}, []tool.Question{who, defaults}, 2, []string{`--elicit '{\"name\":\"A\"}' --elicit '{\"n\":3}'`}},
 		"accept":     {[]string{"accept"}, []tool.Question{who}, 2, []string{`"pointer":"/name","problem":"is missing"`}},
 		"for a page": {[]string{`{"name":"A"}`}, []tool.Question{page}, 2, []string{`is a JSON object`, "--elicit accept"}},
-		"no answer":  {[]string{"yes"}, nil, 2, []string{"UsageError", "--elicit yes is no answer"}},
-		"broken":     {[]string{`{"a":`}, nil, 2, []string{"UsageError"}},
 	} {
-		got := runCall(t.Context(), t, person{absent: true}, Globals{JSON: true}, &Call{getting: getting{Asking: Asking{Elicit: tc.elicit}}}, asking(tc.asks...), "a=it's")
-		if got.code != tc.code {
-			t.Errorf("%s: code %d\n%s", name, got.code, got.stdout)
-		}
-		for _, text := range tc.says {
-			if !strings.Contains(got.stdout, text) {
-				t.Errorf("%s: no %s in\n%s", name, text, got.stdout)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := scene{absent: true, json: true, answers: tc.elicit, args: `{"a":"it's"}`}.run(t.Context(), t, asking(tc.asks...))
+			if got.code != tc.code {
+				t.Errorf("code %d\n%s", got.code, got.stdout)
 			}
-		}
+			for _, text := range tc.says {
+				if !strings.Contains(got.stdout, text) {
+					t.Errorf("no %s in\n%s", text, got.stdout)
+				}
+			}
+		})
 	}
 }
 
@@ -239,24 +235,24 @@ func TestUnansweredAndFailed(t *testing.T) {
 	for typ, want := range map[fault.Type]fault.Type{
 		fault.Protocol: fault.ApprovalRequired, fault.Timeout: fault.ApprovalRequired, fault.Interrupted: fault.Interrupted,
 	} {
-		call := func(ctx context.Context, opt tool.CallOptions) (*tool.Result, error) {
+		call := func(ctx context.Context, audience tool.Audience) (*tool.Result, error) {
 			for range 30 {
-				if _, err := opt.Audience.Elicit(ctx, formOf(whoSchema)); err != nil {
+				if _, err := audience.Elicit(ctx, formOf(whoSchema)); err != nil {
 					return nil, err
 				}
 			}
 			return nil, fault.New(typ, "the first fault", "its help").Trace("its trace")
 		}
-		got := runCall(t.Context(), t, person{absent: true}, Globals{JSON: true}, new(Call), call).fault(t)
+		got := scene{absent: true, json: true}.run(t.Context(), t, call).fault(t)
 		if got.Type != want || want == fault.ApprovalRequired && (!strings.Contains(got.Traceback, "the first fault\nits trace") || !strings.Contains(got.Message, "; and 20 more")) {
 			t.Errorf("%s: %+v", typ, got)
 		}
 	}
-	toolError := func(ctx context.Context, opt tool.CallOptions) (*tool.Result, error) {
-		_, err := opt.Audience.Elicit(ctx, formOf(whoSchema))
+	toolError := func(ctx context.Context, audience tool.Audience) (*tool.Result, error) {
+		_, err := audience.Elicit(ctx, formOf(whoSchema))
 		return &tool.Result{Raw: json.RawMessage(`{"isError":true,"content":[{"type":"text","text":"no name"}]}`), IsError: true}, err
 	}
-	if got := runCall(t.Context(), t, person{absent: true}, Globals{JSON: true}, new(Call), toolError).fault(t); got.Type != fault.ApprovalRequired || got.Result != "no name" {
+	if got := (scene{absent: true, json: true}).run(t.Context(), t, toolError).fault(t); got.Type != fault.ApprovalRequired || got.Result != "no name" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -265,12 +261,12 @@ func TestUnansweredAndFailed(t *testing.T) {
 // meanwhile waits.
 func TestQuestionsTakeTurns(t *testing.T) {
 	t.Parallel()
-	call := func(ctx context.Context, opt tool.CallOptions) (*tool.Result, error) {
+	call := func(ctx context.Context, audience tool.Audience) (*tool.Result, error) {
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
-				opt.Audience.Progress(tool.Progress{Done: 1, Total: 2, Message: " half\n"})
-				if r, err := opt.Audience.Elicit(ctx, formOf(`{"properties":{"x":{"type":"string"}}}`)); err != nil || r.Action != tool.Accept {
+				audience.Progress(tool.Progress{Done: 1, Total: 2, Message: " half\n"})
+				if r, err := audience.Elicit(ctx, formOf(`{"properties":{"x":{"type":"string"}}}`)); err != nil || r.Action != tool.Accept {
 					t.Errorf("%+v, %v", r, err)
 				}
 			})
@@ -278,7 +274,7 @@ func TestQuestionsTakeTurns(t *testing.T) {
 		all.Wait()
 		return textResult("done"), nil
 	}
-	got := runCall(t.Context(), t, person{stdin: strings.NewReader(strings.Repeat("x\ny\n", 3))}, Globals{Verbose: true}, new(Call), call)
+	got := scene{stdin: strings.NewReader(strings.Repeat("x\ny\n", 3)), verbose: true}.run(t.Context(), t, call)
 	if got.code != 0 || strings.Count(got.stderr, "Send this to demo? yes, no, change: ") != 3 || strings.Count(got.stderr, "demo progress 1/2: half\n") != 3 {
 		t.Errorf("%d\n%s", got.code, got.stderr)
 	}
@@ -313,30 +309,30 @@ func TestQuestionGivenUp(t *testing.T) {
 		}
 	}()
 	q := formOf(`{"properties":{"x":{"type":"string"}}}`)
-	call := func(ctx context.Context, opt tool.CallOptions) (*tool.Result, error) {
+	call := func(ctx context.Context, audience tool.Audience) (*tool.Result, error) {
 		withdrawn, withdraw := context.WithCancel(ctx)
 		go func() { <-prompt; withdraw() }()
-		if _, err := opt.Audience.Elicit(withdrawn, q); !errors.Is(err, context.Canceled) {
+		if _, err := audience.Elicit(withdrawn, q); !errors.Is(err, context.Canceled) {
 			t.Errorf("withdrawn: %v", err)
 		}
 		go func() {
 			<-prompt
 			io.WriteString(typing, "decline\n")
 		}()
-		if r, err := opt.Audience.Elicit(ctx, q); err != nil || r.Action != tool.Decline {
+		if r, err := audience.Elicit(ctx, q); err != nil || r.Action != tool.Decline {
 			t.Errorf("the next one: %+v, %v", r, err)
 		}
 		go func() { <-prompt; interrupt() }()
-		_, err := opt.Audience.Elicit(ctx, q)
+		_, err := audience.Elicit(ctx, q)
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("interrupted: %v", err)
 		}
-		if _, err := opt.Audience.Elicit(ctx, q); err == nil {
+		if _, err := audience.Elicit(ctx, q); err == nil {
 			t.Error("asked after the end")
 		}
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(err)
 	}
-	got := runCall(ctx, t, person{stdin: stdin, stderr: stderr}, Globals{}, new(Call), call)
+	got := scene{stdin: stdin, stderr: stderr}.run(ctx, t, call)
 	stderr.Close()
 	if got.code != fault.Interrupted.ExitCode() {
 		t.Errorf("%d\n%s", got.code, got.stderr)
@@ -346,45 +342,29 @@ func TestQuestionGivenUp(t *testing.T) {
 // TestTold holds what is shown of progress, and where. Log messages are told by the connection.
 func TestTold(t *testing.T) {
 	t.Parallel()
-	tell := func(_ context.Context, opt tool.CallOptions) (*tool.Result, error) {
-		opt.Audience.Message(tool.Message{Level: "warning", Logger: "db", Data: json.RawMessage("\"slow\"")})
-		opt.Audience.Progress(tool.Progress{Done: 3, Message: strings.Repeat("x\x1b\n", 2000)})
+	tell := func(_ context.Context, audience tool.Audience) (*tool.Result, error) {
+		audience.Message(tool.Message{Level: "warning", Logger: "db", Data: json.RawMessage("\"slow\"")})
+		audience.Progress(tool.Progress{Done: 3, Message: strings.Repeat("x\x1b\n", 2000)})
 		return textResult("done"), nil
 	}
 	for name, tc := range map[string]struct {
-		who    person
-		g      Globals
+		scene  scene
 		shown  string
 		hidden string
 	}{
-		"no terminal": {person{absent: true}, Globals{}, "", "3"},
-		"JSON":        {person{width: 90}, Globals{JSON: true}, "", "x"},
-		"narrow":      {person{width: 20}, Globals{}, "\rcalling… 3\x1b[K", "x"},
-		"wide":        {person{width: 40}, Globals{}, "\rcalling demo/ask 3  x␛ x␛ x␛ x␛ x␛ x␛ …\x1b[K\r\x1b[K", "slow"},
-		"verbose":     {person{}, Globals{Verbose: true}, "demo progress 3: x␛ x␛", "\x1b"},
+		"no terminal": {scene{absent: true}, "", "3"},
+		"JSON":        {scene{width: 90, json: true}, "", "x"},
+		"narrow":      {scene{width: 20}, "\rcalling… 3\x1b[K", "x"},
+		"wide":        {scene{width: 40}, "\rcalling demo/ask 3  x␛ x␛ x␛ x␛ x␛ x␛ …\x1b[K\r\x1b[K", "slow"},
+		"verbose":     {scene{verbose: true}, "demo progress 3: x␛ x␛", "\x1b"},
 	} {
-		got := runCall(t.Context(), t, tc.who, tc.g, new(Call), tell)
-		if got.code != 0 || !strings.Contains(got.stderr, tc.shown) || strings.Contains(got.stderr, tc.hidden) || len(got.stderr) > 3*maxMemberText {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-}
-
-// TestMaxTime holds what limits a request: the flag, else the setting where it is not the default.
-func TestMaxTime(t *testing.T) {
-	t.Parallel()
-	for _, tc := range []struct{ flag, timeout, setting, want time.Duration }{
-		{0, 0, config.DefaultMaxTime, 0},
-		{0, time.Hour, config.DefaultMaxTime, 0},
-		{time.Minute, 0, config.DefaultMaxTime, time.Minute},
-		{time.Minute, time.Hour, time.Hour, time.Minute},
-		{0, 0, time.Hour, time.Hour},
-		{0, 2 * time.Hour, time.Hour, 2 * time.Hour},
-	} {
-		f := Asking{Timeout: tc.timeout, MaxTime: tc.flag}
-		if got := f.options(config.Settings{MaxTime: tc.setting}); got.MaxTime != tc.want || got.Timeout != tc.timeout {
-			t.Errorf("%+v: %+v", tc, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := tc.scene.run(t.Context(), t, tell)
+			if got.code != 0 || !strings.Contains(got.stderr, tc.shown) || strings.Contains(got.stderr, tc.hidden) || len(got.stderr) > 3*maxMemberText {
+				t.Errorf("%+v", got)
+			}
+		})
 	}
 }
 
@@ -396,8 +376,7 @@ func TestOneQuestionAtATime(t *testing.T) {
 		defer typing.Close()
 		var shown bytes.Buffer // read only while all others wait
 		p := output.New(output.Options{Out: io.Discard, Err: &shown, ErrTTY: output.Terminal{Is: true}})
-		a := newAudience(&Session{App: &App{Stdin: stdin, InTTY: true, ErrTTY: output.Terminal{Is: true}}, Printer: p}, new(Asking),
-			&engine.Plan{Ref: tool.Ref{Server: "demo", Name: "ask"}}, resultOf)
+		a := New(Options{Ref: tool.Ref{Server: "demo", Name: "ask"}, Printer: p, Dialog: p.NewDialog(stdin)})
 		var all sync.WaitGroup
 		for range 3 {
 			all.Go(func() {
@@ -415,4 +394,74 @@ func TestOneQuestionAtATime(t *testing.T) {
 		}
 		all.Wait()
 	})
+}
+
+// TestAnswers: only what can answer a question passes.
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		texts []string
+		want  string // of the message; "": they pass
+	}{
+		"none":          {nil, ""},
+		"objects":       {[]string{`{}`, ` {"a": 1} `}, ""},
+		"words":         {[]string{"accept", "decline", "cancel"}, ""},
+		"another word":  {[]string{"accept", "yes"}, "--elicit yes is no answer to a question"},
+		"a broken one":  {[]string{`{"a":`}, `--elicit '{"a":' is no answer to a question`},
+		"a list":        {[]string{`[1]`}, `--elicit '[1]' is no answer to a question`},
+		"an empty text": {[]string{""}, `--elicit '' is no answer to a question`},
+		"a quoted word": {[]string{`"accept"`}, `--elicit '"accept"' is no answer to a question`},
+		"in upper case": {[]string{"ACCEPT"}, "--elicit ACCEPT is no answer to a question"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := ""
+			if err := CheckAnswers(tc.texts); err != nil {
+				got = err.Error()
+				if !fault.Is(err, fault.Usage) {
+					t.Errorf("%#v is not a usage error", err)
+				}
+			}
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestEndKeepsErrors: an error that is not a fault passes, though a question is unanswered.
+func TestEndKeepsErrors(t *testing.T) {
+	t.Parallel()
+	p := output.New(output.Options{Out: io.Discard, Err: io.Discard})
+	a := New(Options{Ref: tool.Ref{Server: "demo", Name: "ask"}, Printer: p})
+	if _, err := a.Elicit(t.Context(), formOf(whoSchema)); err != nil {
+		t.Fatal(err)
+	}
+	want := errors.New("the index is not fresh")
+	if _, err := a.End(nil, want); !errors.Is(err, want) || errors.As(err, new(*fault.Fault)) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestCommandOf holds the command that a fault repeats: it can be typed, whatever was asked for.
+func TestCommandOf(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ref  tool.Ref
+		args string
+		want string
+	}{
+		"a tool":         {tool.Ref{Server: "s", Name: "t"}, `{"a":"b c"}`, `mcpl call s t '{"a":"b c"}'`},
+		"no arguments":   {tool.Ref{Server: "s", Name: "t"}, `{}`, `mcpl call s t`},
+		"a resource":     {tool.Ref{Server: "s", Name: "a://b c", Kind: tool.Resource}, ``, `mcpl read s 'a://b c'`},
+		"a prompt":       {tool.Ref{Server: "s", Name: "p", Kind: tool.Prompt}, `{"a":"b"}`, `mcpl prompt s p '{"a":"b"}'`},
+		"long arguments": {tool.Ref{Server: "s", Name: "t"}, `{"a":"` + strings.Repeat("b", maxCommandArgs) + `"}`, `mcpl call s t ...`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := commandOf(tc.ref, []byte(tc.args)); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
 }

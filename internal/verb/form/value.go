@@ -1,4 +1,4 @@
-package verb
+package form
 
 import (
 	"encoding/json"
@@ -14,10 +14,12 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// pointerEscape escapes a name for a JSON pointer (RFC 6901, section 3).
-var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
+// escaped escapes a name for a JSON pointer (RFC 6901, section 3).
+func escaped(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
+}
 
-// typedValue makes of a line that a person typed a value of the member. problem says why it is none.
+// typedValue returns the value that a person typed for a member, or the problem with it.
 func typedValue(m schema.Member, line string) (value json.RawMessage, problem string) {
 	text := strings.TrimSpace(line)
 	switch {
@@ -33,7 +35,7 @@ func typedValue(m schema.Member, line string) (value json.RawMessage, problem st
 	switch m.Type {
 	case "string":
 		value = tool.Quote(line)
-		if text == `""` { // Enter alone means something else
+		if text == `""` { // Enter alone takes the default
 			value = json.RawMessage(text)
 		} else if expected := wrongFormat(m.Format, line); expected != "" {
 			return nil, "that is not " + expected
@@ -61,7 +63,7 @@ func typedValue(m schema.Member, line string) (value json.RawMessage, problem st
 	return value, checked(m, value)
 }
 
-// checked says what the schema has against a value.
+// checked returns the faults of a value as text, "" if it fits the schema.
 func checked(m schema.Member, value json.RawMessage) string {
 	var problems []string
 	for _, f := range m.Check(value) {
@@ -79,9 +81,9 @@ func isNumber(text string) bool {
 	return text != "" && strings.ContainsRune("-0123456789", rune(text[0])) && json.Valid([]byte(text))
 }
 
-// chosenValue finds the choice that text names: by its number, its value or its title.
+// chosenValue returns the choice that text names by its number, its value or its title.
 func chosenValue(choices []schema.Choice, text string) (json.RawMessage, string) {
-	for _, c := range choices { // a value that looks like a number is meant itself
+	for _, c := range choices { // before numbers: a value may look like one
 		if c.Text == text {
 			return c.Value, ""
 		}
@@ -97,7 +99,7 @@ func chosenValue(choices []schema.Choice, text string) (json.RawMessage, string)
 	return nil, "that is none of them; type a number from 1 to " + strconv.Itoa(len(choices))
 }
 
-// chosenValues finds the choices that a list with commas names, each once.
+// chosenValues returns the choices that a list with commas names.
 func chosenValues(m schema.Member, text string) (json.RawMessage, string) {
 	var list []string
 	if text != "-" { // none
@@ -113,8 +115,8 @@ func chosenValues(m schema.Member, text string) (json.RawMessage, string) {
 	return value, checked(m, value)
 }
 
-// wrongFormat returns what is expected where text is not of the format, else "". The formats are
-// those of forms (MCP 2025-11-25, client/elicitation); others are not checked.
+// wrongFormat returns what is expected if text is not of the format, else "". The formats are those
+// of forms (MCP 2025-11-25, client/elicitation); others are not checked.
 func wrongFormat(format, text string) (expected string) {
 	switch format {
 	case "email":
@@ -137,10 +139,10 @@ func wrongFormat(format, text string) (expected string) {
 	return ""
 }
 
-// secretWords are what a member is called that one should think about before filling it in.
+// secretWords are words in the names of members that ask for a secret.
 const secretWords = "password passwd passphrase secret token apikey credential privatekey pincode"
 
-// looksSecret reports whether a member asks for a secret by its name or title.
+// looksSecret reports whether a member seems to ask for a secret, by its name or title.
 func looksSecret(m schema.Member) bool {
 	squeezed := strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) {

@@ -1,0 +1,131 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Plural returns n and the noun, with an s unless n is 1: "1 tool", "1,200 tools".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%s %ss", Count(n), noun)
+}
+
+// Count writes a number with a comma between thousands.
+func Count(n int) string {
+	s := fmt.Sprint(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Size writes a number of bytes, in powers of 1000: "12 B", "3.4 kB", "5.6 MB".
+func Size(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprintf("%d B", n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1f kB", float64(n)/1e3)
+	default:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	}
+}
+
+// Ago says how long before now t was. A zero t was never.
+func Ago(now, t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	switch d := now.Sub(t); {
+	case d < 5*time.Second:
+		return "just now"
+	case d < time.Minute:
+		return fmt.Sprintf("%d s ago", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%d min ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%d h ago", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
+	}
+}
+
+// Cut cuts a text to n bytes and marks the cut with an ellipsis.
+func Cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}
+
+// OneLine returns a text on one line, cut to n bytes.
+func OneLine(text string, n int) string { return Cut(strings.Join(strings.Fields(text), " "), n) }
+
+// Prefixed returns prefix and s, or "" if s is empty.
+func Prefixed(prefix, s string) string {
+	if s == "" {
+		return ""
+	}
+	return prefix + s
+}
+
+// Plain returns the text of a JSON string, and any other value as compact JSON.
+func Plain(raw json.RawMessage) string {
+	if s, ok := stringIn(raw); ok {
+		return s
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return string(raw)
+	}
+	return b.String()
+}
+
+// stringIn returns the text of a JSON string. null, which decodes into a string too, is not one.
+func stringIn(raw json.RawMessage) (text string, ok bool) {
+	return text, bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) && json.Unmarshal(raw, &text) == nil
+}
+
+// Indented renders JSON for people, each line behind indent. Text that is not JSON stays as it is.
+func Indented(raw json.RawMessage, indent string) string {
+	var b bytes.Buffer
+	if json.Indent(&b, raw, indent, "  ") != nil {
+		return indent + string(raw) + "\n"
+	}
+	return indent + b.String() + "\n"
+}
+
+// Use returns the command that uses a resource or a prompt, or that shows a tool, as far as it is
+// known without arguments.
+func Use(ref tool.Ref) string {
+	verb := "mcpl inspect "
+	switch ref.Kind {
+	case tool.Resource, tool.Template:
+		verb = "mcpl read "
+	case tool.Prompt:
+		verb = "mcpl prompt "
+	}
+	return verb + fault.Quote(ref.Server) + " " + fault.Quote(ref.Name)
+}
+
+// HowTo introduces the command that [Use] returns.
+func HowTo(kind tool.Kind) string {
+	switch kind {
+	case tool.Resource:
+		return "Read it: "
+	case tool.Template:
+		return "Read one, with the braces filled in: "
+	case tool.Prompt:
+		return "Get it, with key=value for each argument: "
+	}
+	return "Read one: "
+}
