@@ -80,7 +80,7 @@ var rooms = map[string]room{
 		why:     "everything above reads configuration, so configuration reads nothing of theirs",
 	},
 	"pkg/conn": {
-		imports: []string{"pkg/config", "pkg/fault", "pkg/tool"},
+		imports: []string{"pkg/config", "pkg/fault", "pkg/proc", "pkg/tool"},
 		why: "a connection speaks the protocol and keeps nothing: without the index and the daemon it works the same " +
 			"in the command, in the daemon and in a test",
 	},
@@ -106,6 +106,9 @@ var rooms = map[string]room{
 		imports: []string{"pkg/fault", "pkg/tool"},
 		why: "the only writer to the terminal knows how an answer looks and not where it came from; verbs give it " +
 			"values to print",
+	},
+	"pkg/proc": {
+		why: "a leaf: servers are not the only children; a worker of another kind starts and ends the same way",
 	},
 	"pkg/schema": {
 		imports: []string{"pkg/fault", "pkg/tool"},

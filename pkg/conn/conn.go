@@ -25,6 +25,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/proc"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -76,7 +77,7 @@ type Pool struct {
 	opt Options
 
 	closing chan struct{} // closed by Close
-	spawner *spawner
+	spawner *proc.Spawner
 
 	mu       sync.Mutex
 	slots    map[string]*slot // nil once closed
@@ -99,7 +100,7 @@ var errClosed = errors.New("the connection pool was closed")
 func NewPool(cfg *config.Config, opt Options) *Pool {
 	opt.Limits.Connect = cmp.Or(opt.Limits.Connect, defaultTimeout)
 	opt.Limits.Call = cmp.Or(opt.Limits.Call, defaultTimeout)
-	return &Pool{cfg: cfg, opt: opt, closing: make(chan struct{}), spawner: new(spawner), slots: make(map[string]*slot)}
+	return &Pool{cfg: cfg, opt: opt, closing: make(chan struct{}), spawner: new(proc.Spawner), slots: make(map[string]*slot)}
 }
 
 // List asks a server for all that it offers, starting it where it does not run yet.
@@ -192,7 +193,7 @@ func (p *Pool) Close() error {
 		})
 	}
 	wg.Wait()
-	p.spawner.close()
+	p.spawner.Close()
 	return nil
 }
 

@@ -16,12 +16,12 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/proc"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 func TestMain(m *testing.M) {
 	mcptest.Maybe()
-	beParent()
 	goleak.VerifyTestMain(m)
 }
 
@@ -64,10 +64,10 @@ func load(t *testing.T, path string) *config.Config {
 }
 
 // newSpawner returns a spawner, closed at the end of the test.
-func newSpawner(t *testing.T) *spawner {
+func newSpawner(t *testing.T) *proc.Spawner {
 	t.Helper()
-	s := new(spawner)
-	t.Cleanup(s.close)
+	s := new(proc.Spawner)
+	t.Cleanup(s.Close)
 	return s
 }
 

@@ -24,6 +24,9 @@ type phase struct {
 	key   string        // of the server's entry
 }
 
+// seconds returns d as texts show it.
+func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
+
 // refusal is a JSON-RPC error that a server answered with.
 type refusal struct {
 	method  string

@@ -24,7 +24,7 @@ func (p *process) missing(stderr string) string {
 func (p *process) variableHelp(stderr string) string {
 	var names []string
 	for _, name := range variablesNamed(stderr) {
-		if !slices.ContainsFunc(p.child.cmd.Env, func(kv string) bool {
+		if !slices.ContainsFunc(p.environ, func(kv string) bool {
 			value, ok := strings.CutPrefix(kv, name+"=")
 			return ok && value != ""
 		}) {

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/proc"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -93,7 +94,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		mcptest.WaitGone(t, mcptest.WaitPID(t, starts))
-		<-p.slots["s"].session.peer.(*process).child.exited
+		<-p.slots["s"].session.peer.(*process).child.Exited()
 		if got := len(mcptest.Lines(t, starts)); got != n+1 {
 			t.Errorf("%d starts", got)
 		}
@@ -111,8 +112,8 @@ func TestHalfDeadServerIsReplaced(t *testing.T) {
 	mustCall(t, p, "s", "echo")
 	p.slots["s"].session.peer.(*process).out.Close()
 	mustCall(t, p, "s", "echo")
-	p.slots["s"].session.peer.(*process).child.stdout.Close()
-	<-p.slots["s"].session.peer.(*process).child.messages.ended
+	p.slots["s"].session.peer.(*process).child.Stdout.Close()
+	<-p.slots["s"].session.peer.(*process).messages.ended
 	mustCall(t, p, "s", "echo")
 	if got := len(mcptest.Lines(t, starts)); got != 3 {
 		t.Errorf("%d starts", got)
@@ -217,24 +218,22 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var child *child
+	var p *process
 	started := make(chan struct{})
 	s := newSession(server, Options{}, config.Stdio)
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Env = server.Environ(os.Environ())
-	proc := &process{server: server}
-	l := listener{foreign: proc.hear(s.log), tooLong: func() {}}
 	var slow sync.Once
-	l.line = func(string) { // hears nothing until the process is gone, and a while longer
+	line := func(string) { // hears nothing until the process is gone, and a while longer
 		<-started
-		<-child.exited
-		slow.Do(func() { time.Sleep(50 * time.Millisecond) }) // far less than drainGrace in all, on any machine
+		<-p.child.Exited()
+		slow.Do(func() { time.Sleep(50 * time.Millisecond) }) // far less than proc waits for the pipes, on any machine
 	}
-	if child, err = startChild(cmd, newSpawner(t), l); err != nil {
+	if p, err = newProcess(cmd, newSpawner(t), proc.Options{StderrLine: line}, s.log, func([]byte) {}); err != nil {
 		t.Fatal(err)
 	}
-	proc.child, proc.out = child, newOutbox(child.stdin)
-	s.peer, s.wire = proc, newPipeWire(child.messages, proc.out, stuckGrace)
+	p.server = server
+	s.peer, s.wire = p, newPipeWire(p.messages, p.out, stuckGrace)
 	close(started)
 	f := s.explain(t.Context(), s.handshake(t.Context(), tool.Known{}), phase{name: methodInitialize})
 	wantFault(t, f, fault.ServerConnection, "s exited with code 1 after ")

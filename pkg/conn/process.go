@@ -3,6 +3,7 @@ package conn
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os/exec"
 	"path/filepath"
@@ -14,62 +15,99 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/proc"
 )
+
+// askedGrace replaces proc.ExitGrace for a server that sends a request after its stdin was closed: it
+// waits for an answer that it cannot get.
+const askedGrace = 50 * time.Millisecond
 
 // process is a server that runs as a child of ours.
 type process struct {
-	server  *config.Server
-	envFile string
-	child   *child
-	out     *outbox      // to its stdin
-	foreign atomic.Int64 // lines on stdout that were no messages
-	tooLong atomic.Bool  // a message exceeded maxMessage
+	server   *config.Server
+	envFile  string
+	environ  []string // of the child
+	child    *proc.Process
+	messages *messageFilter // from its stdout
+	out      *outbox        // to its stdin
+	foreign  atomic.Int64   // lines on stdout that were not messages
+	tooLong  atomic.Bool    // a message exceeded maxMessage
+	closing  atomic.Bool    // close was called
+	hurry    chan time.Duration
 }
 
-// startProcess runs the command of a server. take is given its requests and notifications.
-func startProcess(server *config.Server, opt Options, log logger, run *spawner, take func([]byte)) (*process, *wire, *fault.Fault) {
+// startProcess runs the command of a server. take is called with its requests and notifications.
+func startProcess(server *config.Server, opt Options, log logger, run *proc.Spawner, take func([]byte)) (*process, *wire, *fault.Fault) {
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Dir = server.Cwd
 	if cmd.Dir == "" {
 		cmd.Dir = opt.Dir
 	}
 	cmd.Env = server.Environ(opt.Environ)
-	p := &process{server: server, envFile: opt.EnvFile}
 	log("starting %s", server.Display().Command)
-	l := listener{message: take, foreign: p.hear(log), tooLong: func() { p.tooLong.Store(true) }}
+	// Longer than what is logged, see presentable.
+	stderr := proc.Options{MaxLine: 2 * maxLogged}
 	if opt.Log != nil {
-		l.line = func(line string) { log("stderr: %s", line) }
+		stderr.StderrLine = func(line string) { log("stderr: %s", line) }
 	}
-	c, err := startChild(cmd, run, l)
+	p, err := newProcess(cmd, run, stderr, log, take)
 	if err != nil {
 		return nil, nil, cannotStart(server, err)
 	}
-	p.child, p.out = c, newOutbox(c.stdin)
-	return p, newPipeWire(c.messages, p.out, stuckGrace), nil
+	p.server, p.envFile = server, opt.EnvFile
+	return p, newPipeWire(p.messages, p.out, stuckGrace), nil
 }
 
-// hear returns what counts lines that are no messages and tells of them.
-func (p *process) hear(log logger) func(line []byte) {
-	return func(line []byte) {
+// newProcess starts cmd and filters what it writes to stdout.
+func newProcess(cmd *exec.Cmd, run *proc.Spawner, opt proc.Options, log logger, take func([]byte)) (*process, error) {
+	child, err := run.Start(cmd, opt)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{environ: cmd.Env, child: child, out: newOutbox(child.Stdin), hurry: make(chan time.Duration, 1)}
+	foreign := func(line []byte) {
 		p.foreign.Add(1)
 		log("not a message on stdout: %s", line)
 	}
+	taken := func(message []byte) {
+		p.noteRequest(message) // the reader of the messages may still be reading when close is called
+		take(message)
+	}
+	p.messages = newMessageFilter(child.Stdout, taken, foreign, func() { p.tooLong.Store(true) })
+	return p, nil
 }
 
 // alive implements peer: the process runs, and has not ended the streams between us.
 func (p *process) alive() bool {
 	select {
-	case <-p.child.messages.ended:
+	case <-p.messages.ended:
 		return false
 	default:
-		return p.child.running() && p.out.failed() == nil
+		return p.child.Running() && p.out.failed() == nil
 	}
 }
 
-// close implements peer; see child.close.
+// close implements peer; see proc.Process.Close.
 func (p *process) close() {
-	p.child.close()
+	p.closing.Store(true)
+	p.child.Close(proc.CloseOptions{Rest: p.readRest, Hurry: p.hurry})
 	<-p.out.done
+}
+
+// readRest reads stdout after the end of the session, up to a line that is too long.
+func (p *process) readRest(stdout io.Reader) {
+	rest := newMessageFilter(stdout, p.noteRequest, func([]byte) {}, func() {})
+	_, _ = io.Copy(io.Discard, rest)
+}
+
+// noteRequest hurries close if the server sends a request after the end of the session.
+func (p *process) noteRequest(message []byte) {
+	if p.closing.Load() && isRequest(message) {
+		select {
+		case p.hurry <- askedGrace:
+		default: // it hurries already
+		}
+	}
 }
 
 // failure implements peer.
@@ -91,9 +129,9 @@ const endGrace = time.Second
 // for the end, to say how it came, and for the last words on stderr.
 func (p *process) gone(ph phase) *fault.Fault {
 	message := fmt.Sprintf("%s closed its output before it answered %s", p.server.Name, ph.name)
-	if p.child.within(endGrace) {
-		<-p.child.ended
-		message = fmt.Sprintf("%s %s before it answered %s", p.server.Name, p.child.ending(), ph.name)
+	if p.child.ExitsWithin(endGrace) {
+		<-p.child.Ended()
+		message = fmt.Sprintf("%s %s before it answered %s", p.server.Name, p.child.State(), ph.name)
 	}
 	help := "Run its command by hand to see what it needs: " + p.server.Display().Command
 	if ph.name != methodInitialize {
@@ -103,7 +141,7 @@ func (p *process) gone(ph phase) *fault.Fault {
 }
 
 // stderr implements peer.
-func (p *process) stderr() string { return p.server.Mask(p.child.tail.text()) }
+func (p *process) stderr() string { return p.server.Mask(p.child.Tail()) }
 
 // attach implements peer. It adds the command, the state of the process and the tail of stderr to a fault, masked,
 // and lets stderr speak in the help where it says what is missing: alone where that kept the
@@ -111,7 +149,7 @@ func (p *process) stderr() string { return p.server.Mask(p.child.tail.text()) }
 func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
 	stderr := p.stderr()
 	f.Trace("command: " + p.server.Display().Command)
-	f.Trace("process: " + p.child.ending())
+	f.Trace("process: " + p.child.State().String())
 	if n := p.foreign.Load(); n > 0 {
 		f.Trace(fmt.Sprintf("stdout: %d lines that are no MCP messages (see them with --verbose)", n))
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/proc"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -138,7 +139,7 @@ func (p *Pool) connectOver(ctx context.Context, server *config.Server, via confi
 }
 
 // reach gives the session a peer and a wire to it. On failure there is nothing to close.
-func (s *session) reach(ctx context.Context, via config.Transport, run *spawner, ph phase) *fault.Fault {
+func (s *session) reach(ctx context.Context, via config.Transport, run *proc.Spawner, ph phase) *fault.Fault {
 	if via == config.Stdio {
 		process, wire, f := startProcess(s.server, s.opt, s.log, run, func(message []byte) { s.receive("", message) })
 		if f == nil {

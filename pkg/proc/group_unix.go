@@ -1,6 +1,6 @@
 //go:build unix
 
-package conn
+package proc
 
 import (
 	"bytes"
@@ -12,14 +12,19 @@ import (
 )
 
 // ownGroup makes the process that cmd will start the leader of a new process group.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup(cmd *exec.Cmd) {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	cmd.SysProcAttr.Setpgid = true
+}
 
 func terminateGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
 func killGroup(cmd *exec.Cmd)      { signalGroup(cmd, syscall.SIGKILL) }
 
-// groupAlive reports whether a process of the group runs. Signal 0 only asks (POSIX kill), and
-// takes a zombie for alive; in a container whose process 1 reaps nothing, zombies stay for
-// ever. Where /proc is, it knows better.
+// groupAlive reports whether a process of the group runs. Signal 0 only asks (POSIX kill) and takes a
+// zombie for alive; in a container whose process 1 reaps nothing, zombies stay for ever. If there is a
+// /proc, groupAlive tells them apart by it.
 func groupAlive(cmd *exec.Cmd) bool {
 	if signalGroup(cmd, 0) != nil {
 		return false

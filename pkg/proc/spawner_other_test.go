@@ -1,5 +1,5 @@
 //go:build !linux
 
-package conn
+package proc
 
 func beParent() {}

@@ -1,4 +1,4 @@
-package conn
+package proc
 
 import (
 	"os/exec"
@@ -6,7 +6,7 @@ import (
 )
 
 // dieWithParent has the kernel kill the process that cmd will start when the thread that starts it
-// ends, be it by a SIGKILL to our process (prctl(2), PR_SET_PDEATHSIG).
+// ends, also by a SIGKILL to our process (prctl(2), PR_SET_PDEATHSIG).
 func dieWithParent(cmd *exec.Cmd) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = new(syscall.SysProcAttr)

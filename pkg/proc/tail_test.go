@@ -1,6 +1,7 @@
-package conn
+package proc
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -27,7 +28,7 @@ func TestTail(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			tail := newTail(iotest.HalfReader(strings.NewReader(tt.in)), nil)
+			tail := newTail(iotest.HalfReader(strings.NewReader(tt.in)), Options{})
 			<-tail.done
 			lines := strings.Split(tail.text(), "\n")
 			if lines[0] != tt.first || lines[len(lines)-1] != tt.last {
@@ -40,14 +41,19 @@ func TestTail(t *testing.T) {
 	}
 }
 
-func TestTailLines(t *testing.T) {
+func TestStderrLines(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x", 2*maxLogged)
-	var got []string
-	in := io.MultiReader(strings.NewReader("a\n\nb"), strings.NewReader("c\n"+long+"yyy\nlast"))
-	tail := newTail(iotest.OneByteReader(in), func(line string) { got = append(got, line) })
-	<-tail.done
-	if want := []string{"a", "", "bc", long, "last"}; !slices.Equal(got, want) {
-		t.Errorf("got %.50q", got)
+	for name, limit := range map[string]int{"default": 0, "limit": 10} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			long := strings.Repeat("x", cmp.Or(limit, 8<<10))
+			var got []string
+			in := io.MultiReader(strings.NewReader("a\n\nb"), strings.NewReader("c\n"+long+"yyy\nl\xffst"))
+			tail := newTail(iotest.OneByteReader(in), Options{MaxLine: limit, StderrLine: func(line string) { got = append(got, line) }})
+			<-tail.done
+			if want := []string{"a", "", "bc", long, "l\uFFFDst"}; !slices.Equal(got, want) {
+				t.Errorf("got %.50q", got)
+			}
+		})
 	}
 }

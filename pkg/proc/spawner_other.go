@@ -1,0 +1,8 @@
+//go:build !linux
+
+package proc
+
+import "os/exec"
+
+// dieWithParent does nothing here: the child sees the end of its stdin when our process ends.
+func dieWithParent(*exec.Cmd) {}
