@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// discoverGrace is how long a server that may not know server/discover, and ignore it, may take for it.
+// discoverGrace is the limit of server/discover for a server that may not know the method and ignore it.
 const discoverGrace = 5 * time.Second
 
-// firstMethod is what a server is asked first: the method of the revision that its entry pins, else
+// firstMethod is the first method that a server is asked for: that of the revision that its entry pins, else
 // initialize.
 func firstMethod(server *config.Server) string {
 	if mcp.IsModernProtocol(server.Protocol) {
@@ -31,8 +32,8 @@ func firstMethod(server *config.Server) string {
 // handshake agrees on a revision: the one that the entry pins, or one that both sides know. It tries
 // initialize first, which servers of every revision up to 2025-11-25 and most newer ones answer; only
 // a server that refuses it, or is known for it, is asked the way of 2026-07-28 (server/discover). The
-// other order costs discoverGrace with each old server that ignores a method it does not know. A server
-// that asks for a login is asked no other way: what it would say then is not about its revision.
+// other order costs discoverGrace with each old server that ignores a method it does not know. If a server
+// asks for a login, handshake tries no other way: the answer would not be about the revision.
 func (s *session) handshake(ctx context.Context, known tool.Known) error {
 	pin := s.server.Protocol
 	res, err := (*mcp.InitializeResult)(nil), error(nil)
@@ -48,13 +49,7 @@ func (s *session) handshake(ctx context.Context, known tool.Known) error {
 		res, err = s.initialize(ctx, cmp.Or(pin, mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 		var refused *refusal
 		if errors.As(err, &refused) && pin == "" {
-			limit := discoverGrace
-			if refused.details.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION {
-				limit = -1 // an error of the revision that has the method
-			}
-			if res, err = s.discover(ctx, mcp.LATEST_PROTOCOL_VERSION, limit); err != nil {
-				err = cmp.Or(s.denied(), error(refused)) // what it says to its own revision counts more
-			}
+			res, err = s.discoverAfter(ctx, refused)
 		}
 	}
 	switch {
@@ -69,21 +64,36 @@ func (s *session) handshake(ctx context.Context, known tool.Known) error {
 
 // initialize shakes hands in the way of the revisions up to 2025-11-25.
 func (s *session) initialize(ctx context.Context, version string) (*mcp.InitializeResult, error) {
-	res, _, err := s.greet(ctx, methodInitialize, client.WithProtocolVersion(version))
+	res, _, err := s.shakeHands(ctx, methodInitialize, client.WithProtocolVersion(version))
 	return res, err
 }
 
-// discover shakes hands in the way of 2026-07-28, and in no other. A server that refuses the revision and
-// names it among those that it supports is asked once more: "The client should choose a mutually supported
+// discoverAfter shakes hands in the way of 2026-07-28 with a server that has refused initialize. If that fails
+// too, the answer to initialize counts more, since it is about a revision that the server knows, unless the server has
+// asked for a login.
+func (s *session) discoverAfter(ctx context.Context, refused *refusal) (*mcp.InitializeResult, error) {
+	limit := discoverGrace
+	if refused.details.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION {
+		limit = -1 // an error of the revision that has the method
+	}
+	res, err := s.discover(ctx, mcp.LATEST_PROTOCOL_VERSION, limit)
+	if err != nil {
+		return nil, cmp.Or(s.denied(), error(refused))
+	}
+	return res, nil
+}
+
+// discover shakes hands in the way of 2026-07-28, and in no other. If a server refuses the revision and
+// names it among those that it supports, discover asks once more: "The client should choose a mutually supported
 // version from this list and retry" (MCP 2026-07-28, schema, UnsupportedProtocolVersionError). The SDK does
-// so only where that is another revision.
+// so only for another revision.
 func (s *session) discover(ctx context.Context, version string, limit time.Duration) (*mcp.InitializeResult, error) {
 	how := []client.ClientOption{client.WithProtocolVersion(version), client.WithDiscoverTimeout(limit)}
-	res, x, err := s.greet(ctx, methodDiscover, how...)
-	supported := x.supported()
+	res, reply, err := s.shakeHands(ctx, methodDiscover, how...)
+	supported := reply.supported()
 	if err != nil && slices.Contains(supported, version) {
-		res, x, err = s.greet(ctx, methodDiscover, how...)
-		supported = x.supported()
+		res, reply, err = s.shakeHands(ctx, methodDiscover, how...)
+		supported = reply.supported()
 	}
 	if err != nil && len(supported) > 0 && !slices.Contains(supported, version) {
 		return nil, &unpinned{pin: version, offered: strings.Join(supported, " and ")}
@@ -91,45 +101,33 @@ func (s *session) discover(ctx context.Context, version string, limit time.Durat
 	return res, err
 }
 
-// greet shakes hands once by a method, with a client of the SDK. An error that the server answered with is
-// a refusal.
-func (s *session) greet(ctx context.Context, method string, how ...client.ClientOption) (*mcp.InitializeResult, *exchange, error) {
-	try, x := record(ctx, method)
-	c := client.NewClient(s.wire, how...)
+// shakeHands shakes hands once by a method, with a client of the SDK. If the server answers with an error, the
+// error is a refusal.
+func (s *session) shakeHands(ctx context.Context, method string, how ...client.ClientOption) (
+	*mcp.InitializeResult, handshakeReply, error) {
+	h := &handshaker{link: s.wire, method: method}
+	c := client.NewClient(h.transport(), how...)
 	// The transport lives as long as the context it is started with.
 	if err := c.Start(context.WithoutCancel(ctx)); err != nil {
-		return nil, x, err
+		return nil, h.reply, err
 	}
 	req := mcp.InitializeRequest{}
 	req.Params.ClientInfo, req.Params.Capabilities = s.self(), s.capabilities(method == methodDiscover, nil)
-	res, err := c.Initialize(try, req)
-	switch {
+	res, err := c.Initialize(ctx, req)
+	switch r := h.reply.response; {
 	case err == nil:
-		return res, x, nil
-	case x.answer == nil:
-		return nil, x, cmp.Or(x.err, err)
-	case x.answer.Error != nil:
-		return nil, x, &refusal{method: method, details: *x.answer.Error}
+		return res, h.reply, nil
+	case r == nil:
+		return nil, h.reply, cmp.Or(h.reply.err, err)
+	case r.Error != nil:
+		return nil, h.reply, &refusal{method: method, details: *r.Error}
 	case errors.Is(err, errNoOther):
-		err = json.Unmarshal(x.answer.Result, new(mcp.DiscoverResult)) // the SDK tells only of the last of its requests
+		err = json.Unmarshal(r.Result, new(mcp.DiscoverResult)) // the SDK reports only the last of its requests
 	}
-	return nil, x, &breach{what: "its answer to " + method + " is not what the protocol says", cause: err}
+	return nil, h.reply, &breach{what: "its answer to " + method + " is not what the protocol says", cause: err}
 }
 
-// supported returns the revisions that the server has named when it refused another, as far as there are such
-// revisions; nil where it named none.
-func (x *exchange) supported() []string {
-	if x.answer == nil || x.answer.Error == nil {
-		return nil
-	}
-	var unsupported mcp.UnsupportedProtocolVersionError
-	if !errors.As(x.answer.Error.AsError(), &unsupported) {
-		return nil
-	}
-	return slices.DeleteFunc(unsupported.Supported, func(version string) bool { return !mcp.IsValidProtocolVersion(version) })
-}
-
-// denied returns the answer by which a server over HTTP asked for a login, nil where there was none.
+// denied returns the response by which a server over HTTP asked for a login. It is nil if there was none.
 func (s *session) denied() error {
 	r, ok := s.peer.(*remote)
 	if !ok {
@@ -139,4 +137,63 @@ func (s *session) denied() error {
 		return bad
 	}
 	return nil
+}
+
+// handshaker is the wire as a client of the SDK sees it in a handshake. It lets the requests of one method pass,
+// numbers them, and keeps the last response, of which the SDK tells little.
+type handshaker struct {
+	link
+	method string
+	reply  handshakeReply
+}
+
+// handshakeReply is what became of the last request of a handshake: the raw response, or why there was none.
+type handshakeReply struct {
+	response *transport.JSONRPCResponse
+	err      error
+}
+
+// errNoOther ends the SDK's attempt to shake hands in the other way.
+var errNoOther = errors.New("no other handshake is wanted")
+
+// SendRequest implements transport.Interface.
+func (h *handshaker) SendRequest(
+	ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	if req.Method != h.method {
+		return nil, errNoOther
+	}
+	req.ID = mcp.NewRequestId(h.next())
+	h.reply.response, h.reply.err = h.link.SendRequest(ctx, req)
+	return h.reply.response, h.reply.err
+}
+
+// transport returns the handshaker as the kind of transport that the wire is: the SDK adds headers for one over
+// HTTP.
+func (h *handshaker) transport() transport.Interface {
+	if conn, ok := h.link.(transport.HTTPConnection); ok {
+		return &httpHandshaker{handshaker: h, setVersion: conn.SetProtocolVersion}
+	}
+	return h
+}
+
+// httpHandshaker is a handshaker over Streamable HTTP.
+type httpHandshaker struct {
+	*handshaker
+	setVersion func(version string)
+}
+
+// SetProtocolVersion implements transport.HTTPConnection.
+func (h *httpHandshaker) SetProtocolVersion(version string) { h.setVersion(version) }
+
+// supported returns the valid revisions that the server has named when it refused another. It is nil if the server
+// named none.
+func (r handshakeReply) supported() []string {
+	if r.response == nil || r.response.Error == nil {
+		return nil
+	}
+	var unsupported mcp.UnsupportedProtocolVersionError
+	if !errors.As(r.response.Error.AsError(), &unsupported) {
+		return nil
+	}
+	return slices.DeleteFunc(unsupported.Supported, func(v string) bool { return !mcp.IsValidProtocolVersion(v) })
 }

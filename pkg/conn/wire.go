@@ -2,7 +2,6 @@ package conn
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -23,22 +22,22 @@ const (
 	methodCancelled  = string(mcp.MethodNotificationCancelled)
 )
 
-// wire is a transport of the SDK, which sees answers alone: what else a server says is taken out
-// before, byte for byte, since the SDK decodes it, forgets in whose stream it came and gives a
-// person half a minute for an answer. Its cancellations are sent before SendRequest returns, since
-// the connection may be closed right after. It numbers the requests: each client of the SDK begins
-// at 1, and its transport over streams drops the answer to an id that is used again at once.
+// wire is a transport of the SDK that carries responses only. Filters take requests and notifications of the
+// server out before, byte for byte, since the SDK decodes them, forgets in whose stream they came and gives a
+// person half a minute for an answer. wire sends a cancellation before SendRequest returns, since the connection may
+// be closed right after. It numbers the requests: each client of the SDK begins at 1, and its transport over
+// streams drops the response to an id that is used again at once.
 type wire struct {
 	transport.Interface
 	ids atomic.Int64 // the last request's
-	// cancelled tells the server that a request is given up.
+	// cancelled sends the server a notification that a request is given up.
 	cancelled func(ctx context.Context, note mcp.JSONRPCNotification)
-	// reply sends an answer to a request of the server.
+	// reply sends a response to a request of the server.
 	reply func(ctx context.Context, message []byte) error
 }
 
-// newPipeWire returns a wire over two streams of messages. Its Close closes out. A cancellation may
-// take grace to be written.
+// newPipeWire returns a wire over two streams of messages. Its Close closes out. It waits for a cancellation to be
+// written, for at most grace.
 func newPipeWire(in *messageFilter, out *outbox, grace time.Duration) *wire {
 	pipe := transport.NewIO(in, out, nil)
 	cancelled := func(ctx context.Context, note mcp.JSONRPCNotification) {
@@ -53,49 +52,20 @@ func newPipeWire(in *messageFilter, out *outbox, grace time.Duration) *wire {
 	return &wire{Interface: pipe, cancelled: cancelled, reply: reply}
 }
 
-// exchange receives what became of the last request of the SDK's own whose context carries it: the raw
-// answer, or why there was none.
-type exchange struct {
-	method string // of the handshake; the other one is not sent
-	answer *transport.JSONRPCResponse
-	err    error
-}
-
-type exchangeKey struct{}
-
-// errNoOther ends the SDK's attempt to shake hands in the other way.
-var errNoOther = errors.New("no other handshake is wanted")
-
-// record returns a context for a handshake by method, under which the last answer is kept in the exchange.
-func record(ctx context.Context, method string) (context.Context, *exchange) {
-	x := &exchange{method: method}
-	return context.WithValue(ctx, exchangeKey{}, x), x
-}
-
 // SendRequest implements transport.Interface.
 func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	x, theirs := ctx.Value(exchangeKey{}).(*exchange)
-	if theirs {
-		if req.Method != x.method {
-			return nil, errNoOther
-		}
-		req.ID = mcp.NewRequestId(w.next())
-	}
-	answer, err := w.Interface.SendRequest(ctx, req)
-	if theirs {
-		x.answer, x.err = answer, err
-	}
+	response, err := w.Interface.SendRequest(ctx, req)
 	// "The initialize request MUST NOT be cancelled by clients" (MCP 2025-11-25, cancellation).
 	if err != nil && ctx.Err() != nil && req.Method != methodInitialize && req.Method != methodDiscover {
 		w.cancel(ctx, req.ID)
 	}
-	return answer, err
+	return response, err
 }
 
 // next returns the id of the next request.
 func (w *wire) next() int64 { return w.ids.Add(1) }
 
-// send sends an answer to a request of the server.
+// send sends a response to a request of the server.
 func (w *wire) send(ctx context.Context, reply []byte) error { return w.reply(ctx, reply) }
 
 func (w *wire) cancel(ctx context.Context, id mcp.RequestId) {
@@ -107,7 +77,7 @@ func (w *wire) cancel(ctx context.Context, id mcp.RequestId) {
 	w.cancelled(context.WithoutCancel(ctx), note)
 }
 
-// SendNotification implements transport.Interface. The SDK's own cancellation comes from a
+// SendNotification implements transport.Interface. It drops the SDK's own cancellation, which comes from a
 // goroutine after the request has returned; wire has sent one by then.
 func (w *wire) SendNotification(ctx context.Context, note mcp.JSONRPCNotification) error {
 	if note.Method == methodCancelled {
