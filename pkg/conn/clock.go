@@ -8,21 +8,21 @@ import (
 	"time"
 )
 
-// errTimeout is the cause of contexts that a limit of ours has ended.
+// errTimeout is the cause of a context that one of our limits has ended.
 var errTimeout = errors.New("timed out")
 
-// errMaxTime is errTimeout for a request that ran into the limit of what it may take in all.
+// errMaxTime is errTimeout for a request that has reached the limit of its time in all.
 var errMaxTime = fmt.Errorf("%w in all", errTimeout)
 
-// clock ends a request that takes too long: longer than limit without a sign of progress, or longer
-// than most in all. It stands still while a person is asked.
+// clock ends a request that takes too long: longer than limit without a sign of progress, or longer than most in
+// all. It stands still while a person is asked.
 type clock struct {
 	limit time.Duration
 	end   context.CancelCauseFunc
 
 	mu       sync.Mutex
 	silence  *time.Timer
-	due      time.Time // of silence
+	due      time.Time // when silence ends the request
 	most     *time.Timer
 	left     time.Duration // of most, when it last began to run
 	since    time.Time     // when that was
@@ -30,12 +30,12 @@ type clock struct {
 	renewed  bool          // there was progress
 }
 
-// newClock returns a clock that ends a request by end. It stands still until [clock.start].
+// newClock returns a clock that ends a request by calling end. It stands still until [clock.start].
 func newClock(limit, most time.Duration, end context.CancelCauseFunc) *clock {
 	return &clock{limit: limit, end: end, left: most, standing: 1}
 }
 
-// start starts the clock, once. It has to be stopped.
+// start starts the clock, once. The caller has to stop it.
 func (c *clock) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -44,7 +44,7 @@ func (c *clock) start() {
 	}
 }
 
-// run lets both limits begin. It needs mu.
+// run starts both limits. The caller holds mu.
 func (c *clock) run() {
 	c.since = time.Now()
 	c.due = c.since.Add(c.limit)
@@ -75,7 +75,7 @@ func (c *clock) over() {
 	}
 }
 
-// renew begins the limit anew: the request has made progress.
+// renew restarts limit: the request has made progress.
 func (c *clock) renew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *clock) renew() {
 	}
 }
 
-// pause lets the clock stand still until as many resumes.
+// pause stops the clock until resume was called as often.
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -99,7 +99,7 @@ func (c *clock) pause() {
 	}
 }
 
-// resume undoes a pause; the limit begins anew.
+// resume undoes a pause and restarts limit.
 func (c *clock) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *clock) resume() {
 	}
 }
 
-// stop ends the clock. What is called after does nothing.
+// stop ends the clock. Later calls of its methods do nothing.
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

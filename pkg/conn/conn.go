@@ -9,7 +9,7 @@
 // is decided in other rooms.
 //
 // A session is one connection. It speaks through a wire, which is a transport of the SDK, to a
-// peer: a process, a remote over Streamable HTTP, or an eventStream over SSE. A call is one in-flight request; it
+// peer: a process, a remote over Streamable HTTP, or an ssePeer over SSE. A call is one in-flight request; it
 // routes progress, log messages and elicitation to its Audience, and its clock ends it. A session's router knows the
 // calls in flight and says which of them a message of the server belongs to.
 package conn

@@ -124,7 +124,7 @@ func TestFaultsSayAll(t *testing.T) {
 			"Update the server, or report this to its authors. " + warnKey(path), []string{"cannot unmarshal"}},
 		{"die", fault.ServerConnection, "s exited with code 9 after ",
 			"It is started again when it is next called. See all it says with: mcpl list s --refresh --verbose " + warnKey(path),
-			[]string{"process: exited with code 9 after ", "stdout: 1 lines that are no MCP messages", "  dying of ***"}},
+			[]string{"process: exited with code 9 after ", "stdout: 1 lines that are not MCP messages", "  dying of ***"}},
 	} {
 		_, err := callTool(t.Context(), p, "s", tt.tool)
 		f := wantFault(t, err, tt.typ, tt.message)

@@ -10,25 +10,24 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// maxMessage bounds one JSON-RPC message from a server. Anything longer is taken for a server
-// that has lost its mind, before it costs us our memory: about ten times its size on the way.
+// maxMessage bounds one JSON-RPC message from a server, in bytes. Longer messages are rejected: decoding takes
+// about ten times their size.
 const maxMessage = 64 << 20
 
-// messageFilter passes on the lines of a server's stdout that are JSON-RPC messages and drops
-// the rest: the protocol forbids other output ("The server MUST NOT write anything to its
-// stdout that is not a valid MCP message", MCP 2025-11-25, transports, stdio), but banners,
-// logs and JSON of other kinds are common, and an "id" in those must not pass for an answer.
-// Requests and notifications of the server are handed out, answers passed on.
+// messageFilter passes on the lines of a stream that are JSON-RPC messages and drops the rest. The protocol
+// forbids other output ("The server MUST NOT write anything to its stdout that is not a valid MCP message",
+// MCP 2025-11-25, transports, stdio), but banners, logs and JSON of other kinds are common, and an "id" in
+// those must not pass for a response. It passes responses on and calls taken with requests and notifications.
 //
 // It ends with io.EOF whatever ends the stream, since the reader above it logs other errors.
 type messageFilter struct {
 	in      *bufio.Reader
 	limit   int               // of a line, in bytes
-	out     []byte            // what is left of the current message
+	out     []byte            // the rest of the current message
 	line    []byte            // buffer for a message
-	taken   func(line []byte) // given each request and notification; nil where the stream has none
-	dropped func(line []byte) // told of each foreign line, without its ends' white space
-	tooLong func()            // told when a line exceeds limit; the stream ends there
+	taken   func(line []byte) // called with requests and notifications; if nil, they pass too
+	dropped func(line []byte) // called with each foreign line, trimmed
+	tooLong func()            // called when a line exceeds limit; the stream ends there
 	ended   chan struct{}     // closed when the stream has ended
 }
 
@@ -49,12 +48,12 @@ func (f *messageFilter) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next reads lines until one is an answer. It returns false at the end of the stream.
+// next reads lines until one passes. It returns false at the end of the stream.
 func (f *messageFilter) next() bool {
 	for f.read() {
 		line := bytes.TrimSpace(bytes.TrimPrefix(f.line, []byte("\ufeff")))
-		switch isMessage, isCall := classify(line); {
-		case isMessage && isCall && f.taken != nil:
+		switch isMessage, hasMethod := classify(line); {
+		case isMessage && hasMethod && f.taken != nil:
 			f.taken(line)
 		case isMessage:
 			f.out = append(line, '\n')
@@ -66,7 +65,7 @@ func (f *messageFilter) next() bool {
 	return false
 }
 
-// read reads a line. A last one without its line break still counts.
+// read reads a line. A last line without its line break still counts.
 func (f *messageFilter) read() bool {
 	select {
 	case <-f.ended:
@@ -92,16 +91,16 @@ func (f *messageFilter) read() bool {
 	}
 }
 
-// isRequest reports whether a call wants an answer: notifications have no id.
-func isRequest(call []byte) bool {
-	members, err := tool.SplitObject(call)
+// isRequest reports whether a request or a notification is a request: notifications have no id.
+func isRequest(message []byte) bool {
+	members, err := tool.SplitObject(message)
 	return err == nil && slices.ContainsFunc(members, func(m tool.Field) bool { return m.Key == "id" })
 }
 
-// classify tells JSON-RPC 2.0 from other lines by its one mandatory member, and requests and
-// notifications from answers by theirs. Batches (an array, revision 2025-03-26 only) are not messages:
-// no server in use sends them and the SDK reads none.
-func classify(line []byte) (isMessage, isCall bool) {
+// classify tells JSON-RPC 2.0 from other lines by its mandatory member jsonrpc, and requests and notifications
+// from responses by their method. Batches (an array, revision 2025-03-26 only) are not messages: no server in use
+// sends them, and the SDK does not read them.
+func classify(line []byte) (isMessage, hasMethod bool) {
 	if len(line) == 0 || line[0] != '{' {
 		return false, false
 	}
@@ -111,7 +110,7 @@ func classify(line []byte) (isMessage, isCall bool) {
 	}
 	for _, m := range members {
 		isMessage = isMessage || m.Key == "jsonrpc"
-		isCall = isCall || m.Key == "method" && m.Value[0] == '"'
+		hasMethod = hasMethod || m.Key == "method" && m.Value[0] == '"'
 	}
-	return isMessage, isCall
+	return isMessage, hasMethod
 }

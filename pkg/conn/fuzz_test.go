@@ -12,19 +12,19 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// FuzzTap: what is taken out of a stream are requests and notifications, all else passes, however the
-// bytes arrive.
-func FuzzTap(f *testing.F) {
+// FuzzEventFilter: an event filter takes requests and notifications out of a stream and passes all else,
+// however the bytes arrive.
+func FuzzEventFilter(f *testing.F) {
 	for _, seed := range []string{"data: {\"method\":\"a\"}\n\n", "id: 1\ndata: x\r\n\r\n", "data:\ndata: {}", ": c\n\n\n", "event: a\nretry: 1\ndata: {\"method\":7}\n\n"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		var takenWhole, takenBytes []string
-		whole, err := readAll(newTap(body{strings.NewReader(in)}, false, func(m []byte) { takenWhole = append(takenWhole, string(m)) }))
+		whole, err := readAll(newEventFilter(body{strings.NewReader(in)}, false, func(m []byte) { takenWhole = append(takenWhole, string(m)) }))
 		if err != nil {
 			t.Fatal(err)
 		}
-		single, err := readAll(newTap(body{iotest.OneByteReader(strings.NewReader(in))}, false, func(m []byte) { takenBytes = append(takenBytes, string(m)) }))
+		single, err := readAll(newEventFilter(body{iotest.OneByteReader(strings.NewReader(in))}, false, func(m []byte) { takenBytes = append(takenBytes, string(m)) }))
 		if err != nil || single != whole || strings.Join(takenBytes, "|") != strings.Join(takenWhole, "|") {
 			t.Fatalf("%q by the byte is %q and %q, %v", whole, single, takenBytes, err)
 		}
@@ -32,7 +32,7 @@ func FuzzTap(f *testing.F) {
 			t.Fatalf("%q became %q", in, whole)
 		}
 		for _, m := range takenWhole {
-			if _, isCall := classify(bytes.TrimSpace([]byte(m))); !isCall {
+			if _, hasMethod := classify(bytes.TrimSpace([]byte(m))); !hasMethod {
 				t.Fatalf("%q was taken", m)
 			}
 		}

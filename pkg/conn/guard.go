@@ -93,7 +93,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp.Body = &meter{ReadCloser: resp.Body, events: isEvents(resp), trip: t}
 	if isEvents(resp) {
-		resp.Body = newTap(resp.Body, t.want == answerDue, func(message []byte) { g.take(t.request(), message) })
+		resp.Body = newEventFilter(resp.Body, t.want == answerDue, func(message []byte) { g.take(t.request(), message) })
 	}
 	return resp, nil
 }

@@ -306,7 +306,7 @@ func TestUnreachable(t *testing.T) {
 		message, help string
 	}{
 		{&net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "mcp.example.com", IsNotFound: true}}, fault.ServerConnection,
-			"cannot reach s: there is no address of mcp.example.com", "Check that you are online"},
+			"cannot reach s: mcp.example.com has no address", "Check that you are online"},
 		{&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("network is unreachable")}, fault.ServerConnection, "cannot connect to mcp.example.com", "online"},
 		{&net.OpError{Op: "proxyconnect", Net: "tcp", Err: errors.New("refused")}, fault.ServerConnection, "the proxy cannot be reached", "NO_PROXY=mcp.example.com"},
 		{x509.CertificateInvalidError{Reason: x509.TooManyIntermediates}, fault.ServerConnection, "its certificate is not valid", "renew"},

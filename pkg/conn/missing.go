@@ -8,19 +8,19 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// missing says what to do about what stderr says is missing, or nothing.
+// missing returns what to do if stderr says that something is missing, else "".
 func (p *process) missing(stderr string) string {
 	if help := p.variableHelp(stderr); help != "" {
 		return help
 	}
 	if asksForArgument(stderr) {
-		return fmt.Sprintf("%s wants a command-line argument, see stderr above. Add it to \"args\" of its entry in %s, line %d.",
-			p.server.Name, p.server.File, p.server.Line)
+		return fmt.Sprintf("%s wants a command-line argument, see stderr above. "+
+			"Add it to \"args\" of its entry in %s, line %d.", p.server.Name, p.server.File, p.server.Line)
 	}
 	return ""
 }
 
-// variableHelp says what to do about the environment variables that stderr asks for.
+// variableHelp returns what to do if stderr asks for environment variables that are not set, else "".
 func (p *process) variableHelp(stderr string) string {
 	var names []string
 	for _, name := range variablesNamed(stderr) {
@@ -41,7 +41,8 @@ func (p *process) variableHelp(stderr string) string {
 	for _, n := range names {
 		entries = append(entries, fmt.Sprintf("%q: \"${%s}\"", n, n))
 	}
-	fmt.Fprintf(&b, "\"env\": {%s} into the entry of %s in %s.", strings.Join(entries, ", "), p.server.Name, p.server.File)
+	fmt.Fprintf(&b, "\"env\": {%s} into the entry of %s in %s.",
+		strings.Join(entries, ", "), p.server.Name, p.server.File)
 	for _, n := range names {
 		if where := config.WhereToGet(n); where != "" {
 			fmt.Fprintf(&b, " Get %s at %s.", n, where)
@@ -57,8 +58,8 @@ func isOrAre(names []string) string {
 	return strings.Join(names, ", ") + " are"
 }
 
-// variablesNamed returns the environment variables that a server's stderr complains about: in a
-// line that speaks of something missing, words in capitals with an underscore.
+// variablesNamed returns the environment variables that a server's stderr complains about: words in capitals with
+// an underscore, in a line that says that something is missing.
 func variablesNamed(stderr string) []string {
 	var names []string
 	for line := range strings.Lines(stderr) {
@@ -90,8 +91,8 @@ func asksForArgument(stderr string) bool {
 
 // complains reports whether a line, in small letters, says that something is missing.
 func complains(line string) bool {
-	return containsAny(line, "is required", "are required", "required:", "required.", "please provide", "missing", "undefined",
-		"not defined", "not provided", "no value", "must provide", "must be provided")
+	return containsAny(line, "is required", "are required", "required:", "required.", "please provide", "missing",
+		"undefined", "not defined", "not provided", "no value", "must provide", "must be provided")
 }
 
 func isVariable(word string) bool {

@@ -9,35 +9,34 @@ import (
 	"time"
 )
 
-// maxPending is how many bytes may wait for a server that does not read before more is refused:
-// a server that asks and asks without reading the answers must not cost us our memory. A
-// single larger message passes.
+// maxPending bounds the bytes that wait for a server that does not read: a server that asks and asks
+// without reading the responses must not cost us our memory. A single larger message passes.
 const maxPending = 16 << 20
 
-// errPending says that maxPending is reached.
+// errPending is the error of a message beyond maxPending.
 var errPending = errors.New("the server does not read what it is sent")
 
-// outbox writes messages to a server's stdin, in the order they are handed in, from a goroutine
-// of its own. So a server that reads nothing blocks no request: each ends with its own
-// context, and the end of one never cuts the message of another in two.
+// outbox writes messages to a server, in the order in which they come, from a goroutine of its own. So a
+// server that reads nothing does not block a request: each request ends with its own context, and the end of
+// one never cuts the message of another in two.
 type outbox struct {
 	to   io.WriteCloser
 	done chan struct{} // closed when the goroutine has ended
 
 	mu    sync.Mutex
 	more  sync.Cond // of mu: queue or err has changed
-	queue []parcel
-	size  int   // bytes queued, those being written included
-	err   error // set once nothing can be written any more
+	queue []queuedMessage
+	size  int   // bytes queued or being written
+	err   error // why nothing can be written any more
 }
 
-// parcel is a message, or only a mark in the stream where sent is to be closed.
-type parcel struct {
+// queuedMessage is a message. If sent is not nil, the goroutine closes it once text, which may be empty, is written.
+type queuedMessage struct {
 	text []byte
 	sent chan struct{}
 }
 
-// newOutbox starts writing to w. The goroutine ends with Close, or at the first error.
+// newOutbox starts to write to w. The goroutine ends with Close, or at the first error.
 func newOutbox(w io.WriteCloser) *outbox {
 	o := &outbox{to: w, done: make(chan struct{})}
 	o.more.L = &o.mu
@@ -48,25 +47,25 @@ func newOutbox(w io.WriteCloser) *outbox {
 func (o *outbox) run() {
 	defer close(o.done)
 	for {
-		p, ok := o.next()
+		m, ok := o.next()
 		if !ok {
 			return
 		}
-		_, err := o.to.Write(p.text)
+		_, err := o.to.Write(m.text)
 		o.mu.Lock()
-		o.size -= len(p.text)
+		o.size -= len(m.text)
 		if err != nil && o.err == nil {
 			o.err = err
 		}
 		o.mu.Unlock()
-		if p.sent != nil && err == nil {
-			close(p.sent)
+		if m.sent != nil && err == nil {
+			close(m.sent)
 		}
 	}
 }
 
-// next waits for a parcel; it returns false when nothing can be written any more.
-func (o *outbox) next() (parcel, bool) {
+// next waits for a message. It returns false when nothing can be written any more.
+func (o *outbox) next() (queuedMessage, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for len(o.queue) == 0 && o.err == nil {
@@ -74,14 +73,14 @@ func (o *outbox) next() (parcel, bool) {
 	}
 	if o.err != nil {
 		o.queue = nil
-		return parcel{}, false
+		return queuedMessage{}, false
 	}
-	p := o.queue[0]
+	m := o.queue[0]
 	o.queue = o.queue[1:]
-	return p, true
+	return m, true
 }
 
-func (o *outbox) put(p parcel) error {
+func (o *outbox) put(m queuedMessage) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -90,24 +89,24 @@ func (o *outbox) put(p parcel) error {
 	case o.size > maxPending:
 		return errPending
 	}
-	o.queue = append(o.queue, p)
-	o.size += len(p.text)
+	o.queue = append(o.queue, m)
+	o.size += len(m.text)
 	o.more.Signal()
 	return nil
 }
 
-// Write implements io.Writer. It does not wait for the server to read. An error is that of an
-// earlier message.
+// Write implements io.Writer. It does not wait for the server to read. It returns the error of an earlier
+// message.
 func (o *outbox) Write(p []byte) (int, error) {
-	if err := o.put(parcel{text: bytes.Clone(p)}); err != nil {
+	if err := o.put(queuedMessage{text: bytes.Clone(p)}); err != nil {
 		return 0, err
 	}
 	return len(p), nil
 }
 
-// flush waits until all that was handed in has been written, for at most d.
+// flush waits until all queued messages are written, for at most d.
 func (o *outbox) flush(d time.Duration) {
-	mark := parcel{sent: make(chan struct{})}
+	mark := queuedMessage{sent: make(chan struct{})}
 	if o.put(mark) != nil {
 		return
 	}
@@ -127,8 +126,8 @@ func (o *outbox) failed() error {
 	return o.err
 }
 
-// Close closes stdin, also in the middle of a message; what waits is dropped. The goroutine ends
-// soon after, see done.
+// Close closes the stream to the server, also in the middle of a message, and drops the queue. The goroutine
+// ends soon after, see done.
 func (o *outbox) Close() error {
 	o.mu.Lock()
 	if o.err == nil {

@@ -4,19 +4,19 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// peer is the server at the other end of a session's wire: a process of ours, or one that is
-// reached by its URL.
+// peer is the server at the other end of a session's wire: a process (stdio), a remote (Streamable HTTP) or an
+// ssePeer.
 type peer interface {
-	// alive reports whether the server can be asked something.
+	// alive reports whether the server can take a request.
 	alive() bool
-	// close ends the connection, once the wire is closed or where there never was one, and returns
-	// when nothing of it is left. It is called once.
+	// close ends the connection and returns when nothing of it is left. It is called once, after the wire is
+	// closed if there is one.
 	close()
-	// failure is the fault of a request that ended with err although neither a time limit nor its
-	// caller ended it, and that the server did not refuse.
+	// failure returns the fault of a request that ended with err, although neither a time limit nor its caller
+	// ended it and the server did not refuse it.
 	failure(err error, ph phase) *fault.Fault
-	// stderr returns the end of what a process has written to stderr, secrets masked; else "".
+	// stderr returns the end of what a process has written to stderr, secrets masked. It is empty for others.
 	stderr() string
-	// attach adds to a fault what is known of the server, secrets masked, and returns it.
+	// attach adds the state of the server to a fault, secrets masked, and returns it.
 	attach(f *fault.Fault, ph phase) *fault.Fault
 }

@@ -22,7 +22,7 @@ import (
 // waits for an answer that it cannot get.
 const askedGrace = 50 * time.Millisecond
 
-// process is a server that runs as a child of ours.
+// process is the peer over stdio: a server that runs as a child of ours.
 type process struct {
 	server   *config.Server
 	envFile  string
@@ -37,7 +37,8 @@ type process struct {
 }
 
 // startProcess runs the command of a server. take is called with its requests and notifications.
-func startProcess(server *config.Server, opt Options, log logger, run *proc.Spawner, take func([]byte)) (*process, *wire, *fault.Fault) {
+func startProcess(server *config.Server, opt Options, log logger, run *proc.Spawner, take func([]byte)) (
+	*process, *wire, *fault.Fault) {
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Dir = server.Cwd
 	if cmd.Dir == "" {
@@ -59,7 +60,8 @@ func startProcess(server *config.Server, opt Options, log logger, run *proc.Spaw
 }
 
 // newProcess starts cmd and filters what it writes to stdout.
-func newProcess(cmd *exec.Cmd, run *proc.Spawner, opt proc.Options, log logger, take func([]byte)) (*process, error) {
+func newProcess(
+	cmd *exec.Cmd, run *proc.Spawner, opt proc.Options, log logger, take func([]byte)) (*process, error) {
 	child, err := run.Start(cmd, opt)
 	if err != nil {
 		return nil, err
@@ -77,7 +79,7 @@ func newProcess(cmd *exec.Cmd, run *proc.Spawner, opt proc.Options, log logger, 
 	return p, nil
 }
 
-// alive implements peer: the process runs, and has not ended the streams between us.
+// alive implements peer: the process runs and has not ended the streams between us.
 func (p *process) alive() bool {
 	select {
 	case <-p.messages.ended:
@@ -122,11 +124,11 @@ func (p *process) failure(err error, ph phase) *fault.Fault {
 	}
 }
 
-// endGrace is how long a server that has closed its output may take to end.
+// endGrace bounds the wait for the end of a server that has closed its output.
 const endGrace = time.Second
 
-// gone is the fault of a server that ended, or closed its streams, before it answered. It waits
-// for the end, to say how it came, and for the last words on stderr.
+// gone returns the fault of a server that ended, or closed its streams, before it answered. It waits for the end,
+// to say how the server ended, and for the last words on stderr.
 func (p *process) gone(ph phase) *fault.Fault {
 	message := fmt.Sprintf("%s closed its output before it answered %s", p.server.Name, ph.name)
 	if p.child.ExitsWithin(endGrace) {
@@ -143,15 +145,15 @@ func (p *process) gone(ph phase) *fault.Fault {
 // stderr implements peer.
 func (p *process) stderr() string { return p.server.Mask(p.child.Tail()) }
 
-// attach implements peer. It adds the command, the state of the process and the tail of stderr to a fault, masked,
-// and lets stderr speak in the help where it says what is missing: alone where that kept the
-// server from starting, else at the end, since then it may be a mere warning.
+// attach implements peer. It adds the command, the state of the process and the tail of stderr to a fault, masked.
+// If stderr says that something is missing, so does the help: alone if that kept the server from starting, else at
+// the end, since then it may be a mere warning.
 func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
 	stderr := p.stderr()
 	f.Trace("command: " + p.server.Display().Command)
 	f.Trace("process: " + p.child.State().String())
 	if n := p.foreign.Load(); n > 0 {
-		f.Trace(fmt.Sprintf("stdout: %d lines that are no MCP messages (see them with --verbose)", n))
+		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages (see them with --verbose)", n))
 	}
 	if stderr == "" {
 		f.Trace("stderr: nothing")
@@ -168,7 +170,7 @@ func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
 	return f
 }
 
-// maxTraced is how much of a line of stderr a traceback quotes, in characters.
+// maxTraced bounds a line of stderr in a traceback, in characters.
 const maxTraced = 500
 
 // lastLines returns the last n lines of text, each indented by two spaces and cut at maxTraced.
@@ -185,10 +187,11 @@ func lastLines(text string, n int) string {
 	return strings.Join(lines, "\n")
 }
 
-// cannotStart is the fault of a command that the system does not run.
+// cannotStart returns the fault of a command that the system does not run.
 func cannotStart(server *config.Server, err error) *fault.Fault {
 	command := server.Mask(server.Command)
-	f := fault.New(fault.ServerConnection, fmt.Sprintf("cannot start %s: %s cannot be run", server.Name, command), "")
+	message := fmt.Sprintf("cannot start %s: %s cannot be run", server.Name, command)
+	f := fault.New(fault.ServerConnection, message, "")
 	switch {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		f.Message = fmt.Sprintf("cannot start %s: there is no program %s", server.Name, command)
@@ -196,21 +199,23 @@ func cannotStart(server *config.Server, err error) *fault.Fault {
 	case errors.Is(err, fs.ErrPermission):
 		f.Help = "Make it executable: chmod +x " + fault.Quote(command)
 	default:
-		f.Help = fmt.Sprintf("Check \"command\" and \"cwd\" of %s in %s, line %d.", server.Name, server.File, server.Line)
+		f.Help = fmt.Sprintf("Check \"command\" and \"cwd\" of %s in %s, line %d.",
+			server.Name, server.File, server.Line)
 	}
 	return f.On(server.Name, "").Because(masked(server, err)).Trace("command: " + server.Display().Command)
 }
 
-// missingProgram says how to come by a program that is not there.
+// missingProgram returns how to get the program of a server.
 func missingProgram(server *config.Server) string {
 	switch filepath.Base(server.Command) {
 	case "npx", "node", "npm":
-		return "Install Node.js (https://nodejs.org), or give the full path of " + server.Command + " as \"command\"."
+		return "Install Node.js (https://nodejs.org), or give the full path of " + server.Command +
+			" as \"command\"."
 	case "uvx", "uv":
 		return "Install uv (https://docs.astral.sh/uv/), or give its full path as \"command\"."
 	case "docker":
 		return "Install Docker (https://docs.docker.com/get-docker/), or give its full path as \"command\"."
 	}
-	return fmt.Sprintf("Install it, or correct \"command\" of %s in %s, line %d. A name without / is looked up in PATH.",
-		server.Name, server.File, server.Line)
+	return fmt.Sprintf("Install it, or correct \"command\" of %s in %s, line %d. "+
+		"A name without / is looked up in PATH.", server.Name, server.File, server.Line)
 }

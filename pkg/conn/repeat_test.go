@@ -125,7 +125,7 @@ func TestTapEndsWithTheAnswer(t *testing.T) {
 	const answer = "data: {\"id\":1,\ndata: \"result\":{\"method\":7}}\n\n"
 	in := before + "data: {\"id\":1,\"method\":\"m\"}\n\n" + answer + answer + "data: {\"method\":\"late\"}\n\n"
 	taken := 0
-	out, err := readAll(newTap(body{strings.NewReader(in)}, true, func([]byte) { taken++ }))
+	out, err := readAll(newEventFilter(body{strings.NewReader(in)}, true, func([]byte) { taken++ }))
 	if err != nil || out != before+"\n"+answer || taken != 1 {
 		t.Errorf("%q, %d taken, %v", out, taken, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// rootsOf returns the answer to roots/list (MCP 2025-11-25, client/roots): the roots of the entry, by
-// default the project's folder. It is nil where the server is to be offered none.
+// rootsOf returns the result of roots/list (MCP 2025-11-25, client/roots): the roots of the entry, by default the
+// project's folder. It is nil if the server is offered no roots.
 func rootsOf(server *config.Server, project string) json.RawMessage {
 	roots := server.Roots
 	if roots == nil && project != "" {
@@ -31,13 +31,14 @@ func rootsOf(server *config.Server, project string) json.RawMessage {
 		if !strings.HasPrefix(root, "file:") {
 			uri = fileURI(root, runtime.GOOS == "windows")
 		}
-		list = append(list, tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(uri)}, {Key: "name", Value: tool.Quote(rootName(uri))}})...)
+		list = append(list, tool.JoinObject([]tool.Field{
+			{Key: "uri", Value: tool.Quote(uri)}, {Key: "name", Value: tool.Quote(rootName(uri))}})...)
 	}
 	return tool.JoinObject([]tool.Field{{Key: "roots", Value: append(list, ']')}})
 }
 
-// fileURI returns the file URI of an absolute path (RFC 8089). On Windows a drive stands after the
-// slash, and the server of a network path is the host.
+// fileURI returns the file URI of an absolute path (RFC 8089). On Windows a drive follows the slash, and the
+// server of a network path is the host.
 func fileURI(path string, windows bool) string {
 	u := url.URL{Scheme: "file", Path: path}
 	if windows {

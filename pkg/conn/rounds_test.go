@@ -242,7 +242,7 @@ func TestTap(t *testing.T) {
 		{"data: {\"result\":{\"method\":\"a\"}}\n\n", "data: {\"result\":{\"method\":\"a\"}}\n\n", ""},
 	} {
 		var taken []string
-		out, err := readAll(newTap(body{strings.NewReader(tt.in)}, false, func(m []byte) { taken = append(taken, strings.TrimSpace(string(m))) }))
+		out, err := readAll(newEventFilter(body{strings.NewReader(tt.in)}, false, func(m []byte) { taken = append(taken, strings.TrimSpace(string(m))) }))
 		if err != nil || out != tt.out || strings.Join(taken, "|") != tt.taken {
 			t.Errorf("%q: passed on %q, taken %q, %v", tt.in, out, taken, err)
 		}

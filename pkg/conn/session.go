@@ -161,7 +161,7 @@ func (s *session) reach(ctx context.Context, via config.Transport, run *proc.Spa
 		s.wire, s.http = wire, wire.http
 		return nil
 	}
-	stream, wire, err := openEventStream(ctx, r)
+	stream, wire, err := openSSE(ctx, r)
 	if err != nil {
 		f := s.explain(ctx, err, ph)
 		r.close()

@@ -220,18 +220,18 @@ func TestEvents(t *testing.T) {
 		"data: a: b\nother: c\n\n": "a: b\n",
 	} {
 		for name, r := range map[string]io.Reader{"whole": strings.NewReader(stream), "byte by byte": iotest.OneByteReader(strings.NewReader(stream))} {
-			got, err := io.ReadAll(newEvents(r))
+			got, err := io.ReadAll(newEventReader(r))
 			if err != nil || string(got) != want {
 				t.Errorf("%s %q: %q, %v; want %q", name, stream, got, err, want)
 			}
 		}
 	}
-	e := newEvents(strings.NewReader("data: " + strings.Repeat("x", 200<<10) + "\n\n"))
+	e := newEventReader(strings.NewReader("data: " + strings.Repeat("x", 200<<10) + "\n\n"))
 	if got, err := io.ReadAll(e); err != nil || len(got) != 200<<10+1 {
 		t.Errorf("a long line: %d bytes, %v", len(got), err)
 	}
 	for _, stream := range []string{"data: 12345678901\n\n", "data: 12345\ndata: 123456\n\n", ": a long comment without an end"} {
-		e := newEvents(strings.NewReader(stream))
+		e := newEventReader(strings.NewReader(stream))
 		e.limit = 16
 		if _, err := io.ReadAll(e); !errors.Is(err, errTooLong) {
 			t.Errorf("%q: %v", stream, err)
@@ -243,7 +243,7 @@ func TestEvents(t *testing.T) {
 func FuzzEvents(f *testing.F) {
 	f.Add([]byte("event: message\ndata: {\"a\":1}\r\n\r\n: x\ndata\n\nevent:\ndata: a\ndata: b\n\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		e := newEvents(strings.NewReader(string(raw)))
+		e := newEventReader(strings.NewReader(string(raw)))
 		e.limit = 64
 		got, err := io.ReadAll(e)
 		if err != nil && !errors.Is(err, errTooLong) {

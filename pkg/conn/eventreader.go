@@ -7,22 +7,22 @@ import (
 	"io"
 )
 
-// events reads a stream of server-sent events (HTML Living Standard, 9.2.5 and 9.2.6). Lines end with
-// LF or CRLF; nobody uses the CR alone that the standard also allows. The fields id and retry
-// mean nothing here.
-type events struct {
+// eventReader reads a stream of server-sent events (HTML Living Standard, 9.2.5 and 9.2.6). Lines end with
+// LF or CRLF; no server in use sends the CR alone that the standard also allows. eventReader ignores the fields
+// id and retry.
+type eventReader struct {
 	in    *bufio.Reader
 	limit int    // of an event's data, in bytes
 	left  []byte // of the current message, for Read
 }
 
-func newEvents(r io.Reader) *events {
-	return &events{in: bufio.NewReaderSize(r, 64<<10), limit: maxMessage}
+func newEventReader(r io.Reader) *eventReader {
+	return &eventReader{in: bufio.NewReaderSize(r, 64<<10), limit: maxMessage}
 }
 
-// next returns the next event that has data. Its lines of data are joined by a space, which in JSON
-// is as good as the line break of the standard. An event that the stream's end cuts off is none.
-func (e *events) next() (name string, data []byte, err error) {
+// next returns the next event that has data. It joins the event's lines of data by a space, which in JSON is as
+// good as the line break of the standard. It drops an event that the stream's end cuts off.
+func (e *eventReader) next() (name string, data []byte, err error) {
 	found := false
 	for {
 		line, err := e.line(len(data))
@@ -50,9 +50,9 @@ func (e *events) next() (name string, data []byte, err error) {
 	}
 }
 
-// line reads a line, without its end, of an event that has used bytes already. It is valid until
-// the next call.
-func (e *events) line(used int) ([]byte, error) {
+// line reads a line of an event that has used bytes already, and returns it without its end. The line is valid
+// until the next call.
+func (e *eventReader) line(used int) ([]byte, error) {
 	var long []byte
 	for {
 		chunk, err := e.in.ReadSlice('\n')
@@ -75,8 +75,8 @@ func trimEnd(line []byte) []byte {
 	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 }
 
-// Read implements io.Reader: the messages, one a line.
-func (e *events) Read(p []byte) (int, error) {
+// Read implements io.Reader. It passes on the messages, one a line.
+func (e *eventReader) Read(p []byte) (int, error) {
 	for len(e.left) == 0 {
 		name, data, err := e.next()
 		if err != nil {

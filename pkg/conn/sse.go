@@ -13,27 +13,26 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// eventStream is a server of the transport before Streamable HTTP (MCP 2024-11-05, transports, HTTP
-// with SSE): one long GET brings its messages, and each of ours goes out in a POST. Together they
-// are two streams of messages as a child's pipes are, so the SDK's transport over streams speaks
-// through them. Its own for SSE takes a server's request for the answer to ours of the same id,
-// and does not notice the end of the stream.
-type eventStream struct {
+// ssePeer is a server of the transport before Streamable HTTP (MCP 2024-11-05, transports, HTTP with SSE): one
+// long GET brings its messages, and each of ours goes out in a POST. Together they are two streams of messages as
+// a child's pipes are, so the SDK's transport over streams speaks through them. The SDK's own transport for SSE
+// takes a server's request for the response to ours of the same id, and does not notice the end of the stream.
+type ssePeer struct {
 	*remote
 	body   io.Closer // of the GET
 	out    *outbox
 	cancel context.CancelFunc // ends the GET and the POSTs
 
 	mu    sync.Mutex
-	cause error // why it broke off; the first counts
+	cause error // why the stream broke off; the first cause counts
 }
 
-// openEventStream opens the stream and waits for the address that messages are to be sent to. On
-// failure nothing is left open.
-func openEventStream(ctx context.Context, r *remote) (*eventStream, *wire, error) {
+// openSSE opens the stream and waits for the address that messages are to be sent to. On failure nothing is left
+// open.
+func openSSE(ctx context.Context, r *remote) (*ssePeer, *wire, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
-	s := &eventStream{remote: r, cancel: cancel}
+	s := &ssePeer{remote: r, cancel: cancel}
 	t := &trip{}
 	body, endpoint, err := s.open(t.with(life))
 	if err == nil && !stop() {
@@ -48,15 +47,16 @@ func openEventStream(ctx context.Context, r *remote) (*eventStream, *wire, error
 		return nil, nil, err
 	}
 	s.body = body
-	messages := newMessageFilter(&broken{body, s.fail}, nil, func(line []byte) {
+	messages := newMessageFilter(&endNotifier{body, s.fail}, nil, func(line []byte) {
 		r.log("not a message: %s", line)
 	}, func() { s.fail(errTooLong) })
-	s.out = newOutbox(&poster{post: func(message []byte) error { return s.post(life, endpoint, message) }, close: cancel})
+	post := func(message []byte) error { return s.post(life, endpoint, message) }
+	s.out = newOutbox(&poster{post: post, close: cancel})
 	return s, newPipeWire(messages, s.out, farewell), nil
 }
 
 // open sends the GET. The body it returns begins after the endpoint event.
-func (s *eventStream) open(ctx context.Context) (body io.ReadCloser, endpoint *url.URL, err error) {
+func (s *ssePeer) open(ctx context.Context) (body io.ReadCloser, endpoint *url.URL, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL, nil)
 	if err != nil {
 		return nil, nil, err
@@ -67,7 +67,7 @@ func (s *eventStream) open(ctx context.Context) (body io.ReadCloser, endpoint *u
 	if err != nil {
 		return nil, nil, err
 	}
-	stream := newEvents(resp.Body)
+	stream := newEventReader(resp.Body)
 	name, data, err := stream.next()
 	switch {
 	case err != nil:
@@ -75,7 +75,7 @@ func (s *eventStream) open(ctx context.Context) (body io.ReadCloser, endpoint *u
 	case name != "endpoint":
 		err = &breach{what: "its stream of events does not begin with the event endpoint"}
 	default:
-		// Relative to the URL of the entry, or where a redirect on the same host has led.
+		// It is relative to the URL of the entry, or to where a redirect on the same host has led.
 		if endpoint, err = resp.Request.URL.Parse(string(data)); err != nil {
 			err = &breach{what: "its endpoint event holds no URL", cause: err}
 		} else if !sameOrigin(endpoint, s.url) {
@@ -92,8 +92,8 @@ func (s *eventStream) open(ctx context.Context) (body io.ReadCloser, endpoint *u
 	}{stream, resp.Body}, endpoint, nil
 }
 
-// post sends a message. If that fails the stream is of no use any more.
-func (s *eventStream) post(ctx context.Context, to *url.URL, message []byte) error {
+// post sends a message. If that fails, the stream is of no use any more.
+func (s *ssePeer) post(ctx context.Context, to *url.URL, message []byte) error {
 	t := &trip{want: successDue}
 	req, err := http.NewRequestWithContext(t.with(ctx), http.MethodPost, to.String(), bytes.NewReader(message))
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *eventStream) post(ctx context.Context, to *url.URL, message []byte) err
 }
 
 // fail records why the stream is of no use any more, and ends it.
-func (s *eventStream) fail(err error) {
+func (s *ssePeer) fail(err error) {
 	s.mu.Lock()
 	if s.cause == nil {
 		s.cause = err
@@ -119,17 +119,17 @@ func (s *eventStream) fail(err error) {
 }
 
 // failed returns why the stream is of no use any more, or nil.
-func (s *eventStream) failed() error {
+func (s *ssePeer) failed() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cause
 }
 
 // alive implements peer.
-func (s *eventStream) alive() bool { return s.failed() == nil && s.remote.alive() }
+func (s *ssePeer) alive() bool { return s.failed() == nil && s.remote.alive() }
 
 // close implements peer.
-func (s *eventStream) close() {
+func (s *ssePeer) close() {
 	s.cancel()
 	s.body.Close()
 	<-s.out.done
@@ -137,7 +137,7 @@ func (s *eventStream) close() {
 }
 
 // failure implements peer.
-func (s *eventStream) failure(err error, ph phase) *fault.Fault {
+func (s *ssePeer) failure(err error, ph phase) *fault.Fault {
 	cause := s.failed()
 	var bad *badAnswer
 	var outer *url.Error
@@ -150,23 +150,23 @@ func (s *eventStream) failure(err error, ph phase) *fault.Fault {
 	return s.remote.failure(&cutOff{fmt.Errorf("the stream of events ended: %w", cause)}, ph)
 }
 
-// broken passes on a stream, tells why it ends, and closes it then.
-type broken struct {
+// endNotifier passes on a stream. When the stream ends, it calls ended with the reason and closes the stream.
+type endNotifier struct {
 	io.ReadCloser
-	tell func(error)
+	ended func(error)
 }
 
 // Read implements io.Reader.
-func (b *broken) Read(p []byte) (int, error) {
+func (b *endNotifier) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
-		b.tell(err)
+		b.ended(err)
 		b.Close()
 	}
 	return n, err
 }
 
-// poster is the stream of our messages: one a Write, as the SDK and the outbox write them.
+// poster posts each Write as a message, as the SDK and the outbox write them.
 type poster struct {
 	post  func(message []byte) error
 	close func()
@@ -175,7 +175,7 @@ type poster struct {
 // Write implements io.Writer.
 func (p *poster) Write(message []byte) (int, error) {
 	if len(message) == 0 {
-		return 0, nil // a mark of the outbox
+		return 0, nil // from outbox.flush
 	}
 	if err := p.post(message); err != nil {
 		return 0, err
@@ -183,7 +183,7 @@ func (p *poster) Write(message []byte) (int, error) {
 	return len(message), nil
 }
 
-// Close implements io.Closer. A POST under way ends.
+// Close implements io.Closer. It ends a POST that is under way.
 func (p *poster) Close() error {
 	p.close()
 	return nil

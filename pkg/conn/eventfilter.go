@@ -1,0 +1,73 @@
+package conn
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+)
+
+// eventFilter passes on a stream of events (see eventReader) without the requests and notifications in it, with
+// which it calls take. Of their events it keeps the fields id and retry, by which the SDK resumes a stream. The
+// stream of one request ends with the response: later events have no recipient, and the SDK would wait for ever to
+// pass on a third one.
+type eventFilter struct {
+	io.Closer
+	in   *bufio.Reader
+	one  bool // it is the stream of one request
+	take func(message []byte)
+
+	event  []byte // the lines of the current event
+	cursor []byte // its lines with id and retry
+	data   []byte
+	left   []byte // the rest of what passes
+	err    error  // why the stream ended
+}
+
+func newEventFilter(body io.ReadCloser, one bool, take func(message []byte)) *eventFilter {
+	return &eventFilter{Closer: body, in: bufio.NewReaderSize(body, 64<<10), one: one, take: take}
+}
+
+// Read implements io.Reader.
+func (f *eventFilter) Read(p []byte) (int, error) {
+	for len(f.left) == 0 {
+		if f.err != nil {
+			return 0, f.err
+		}
+		f.line()
+	}
+	n := copy(p, f.left)
+	f.left = f.left[n:]
+	return n, nil
+}
+
+// line reads a line. At the end of an event, or of the stream, it decides what passes.
+func (f *eventFilter) line() {
+	line, err := f.in.ReadBytes('\n')
+	f.event = append(f.event, line...)
+	text := bytes.TrimRight(line, "\r\n")
+	field, value, _ := bytes.Cut(text, []byte(":"))
+	switch string(field) {
+	case "data":
+		f.data = append(append(f.data, ' '), bytes.TrimPrefix(value, []byte(" "))...)
+	case "id", "retry":
+		f.cursor = append(f.cursor, line...)
+	}
+	if f.err = err; err == nil && len(text) > 0 {
+		return
+	}
+	// Most of the large responses need not be parsed.
+	data, hasMethod := bytes.TrimSpace(f.data), false
+	if bytes.Contains(data, []byte(`"method"`)) {
+		_, hasMethod = classify(data)
+	}
+	if hasMethod {
+		f.left = append(f.cursor, "\n"...)
+		f.take(f.data)
+	} else {
+		f.left = f.event
+		if f.one && f.err == nil && bytes.HasPrefix(data, []byte("{")) && bytes.Contains(data, []byte(`"id"`)) {
+			f.err = io.EOF
+		}
+	}
+	f.event, f.cursor, f.data = nil, nil, nil
+}
