@@ -4,16 +4,18 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"slices"
 )
 
 // eventFilter passes on a stream of events (see eventReader) without the requests and notifications in it, with
-// which it calls take. Of their events it keeps the fields id and retry, by which the SDK resumes a stream. The
-// stream of one request ends with the response: later events have no recipient, and the SDK would wait for ever to
-// pass on a third one.
+// which it calls take. Of their events it keeps the fields id and retry, by which the SDK resumes a stream.
+//
+// The stream of one request ends with the response: later events have no recipient, and the SDK would wait for ever
+// to pass on a third one. The ids of its events begin with the name of the exchange, see exchanges.
 type eventFilter struct {
 	io.Closer
 	in   *bufio.Reader
-	one  bool // it is the stream of one request
+	name string // of the exchange; empty if it is not the stream of one request
 	take func(message []byte)
 
 	event  []byte // the lines of the current event
@@ -23,8 +25,8 @@ type eventFilter struct {
 	err    error  // why the stream ended
 }
 
-func newEventFilter(body io.ReadCloser, one bool, take func(message []byte)) *eventFilter {
-	return &eventFilter{Closer: body, in: bufio.NewReaderSize(body, 64<<10), one: one, take: take}
+func newEventFilter(body io.ReadCloser, name string, take func(message []byte)) *eventFilter {
+	return &eventFilter{Closer: body, in: bufio.NewReaderSize(body, 64<<10), name: name, take: take}
 }
 
 // Read implements io.Reader.
@@ -43,15 +45,21 @@ func (f *eventFilter) Read(p []byte) (int, error) {
 // line reads a line. At the end of an event, or of the stream, it decides what passes.
 func (f *eventFilter) line() {
 	line, err := f.in.ReadBytes('\n')
-	f.event = append(f.event, line...)
 	text := bytes.TrimRight(line, "\r\n")
 	field, value, _ := bytes.Cut(text, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
 	switch string(field) {
 	case "data":
-		f.data = append(append(f.data, ' '), bytes.TrimPrefix(value, []byte(" "))...)
-	case "id", "retry":
+		f.data = append(append(f.data, ' '), value...)
+	case "id":
+		if f.name != "" && len(value) > 0 { // an empty id says that the stream cannot be resumed
+			line = slices.Concat([]byte("id: "+f.name+exchangeEnd), value, line[len(text):])
+		}
+		f.cursor = append(f.cursor, line...)
+	case "retry":
 		f.cursor = append(f.cursor, line...)
 	}
+	f.event = append(f.event, line...)
 	if f.err = err; err == nil && len(text) > 0 {
 		return
 	}
@@ -65,7 +73,7 @@ func (f *eventFilter) line() {
 		f.take(f.data)
 	} else {
 		f.left = f.event
-		if f.one && f.err == nil && bytes.HasPrefix(data, []byte("{")) && bytes.Contains(data, []byte(`"id"`)) {
+		if f.name != "" && f.err == nil && bytes.HasPrefix(data, []byte("{")) && bytes.Contains(data, []byte(`"id"`)) {
 			f.err = io.EOF
 		}
 	}

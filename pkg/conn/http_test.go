@@ -253,7 +253,7 @@ func TestRepeat(t *testing.T) {
 			}
 			if err != nil {
 				f := wantFault(t, err, fault.ServerConnection, "the connection to s ended before it answered tools/call")
-				if f.Tool != "t" || !strings.HasPrefix(f.Help, "What was asked may have been done.") {
+				if f.Tool != "t" || !strings.HasPrefix(f.Help, "The server may have done what was asked.") {
 					t.Errorf("%+v", f)
 				}
 			}
@@ -327,7 +327,7 @@ func TestCloseOfBadServers(t *testing.T) {
 		t.Parallel()
 		p := handmadePool(t, &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){"DELETE": hang}}, "")
 		mustCall(t, p, "s", "t")
-		quick(t, "Close", farewell+2*time.Second, func() { p.Close() })
+		quick(t, "Close", goodbyeTimeout+2*time.Second, func() { p.Close() })
 	})
 	t.Run("is dead", func(t *testing.T) {
 		t.Parallel()

@@ -55,7 +55,7 @@ func TestBadAnswers(t *testing.T) {
 			fault.AuthRequired, "wants a login", `"headers"`, ""},
 		{"403", answer(403, "text/plain", "no"), fault.AuthRequired, "HTTP 403 Forbidden", `"headers"`, "body: no"},
 		{"404", answer(404, "text/html", "<h1>nothing</h1>"), fault.ServerConnection, "my-s has nothing at this path: HTTP 404 Not Found", `Correct "url" of my-s in FILE, line 1. Most servers answer at`, "body: <h1>nothing</h1>"},
-		{"405", answer(405, "text/plain", ""), fault.ServerConnection, "my-s answered initialize with HTTP 405 Method Not Allowed", `leave "type" away`, ""},
+		{"405", answer(405, "text/plain", ""), fault.ServerConnection, "my-s answered initialize with HTTP 405 Method Not Allowed", `Omit "type"`, ""},
 		{"429", answer(429, "text/plain", "", "Retry-After", "7"), fault.ServerConnection, "HTTP 429 Too Many Requests", "again in 7 seconds.", ""},
 		{"503", answer(503, "text/html", "down"), fault.ServerConnection, "HTTP 503 Service Unavailable", "again later", "body: down"},
 		{"500 with an error of the protocol", answer(500, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32603,"message":"database is down"}}`),
@@ -177,7 +177,7 @@ func TestRedirects(t *testing.T) {
 	_, err := p.List(t.Context(), "away", tool.CallOptions{})
 	wantFault(t, err, fault.ServerConnection, "away has moved: HTTP 308 Permanent Redirect")
 	// Whatever leads there.
-	if err := get(remoteTo(t, url).client, elsewhere); !errors.Is(err, errElsewhere) {
+	if err := get(remoteTo(t, url).tripper.client(new(httpExchange)), elsewhere); !errors.Is(err, errElsewhere) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -275,7 +275,7 @@ func TestTLSFaults(t *testing.T) {
 				r.base.TLSClientConfig = &tls.Config{RootCAs: x509.NewCertPool()}
 				r.base.TLSClientConfig.RootCAs.AddCert(tt.trust)
 			}
-			err := get(r.client, tt.url)
+			err := get(r.tripper.client(new(httpExchange)), tt.url)
 			f := wantFault(t, r.failure(err, phase{name: methodInitialize}), fault.ServerConnection, tt.message)
 			if !strings.Contains(f.Help, tt.help) || strings.Contains(f.Traceback, "Get ") {
 				t.Errorf("help %s\n%s", f.Help, f.Traceback)

@@ -80,7 +80,7 @@ func (s *session) keepOpen(ctx context.Context, open func(context.Context) error
 // final reports whether a stream that ended with err is not to be opened again.
 func final(err error) bool {
 	var refused *refusal
-	var bad *badAnswer
+	var bad *badResponse
 	return errors.As(err, &refused) || errors.As(err, &bad) && bad.status/100 == 4 || errors.Is(err, errSessionEnded) || errors.Is(err, errNothing)
 }
 
@@ -105,14 +105,14 @@ func (s *session) subscribe(ctx context.Context) error {
 }
 
 // listenHTTP reads the GET stream of Streamable HTTP (MCP 2025-11-25, transports, listening for
-// messages from the server). The guard hands out what it brings.
+// messages from the server). The round tripper hands out what it brings.
 func (s *session) listenHTTP(ctx context.Context) error {
-	req, err := s.http.own((&trip{aside: true}).with(ctx), http.MethodGet, nil)
+	req, err := s.http.newRequest(ctx, http.MethodGet, nil)
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Accept", "text/event-stream")
-	resp, err := s.http.remote.client.Do(req)
+	resp, err := s.http.remote.tripper.client(&httpExchange{aside: true}).Do(req)
 	s.http.waited()
 	if err != nil {
 		return err

@@ -9,13 +9,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// login is the login of one server. A nil one gives nothing.
+// login is the login of one server. A nil login has no headers.
 type login struct {
 	server *config.Server
 	tokens Tokens
 }
 
-// newLogin returns the login of a server, nil where its entry brings one of its own.
+// newLogin returns the login of a server. It is nil if the entry brings its own.
 func newLogin(server *config.Server, tokens Tokens) *login {
 	if tokens == nil || server.OwnLogin() != "" {
 		return nil
@@ -23,7 +23,7 @@ func newLogin(server *config.Server, tokens Tokens) *login {
 	return &login{server, tokens}
 }
 
-// header returns the Authorization header, "" where there is none.
+// header returns the Authorization header, or "".
 func (l *login) header(ctx context.Context) (string, error) {
 	if l == nil {
 		return "", nil
@@ -31,14 +31,14 @@ func (l *login) header(ctx context.Context) (string, error) {
 	return l.tokens.Header(ctx, l.server)
 }
 
-// renew returns another header than used, "" where there is none.
+// renew returns another header than used, or "".
 func (l *login) renew(ctx context.Context, used string, challenges []string) (string, error) {
 	return l.tokens.Renew(ctx, l.server, used, challenges)
 }
 
 // step returns the login that helps if a request was refused with bad. It is nil if none does: a server may forbid
-// what scopes would not allow either.
-func (l *login) step(ctx context.Context, bad *badAnswer) *fault.Step {
+// what no scope allows.
+func (l *login) step(ctx context.Context, bad *badResponse) *fault.Step {
 	if l == nil || bad.status == http.StatusForbidden && !strings.Contains(strings.Join(bad.challenges, ","), "insufficient_scope") {
 		return nil
 	}

@@ -214,7 +214,7 @@ func TestSilentLogin(t *testing.T) {
 	}
 }
 
-// The older transport has the same guard.
+// The older transport uses the same round tripper.
 func TestRenewedTokenOverSSE(t *testing.T) {
 	t.Parallel()
 	p := &purse{tokens: []string{"old-token", "new-token"}}

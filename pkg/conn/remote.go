@@ -14,23 +14,24 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// remote is a server that is reached by its URL: what both transports over HTTP share.
+// remote is the peer over Streamable HTTP: a server that is reached by its URL. Both transports over HTTP use it.
 type remote struct {
 	server  *config.Server
 	envFile string
 	log     logger
 	url     *url.URL
 	base    *http.Transport
-	client  *http.Client
-	last    atomic.Pointer[string]    // the last answer, in words
-	denied  atomic.Pointer[badAnswer] // the last answer that asked for a login
-	lost    atomic.Bool               // the server does not know our session any more
+	tripper *roundTripper
+	last    atomic.Pointer[string]      // the last response, in words
+	denied  atomic.Pointer[badResponse] // the last response that asked for a login
+	lost    atomic.Bool                 // the server no longer knows our session
 }
 
-// newRemote returns the way to a server over HTTP. Nothing is sent yet. The system's certificate
-// authorities are trusted, and the environment's proxy is used (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).
-// Limits of time are those of the requests' contexts. take is as in guard.
-func newRemote(server *config.Server, opt Options, log logger, take func(string, []byte)) (*remote, error) {
+// newRemote returns the peer over HTTP. It sends nothing yet. It trusts the system's certificate authorities and uses
+// the environment's proxy (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). Limits of time are those of the requests' contexts.
+// take is as in roundTripper.
+func newRemote(
+	server *config.Server, opt Options, log logger, take func(request string, message []byte)) (*remote, error) {
 	u, err := url.Parse(server.URL)
 	if err != nil {
 		return nil, err
@@ -42,14 +43,14 @@ func newRemote(server *config.Server, opt Options, log logger, take func(string,
 		ForceAttemptHTTP2: true,
 		IdleConnTimeout:   90 * time.Second,
 	}
-	r.client = &http.Client{Transport: &guard{base: r.base, origin: u, headers: server.Headers, agent: "mcpl/" + opt.Version,
+	r.tripper = &roundTripper{base: r.base, origin: u, headers: server.Headers, agent: "mcpl/" + opt.Version,
 		login: newLogin(server, opt.Tokens), answered: r.answered, denied: r.denied.Store, take: take,
-		sessionLost: func() { r.lost.Store(true) }}}
+		sessionLost: func() { r.lost.Store(true) }}
 	return r, nil
 }
 
-// answered notes an answer.
-func (r *remote) answered(req *http.Request, resp *http.Response) {
+// answered notes a response.
+func (r *remote) answered(x *httpExchange, req *http.Request, resp *http.Response) {
 	text := resp.Status + " over " + resp.Proto
 	if resp.TLS != nil {
 		text += ", " + tls.VersionName(resp.TLS.Version)
@@ -57,13 +58,13 @@ func (r *remote) answered(req *http.Request, resp *http.Response) {
 	if kind := mediaType(resp); kind != "" {
 		text += ", " + kind
 	}
-	if !tripOf(req.Context()).aside {
+	if !x.aside {
 		r.last.Store(&text)
 	}
 	r.log("%s was answered with %s", req.Method, text)
 }
 
-// alive reports whether the server can be asked something. There need not be a connection.
+// alive implements peer. There need not be a connection.
 func (r *remote) alive() bool { return !r.lost.Load() }
 
 // close implements peer.
@@ -72,7 +73,7 @@ func (r *remote) close() { r.base.CloseIdleConnections() }
 // stderr implements peer.
 func (r *remote) stderr() string { return "" }
 
-// attach implements peer. It adds the URL and the last answer.
+// attach implements peer. It adds the URL and the last response.
 func (r *remote) attach(f *fault.Fault, _ phase) *fault.Fault {
 	f.Trace("url: " + r.server.Display().URL)
 	if last := r.last.Load(); last != nil {
@@ -81,19 +82,18 @@ func (r *remote) attach(f *fault.Fault, _ phase) *fault.Fault {
 	return f.Trace("last answer: none")
 }
 
-// errLost marks faults of requests whose connection broke off before they were answered. Whether
-// they were carried out is not known.
+// errLost marks faults of requests whose connection broke off before they were answered. They may have been carried
+// out.
 var errLost = errors.New("the connection was lost")
 
-// cutOff is the error of a request that was sent, or partly so, and whose connection ended before
-// its answer.
+// cutOff is the error of a request that was sent, or partly so, and whose connection ended before the response.
 type cutOff struct{ cause error }
 
 func (c *cutOff) Error() string { return "the connection ended: " + c.cause.Error() }
 func (c *cutOff) Unwrap() error { return c.cause }
 
-// lost is the error of a request that was accepted and whose answer does not come any more. Of the cause
-// only the words are kept: that another request was refused on the way does not say that this one was.
+// lost returns the error of a request that was accepted and whose response does not come any more. It keeps only the
+// words of the cause: that another request was refused on the way does not say that this one was.
 func lost(err error) *cutOff {
 	var outer *url.Error
 	if errors.As(err, &outer) {
@@ -105,7 +105,7 @@ func lost(err error) *cutOff {
 // failure implements peer.
 func (r *remote) failure(err error, ph phase) *fault.Fault {
 	name := r.server.Name
-	var bad *badAnswer
+	var bad *badResponse
 	var cut *cutOff
 	var known *fault.Fault
 	switch {
@@ -113,18 +113,21 @@ func (r *remote) failure(err error, ph phase) *fault.Fault {
 		f := *known
 		return &f
 	case errors.As(err, &bad):
-		return r.answeredBadly(bad, ph)
+		return r.respondedBadly(bad, ph)
 	case errors.Is(err, errTooLong):
 		return messageTooLong(r.server)
 	case errors.Is(err, errSessionEnded):
-		return fault.New(fault.ServerConnection, fmt.Sprintf("%s ended its session before it answered %s", name, ph.name),
+		message := fmt.Sprintf("%s ended its session before it answered %s", name, ph.name)
+		return fault.New(fault.ServerConnection, message,
 			"Type the command again: that starts a new session.").On(name, "").Because(errSessionEnded)
 	case errors.Is(err, errElsewhere):
-		return fault.New(fault.Protocol, fmt.Sprintf("%s sends its clients to another host, which mcpl does not follow", name),
-			r.correct("url")+" Headers and arguments are sent to no host but that one.").On(name, "")
+		message := fmt.Sprintf("%s sends its clients to another host, which mcpl does not follow", name)
+		return fault.New(fault.Protocol, message,
+			r.correct("url")+" mcpl sends headers and arguments only to the host of that URL.").On(name, "")
 	case errors.As(err, &cut):
-		f := fault.New(fault.ServerConnection, fmt.Sprintf("the connection to %s ended before it answered %s", name, ph.name),
-			"What was asked may have been done. "+askVerbosely(r.server)).On(name, "").Because(errLost)
+		message := fmt.Sprintf("the connection to %s ended before it answered %s", name, ph.name)
+		f := fault.New(fault.ServerConnection, message,
+			"The server may have done what was asked. "+askVerbosely(r.server)).On(name, "").Because(errLost)
 		return f.Trace(r.server.Mask(cut.Error()))
 	}
 	if f := r.unreachable(err, ph); f != nil {
@@ -133,12 +136,12 @@ func (r *remote) failure(err error, ph phase) *fault.Fault {
 	return failedAt(r.server, err, ph)
 }
 
-// correct says which field of the entry to correct.
+// correct returns the advice to correct a field of the entry.
 func (r *remote) correct(field string) string {
 	return fmt.Sprintf("Correct %q of %s in %s, line %d.", field, r.server.Name, r.server.File, r.server.Line)
 }
 
-// badURL is the fault of a URL that is none. pkg/config lets none through.
+// badURL returns the fault of a URL that cannot be parsed. pkg/config lets none through.
 func badURL(server *config.Server) *fault.Fault {
 	return fault.New(fault.Config, fmt.Sprintf("the URL of %s cannot be used", server.Name),
 		fmt.Sprintf("Correct \"url\" in %s, line %d.", server.File, server.Line)).On(server.Name, "")

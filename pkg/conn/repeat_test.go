@@ -35,7 +35,7 @@ func TestStreamThatCannotBeTakenUp(t *testing.T) {
 				p := handmadePool(t, h, "")
 				_, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{Repeatable: repeatable})
 				f := wantFault(t, err, fault.ServerConnection, "the connection to s ended before it answered tools/call")
-				if !strings.HasPrefix(f.Help, "What was asked may have been done.") || !strings.Contains(f.Traceback, fmt.Sprint("HTTP ", status)) || strings.Contains(f.Traceback, "Get ") {
+				if !strings.HasPrefix(f.Help, "The server may have done what was asked.") || !strings.Contains(f.Traceback, fmt.Sprint("HTTP ", status)) || strings.Contains(f.Traceback, "Get ") {
 					t.Errorf("%+v", f)
 				}
 				want := map[bool]int{false: 1, true: 2}[repeatable]
@@ -66,7 +66,7 @@ func TestTaskOfLostSession(t *testing.T) {
 			p := handmadePool(t, h, "")
 			_, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{Task: true, Repeatable: repeatable})
 			f := wantFault(t, err, fault.ServerConnection, "the connection to s ended before it answered tools/call")
-			if !strings.HasPrefix(f.Help, "What was asked may have been done.") {
+			if !strings.HasPrefix(f.Help, "The server may have done what was asked.") {
 				t.Errorf("%+v", f)
 			}
 			want := map[bool]int{false: 1, true: 2}[repeatable]
@@ -118,15 +118,16 @@ func TestOtherStreamIsWaitedForOnce(t *testing.T) {
 	}
 }
 
-// The stream of one request ends with its answer, however much noise comes before.
-func TestTapEndsWithTheAnswer(t *testing.T) {
+// The stream of one request ends with its response, however much noise comes before. Its ids name the exchange.
+func TestEventFilterEndsWithTheResponse(t *testing.T) {
 	t.Parallel()
-	const before = "data: noise\n\n: c\n\ndata: {\"a\":1}\n\nid: 1\ndata:\n\n"
+	const before = "data: noise\n\n: c\n\ndata: {\"a\":1}\n\nid:\ndata:\n\nid: 1\ndata:\n\n"
 	const answer = "data: {\"id\":1,\ndata: \"result\":{\"method\":7}}\n\n"
-	in := before + "data: {\"id\":1,\"method\":\"m\"}\n\n" + answer + answer + "data: {\"method\":\"late\"}\n\n"
+	in := before + "data: {\"id\":1,\"method\":\"m\"}\r\nid:a:2\r\n\r\n" + answer + answer + "data: {\"method\":\"late\"}\n\n"
 	taken := 0
-	out, err := readAll(newEventFilter(body{strings.NewReader(in)}, true, func([]byte) { taken++ }))
-	if err != nil || out != before+"\n"+answer || taken != 1 {
-		t.Errorf("%q, %d taken, %v", out, taken, err)
+	out, err := readAll(newEventFilter(body{strings.NewReader(in)}, "5", func([]byte) { taken++ }))
+	want := strings.Replace(before, "id: 1", "id: 5:1", 1) + "id: 5:a:2\r\n\n" + answer
+	if err != nil || out != want || taken != 1 {
+		t.Errorf("%q, want %q, %d taken, %v", out, want, taken, err)
 	}
 }

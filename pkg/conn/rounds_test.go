@@ -229,8 +229,8 @@ func TestResumedStream(t *testing.T) {
 	}
 }
 
-// What a stream says beside its answer is taken out of it, whatever its shape; how to resume it stays.
-func TestTap(t *testing.T) {
+// Requests and notifications are taken out of a stream, whatever its shape; the fields to resume it stay.
+func TestEventFilter(t *testing.T) {
 	t.Parallel()
 	const note = `{"jsonrpc":"2.0","method":"a"}`
 	for _, tt := range []struct{ in, out, taken string }{
@@ -242,7 +242,7 @@ func TestTap(t *testing.T) {
 		{"data: {\"result\":{\"method\":\"a\"}}\n\n", "data: {\"result\":{\"method\":\"a\"}}\n\n", ""},
 	} {
 		var taken []string
-		out, err := readAll(newEventFilter(body{strings.NewReader(tt.in)}, false, func(m []byte) { taken = append(taken, strings.TrimSpace(string(m))) }))
+		out, err := readAll(newEventFilter(body{strings.NewReader(tt.in)}, "", func(m []byte) { taken = append(taken, strings.TrimSpace(string(m))) }))
 		if err != nil || out != tt.out || strings.Join(taken, "|") != tt.taken {
 			t.Errorf("%q: passed on %q, taken %q, %v", tt.in, out, taken, err)
 		}

@@ -33,15 +33,15 @@ func openSSE(ctx context.Context, r *remote) (*ssePeer, *wire, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)
 	s := &ssePeer{remote: r, cancel: cancel}
-	t := &trip{}
-	body, endpoint, err := s.open(t.with(life))
+	x := new(httpExchange)
+	body, endpoint, err := s.open(life, x)
 	if err == nil && !stop() {
 		body.Close()
 		err = ctx.Err()
 	}
 	if err != nil {
 		cancel()
-		if stage, _, _ := t.result(); ctx.Err() != nil {
+		if stage, _, _ := x.result(); ctx.Err() != nil {
 			err = &unfinished{stage, err}
 		}
 		return nil, nil, err
@@ -52,18 +52,18 @@ func openSSE(ctx context.Context, r *remote) (*ssePeer, *wire, error) {
 	}, func() { s.fail(errTooLong) })
 	post := func(message []byte) error { return s.post(life, endpoint, message) }
 	s.out = newOutbox(&poster{post: post, close: cancel})
-	return s, newPipeWire(messages, s.out, farewell), nil
+	return s, newPipeWire(messages, s.out, goodbyeTimeout), nil
 }
 
 // open sends the GET. The body it returns begins after the endpoint event.
-func (s *ssePeer) open(ctx context.Context) (body io.ReadCloser, endpoint *url.URL, err error) {
+func (s *ssePeer) open(ctx context.Context, x *httpExchange) (body io.ReadCloser, endpoint *url.URL, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, s.server.URL, nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("Cache-Control", "no-store")
-	resp, err := s.client.Do(req)
+	resp, err := s.tripper.client(x).Do(req)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -94,13 +94,12 @@ func (s *ssePeer) open(ctx context.Context) (body io.ReadCloser, endpoint *url.U
 
 // post sends a message. If that fails, the stream is of no use any more.
 func (s *ssePeer) post(ctx context.Context, to *url.URL, message []byte) error {
-	t := &trip{want: successDue}
-	req, err := http.NewRequestWithContext(t.with(ctx), http.MethodPost, to.String(), bytes.NewReader(message))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(message))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := s.client.Do(req)
+	resp, err := s.tripper.client(&httpExchange{want: successDue}).Do(req)
 	if err != nil {
 		s.fail(err)
 		return err
@@ -139,7 +138,7 @@ func (s *ssePeer) close() {
 // failure implements peer.
 func (s *ssePeer) failure(err error, ph phase) *fault.Fault {
 	cause := s.failed()
-	var bad *badAnswer
+	var bad *badResponse
 	var outer *url.Error
 	switch {
 	case cause == nil:

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -262,12 +265,12 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// FuzzErrorIn: what is passed on as an answer is JSON with the id of the request and an error.
+// FuzzErrorIn: errorIn returns JSON with the id of the request and an error.
 func FuzzErrorIn(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"m","data":{}}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","error":null}`))
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		body := (&trip{}).errorIn(raw)
+		body := (&httpExchange{request: "null"}).errorIn(raw)
 		if body == nil {
 			return
 		}
@@ -278,36 +281,67 @@ func FuzzErrorIn(f *testing.F) {
 	})
 }
 
-// Only the first POST of a trip, and where a redirect leads it, is the request itself.
-func TestDue(t *testing.T) {
+// An SDK's request belongs to the exchange that its header names, and a GET to that of the last event; neither name
+// reaches the server. Requests that name none have an exchange of their own.
+func TestExchanges(t *testing.T) {
 	t.Parallel()
-	trip := &trip{want: answerDue}
-	post, get := &http.Request{Method: http.MethodPost}, &http.Request{Method: http.MethodGet}
-	redirected := &http.Request{Method: http.MethodPost, Response: &http.Response{Request: post}}
-	for i, tt := range []struct {
-		req  *http.Request
-		want due
-	}{{post, answerDue}, {redirected, answerDue}, {get, eventsDue}, {post, nothingDue}} {
-		if got := trip.due(tt.req); got != tt.want {
-			t.Errorf("request %d: %v", i, got)
+	sent := make(chan *http.Request, 1)
+	base := tripperFunc(func(req *http.Request) (*http.Response, error) {
+		sent <- req
+		return &http.Response{StatusCode: http.StatusAccepted, Body: http.NoBody, Request: req, Header: http.Header{}}, nil
+	})
+	at, err := url.Parse("https://mcp.example/mcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var of *httpExchange
+	e := &exchanges{tripper: &roundTripper{base: base, origin: at,
+		answered: func(x *httpExchange, _ *http.Request, _ *http.Response) { of = x }}}
+	first, headers, endFirst := e.begin(mcp.NewRequestId(int64(1)), http.Header{"X": {"y"}})
+	second, _, _ := e.begin(mcp.NewRequestId(int64(2)), nil)
+	for _, tt := range []struct {
+		name, method string
+		headers      http.Header
+		want         *httpExchange
+		last         string
+	}{
+		{"post", http.MethodPost, headers, first, ""},
+		{"resumed", http.MethodGet, http.Header{"Last-Event-Id": {"2:a:7"}}, second, "a:7"},
+		{"notification", http.MethodPost, http.Header{}, nil, ""},
+	} {
+		of = nil
+		_, _ = e.RoundTrip(&http.Request{Method: tt.method, URL: at, Header: tt.headers})
+		req := <-sent
+		if of != tt.want || req.Header.Get(exchangeHeader) != "" || req.Header.Get("Last-Event-ID") != tt.last {
+			t.Errorf("%s: exchange %p, headers %v", tt.name, of, req.Header)
 		}
+	}
+	if !second.accepted() || first.accepted() || headers.Get("X") != "y" {
+		t.Errorf("accepted %v, %v; headers %v", first.accepted(), second.accepted(), headers)
+	}
+	if endFirst(); e.find("1") == first || e.find("2") != second {
+		t.Error("an exchange that has ended is found, or one that has not is lost")
 	}
 }
 
-func TestMeter(t *testing.T) {
+type tripperFunc func(*http.Request) (*http.Response, error)
+
+func (f tripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+func TestLimitedBody(t *testing.T) {
 	t.Parallel()
-	m := &meter{events: true, trip: &trip{}}
+	m := &limitedBody{events: true, exchange: new(httpExchange)}
 	for _, part := range []string{"data: 12\n", "\n", "data: 3\r\n\r", "\n", "ab"} {
 		m.measure([]byte(part))
 	}
 	if m.size != len("ab")+1 { // a line counts with its end
 		t.Errorf("size %d", m.size)
 	}
-	m = &meter{ReadCloser: io.NopCloser(strings.NewReader("abc")), trip: &trip{}, size: maxMessage}
+	m = &limitedBody{ReadCloser: io.NopCloser(strings.NewReader("abc")), exchange: new(httpExchange), size: maxMessage}
 	if _, err := io.ReadAll(m); !errors.Is(err, errTooLong) {
 		t.Error(err)
 	}
-	if _, _, ended := m.trip.result(); !errors.Is(ended, errTooLong) {
+	if _, _, ended := m.exchange.result(); !errors.Is(ended, errTooLong) {
 		t.Error(ended)
 	}
 }

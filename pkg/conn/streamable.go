@@ -16,16 +16,17 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// streamable is the SDK's Streamable HTTP, which keeps the session and ends it with a DELETE. It adds
-// what the SDK forgets about requests that fail.
+// streamable is the SDK's Streamable HTTP, which keeps the session and ends it with a DELETE. It adds to errors what
+// the SDK forgets about requests that fail.
 type streamable struct {
 	*transport.StreamableHTTP
-	remote *remote
-	// listened is closed when the first GET of a stream of notifications is answered, or was waited for.
-	listened chan struct{}
-	attended sync.Once
-	version  atomic.Pointer[string] // the revision agreed on; nil until then
-	greeted  atomic.Int64           // the HTTP status that initialize was answered with; 0 until then
+	remote    *remote
+	exchanges *exchanges
+	// listened is closed when the first GET of a stream of notifications is answered, or no longer waited for.
+	listened   chan struct{}
+	listening  sync.Once
+	version    atomic.Pointer[string] // the revision agreed on; nil until then
+	initStatus atomic.Int64           // the HTTP status of the response to initialize; 0 until then
 }
 
 // unfinished is the error of a request whose context ended.
@@ -39,17 +40,18 @@ func (u *unfinished) Unwrap() error { return u.cause }
 
 // dialStreamable returns a wire over Streamable HTTP. Nothing is sent yet.
 func dialStreamable(r *remote) (*streamableWire, error) {
-	sdk, err := transport.NewStreamableHTTP(r.server.URL, transport.WithHTTPBasicClient(r.client),
+	open := &exchanges{tripper: r.tripper}
+	sdk, err := transport.NewStreamableHTTP(r.server.URL, transport.WithHTTPBasicClient(&http.Client{Transport: open}),
 		transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		return nil, err
 	}
-	s := &streamable{StreamableHTTP: sdk, remote: r, listened: make(chan struct{})}
+	s := &streamable{StreamableHTTP: sdk, remote: r, exchanges: open, listened: make(chan struct{})}
 	return &streamableWire{&wire{Interface: s, cancelled: s.cancelled, reply: s.reply}, s}, nil
 }
 
-// streamableWire is a wire that also tells the transport which revision was agreed on: each request
-// repeats it in a header.
+// streamableWire is a wire that also passes the revision agreed on to the transport, which repeats it in a header of
+// each request.
 type streamableWire struct {
 	*wire
 	http *streamable
@@ -63,20 +65,22 @@ func (w *streamableWire) SetProtocolVersion(version string) {
 
 // SendRequest implements transport.Interface.
 func (s *streamable) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	t := &trip{id: req.ID, want: answerDue}
-	answer, err := s.StreamableHTTP.SendRequest(t.with(ctx), req)
-	stage, status, ended := t.result()
+	x, headers, end := s.exchanges.begin(req.ID, req.Header)
+	defer end()
+	req.Header = headers
+	response, err := s.StreamableHTTP.SendRequest(ctx, req)
+	stage, status, ended := x.result()
 	if req.Method == methodInitialize {
-		s.greeted.Store(int64(status))
+		s.initStatus.Store(int64(status))
 	}
 	if err == nil {
-		if answer.ID.String() != req.ID.String() {
+		if response.ID.String() != req.ID.String() {
 			return nil, &breach{what: fmt.Sprintf("its answer to %s has another id", req.Method)}
 		}
-		return answer, nil
+		return response, nil
 	}
 	var outer *url.Error
-	var bad *badAnswer
+	var bad *badResponse
 	switch {
 	case ctx.Err() != nil:
 		return nil, &unfinished{stage, err}
@@ -84,7 +88,7 @@ func (s *streamable) SendRequest(ctx context.Context, req transport.JSONRPCReque
 		return nil, errTooLong
 	case ended != nil:
 		return nil, &cutOff{ended}
-	case t.accepted():
+	case x.accepted():
 		return nil, lost(err)
 	case errors.As(err, &bad) || errors.As(err, &outer) || status != http.StatusOK:
 		return nil, err
@@ -92,8 +96,8 @@ func (s *streamable) SendRequest(ctx context.Context, req transport.JSONRPCReque
 	return nil, &breach{what: fmt.Sprintf("its answer to %s is not an MCP message", req.Method), cause: err}
 }
 
-// own returns a request of ours beside those of the SDK, with the headers of the session.
-func (s *streamable) own(ctx context.Context, method string, body []byte) (*http.Request, error) {
+// newRequest returns an HTTP request of our own, beside those of the SDK, with the headers of the session.
+func (s *streamable) newRequest(ctx context.Context, method string, body []byte) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.remote.server.URL, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -109,46 +113,45 @@ func (s *streamable) own(ctx context.Context, method string, body []byte) (*http
 	return req, nil
 }
 
-// replyLimit is how long an answer to a request of the server may take to be sent.
+// replyLimit bounds the sending of a response to a request of the server.
 const replyLimit = 30 * time.Second
 
-// reply sends an answer to a request of the server.
+// reply sends a response to a request of the server.
 func (s *streamable) reply(ctx context.Context, message []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, replyLimit)
 	defer cancel()
-	req, err := s.own(ctx, http.MethodPost, message)
+	req, err := s.newRequest(ctx, http.MethodPost, message)
 	if err != nil {
 		return err
 	}
-	resp, err := s.remote.client.Do(req)
+	resp, err := s.remote.tripper.client(new(httpExchange)).Do(req)
 	if err != nil {
 		return err
 	}
 	return resp.Body.Close()
 }
 
-// waited says that nobody need wait for the stream of notifications any more.
-func (s *streamable) waited() { s.attended.Do(func() { close(s.listened) }) }
+// waited ends the wait for the stream of notifications, for this call and later ones.
+func (s *streamable) waited() { s.listening.Do(func() { close(s.listened) }) }
 
-// older reports whether the answer to initialize is that of a server of the transport before this
-// one: "If it fails with an HTTP 4xx status code (e.g., 405 Method Not Allowed or 404 Not Found):
+// older reports whether the response to initialize is that of a server of the transport before this one: "If it fails with an HTTP 4xx status code (e.g., 405 Method Not Allowed or 404 Not Found):
 // Issue a GET request to the server URL" (MCP 2025-11-25, transports, backwards compatibility).
 func (s *streamable) older() bool {
-	switch s.greeted.Load() {
+	switch s.initStatus.Load() {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
 		return true
 	}
 	return false
 }
 
-// cancelled tells the server that a request is given up. From 2026-07-28 on the end of the request
-// says so itself; before, "disconnection SHOULD NOT be interpreted as the client cancelling its
+// cancelled notifies the server that a request is given up. From 2026-07-28 on the end of the request says so
+// itself; before, "disconnection SHOULD NOT be interpreted as the client cancelling its
 // request" (MCP 2025-11-25, transports, sending messages to the server).
 func (s *streamable) cancelled(ctx context.Context, note mcp.JSONRPCNotification) {
 	if v := s.version.Load(); v != nil && mcp.IsModernProtocol(*v) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, farewell)
+	ctx, cancel := context.WithTimeout(ctx, goodbyeTimeout)
 	defer cancel()
-	_ = s.StreamableHTTP.SendNotification(ctx, note) // nobody is left to be told of its failure
+	_ = s.StreamableHTTP.SendNotification(ctx, note) // the request has failed already
 }

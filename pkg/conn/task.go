@@ -80,7 +80,7 @@ func (s *session) follow(ctx context.Context, c *call, created json.RawMessage) 
 	}
 	if err != nil && ctx.Err() != nil {
 		// The call has ended; this is the last that is said in it.
-		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), farewell, errTimeout)
+		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), goodbyeTimeout, errTimeout)
 		defer cancel()
 		_, _ = s.request(late, c, string(mcp.MethodTasksCancel), taskParams(t.ID)) // nobody is left to be told of its failure
 	}

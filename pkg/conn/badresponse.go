@@ -1,8 +1,11 @@
 package conn
 
 import (
+	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -10,11 +13,63 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// answeredBadly is the fault of an HTTP answer that holds no message where one was due.
-func (r *remote) answeredBadly(b *badAnswer, ph phase) *fault.Fault {
+// badResponse is an HTTP response without the message that was due.
+type badResponse struct {
+	status     int
+	mediaType  string
+	challenges []string // WWW-Authenticate
+	location   string   // where a redirect points
+	retryAfter string
+	loggedIn   bool        // the request had an Authorization header
+	byLogin    bool        // the header was that of a login, not of the entry
+	step       *fault.Step // by which a person logs in; nil if the server does not offer a login
+	maybe      bool        // a person may be able to log in all the same
+	body       []byte
+}
+
+// readBadResponse reads and closes a response.
+func readBadResponse(resp *http.Response) *badResponse {
+	defer resp.Body.Close()
+	b := &badResponse{status: resp.StatusCode, mediaType: mediaType(resp),
+		challenges: resp.Header.Values("WWW-Authenticate"), retryAfter: resp.Header.Get("Retry-After"),
+		loggedIn: resp.Request != nil && resp.Request.Header.Get("Authorization") != ""}
+	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+		b.location = to.String()
+	}
+	if !isEvents(resp) { // those need not end
+		b.body, _ = io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // on an error, the part that came
+	}
+	return b
+}
+
+// Error returns the status, as in "HTTP 404 Not Found".
+func (b *badResponse) Error() string {
+	return strings.TrimSpace("HTTP " + strconv.Itoa(b.status) + " " + http.StatusText(b.status))
+}
+
+// serverError is the JSON-RPC code with which servers made after the example of the TypeScript SDK refuse, as HTTP
+// 400, a session that they do not know. It may mean other things too.
+const serverError = -32000
+
+// codeIn returns the code of the JSON-RPC error in a body. It is 0 if there is none.
+func codeIn(body []byte) int {
+	var m struct {
+		Error struct {
+			Code int `json:"code"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &m) != nil {
+		return 0
+	}
+	return m.Error.Code
+}
+
+// respondedBadly returns the fault of an HTTP response without the message that was due.
+func (r *remote) respondedBadly(b *badResponse, ph phase) *fault.Fault {
 	name := r.server.Name
 	status := strings.TrimPrefix(b.Error(), "HTTP ")
-	f := fault.New(fault.ServerConnection, fmt.Sprintf("%s answered %s with HTTP %s", name, ph.name, status), "").On(name, "")
+	message := fmt.Sprintf("%s answered %s with HTTP %s", name, ph.name, status)
+	f := fault.New(fault.ServerConnection, message, "").On(name, "")
 	switch {
 	case b.status == http.StatusUnauthorized || b.status == http.StatusForbidden:
 		f.Type = fault.AuthRequired
@@ -24,35 +79,37 @@ func (r *remote) answeredBadly(b *badAnswer, ph phase) *fault.Fault {
 		}
 	case b.status == http.StatusNotFound:
 		f.Message = fmt.Sprintf("%s has nothing at this path: HTTP %s", name, status)
-		f.Help = r.correct("url") + " Most servers answer at a path of their own, such as /mcp, or /sse with \"type\": \"sse\"."
+		f.Help = r.correct("url") +
+			" Most servers answer at a path of their own, such as /mcp, or /sse with \"type\": \"sse\"."
 	case b.status == http.StatusMethodNotAllowed || b.status == http.StatusNotAcceptable:
-		f.Help = r.correct("url") + " What is there speaks another transport, or is no MCP server; leave \"type\" away to have both transports tried."
+		f.Help = r.correct("url") + " That server speaks another transport, or is not an MCP server. " +
+			"Omit \"type\" to have both transports tried."
 	case b.location != "":
 		f.Message = fmt.Sprintf("%s has moved: HTTP %s", name, status)
-		f.Help = fmt.Sprintf("mcpl follows a redirect only within the same host and port, so that headers reach no other. If you trust it, set \"url\" "+
-			"of %s in %s, line %d, to %s", name, r.server.File, r.server.Line, b.location)
+		f.Help = fmt.Sprintf("mcpl follows a redirect only within the same host and port, so that headers reach no other "+
+			"host. If you trust it, set \"url\" of %s in %s, line %d, to %s", name, r.server.File, r.server.Line, b.location)
 	case b.status == http.StatusTooManyRequests || b.status == http.StatusServiceUnavailable && b.retryAfter != "":
-		f.Help = "The server asks to be left alone for now. Type the command again " + later(b.retryAfter) + "."
+		f.Help = "The server asks its clients to wait. Type the command again " + later(b.retryAfter) + "."
 	case b.status >= 500:
-		f.Help = "The server, or a proxy before it, has a trouble of its own. Type the command again later; " +
-			"if it stays, tell whoever runs " + r.url.Hostname() + "."
+		f.Help = "The server, or a proxy before it, failed. Type the command again later; " +
+			"if it fails again, tell whoever runs " + r.url.Hostname() + "."
 	case b.status/100 == 2:
 		f.Type = fault.Protocol
 		f.Message = fmt.Sprintf("%s answered %s with %s instead of an MCP message", name, ph.name, kindOf(b))
-		f.Help = r.correct("url") + " It may be the address of a web page, or of a login that stands before the server."
+		f.Help = r.correct("url") + " It may be the address of a web page, or of a login in front of the server."
 	default:
 		f.Help = r.correct("url") + " " + askVerbosely(r.server)
 	}
 	f.Message, f.Help = r.server.Mask(f.Message), r.server.Mask(f.Help)
-	// Masked before it is cut, lest half a secret stays.
+	// Mask it before it is cut, or half a secret stays.
 	if text := excerpt(r.server.Mask(string(b.body))); text != "" {
 		f.Trace("body: " + text)
 	}
 	return f
 }
 
-// loginRequired says that the server wants other credentials, and where to put them.
-func (r *remote) loginRequired(b *badAnswer, status string) (message, help string) {
+// loginRequired returns that the server wants other credentials, and where to put them.
+func (r *remote) loginRequired(b *badResponse, status string) (message, help string) {
 	name, scheme := r.server.Name, schemeOf(b)
 	message = fmt.Sprintf("%s wants a login: HTTP %s", name, status)
 	if len(b.challenges) > 0 {
@@ -70,13 +127,13 @@ func (r *remote) loginRequired(b *badAnswer, status string) (message, help strin
 			fmt.Sprintf("The account may lack a permission. See the login with: mcpl auth status %s", fault.Quote(name))
 	case b.loggedIn:
 		message = fmt.Sprintf("%s does not accept the login of its entry: HTTP %s", name, status)
-		help = fmt.Sprintf("Check the Authorization header of %s in %s, line %d: the token may be wrong, expired, or lack a permission.",
-			name, r.server.File, r.server.Line)
+		help = fmt.Sprintf("Check the Authorization header of %s in %s, line %d: "+
+			"the token may be wrong, expired, or lack a permission.", name, r.server.File, r.server.Line)
 		return message, help
 	}
 	variable := variableOf(name)
-	help = fmt.Sprintf("Put \"headers\": {\"Authorization\": \"%s ${%s}\"} into the entry of %s in %s, line %d, and %s=... into %s.",
-		scheme, variable, name, r.server.File, r.server.Line, variable, r.envFile)
+	help = fmt.Sprintf("Put \"headers\": {\"Authorization\": \"%s ${%s}\"} into the entry of %s in %s, line %d, "+
+		"and %s=... into %s.", scheme, variable, name, r.server.File, r.server.Line, variable, r.envFile)
 	if where := config.WhereToGet(variable); where != "" {
 		help += " Get a token at " + where + "."
 	}
@@ -88,9 +145,9 @@ func (r *remote) loginRequired(b *badAnswer, status string) (message, help strin
 	return message, help
 }
 
-// schemeOf returns the authentication scheme that a server asks for (RFC 9110, 11.6.1); Bearer, the
-// protocol's own, where it names none.
-func schemeOf(b *badAnswer) string {
+// schemeOf returns the authentication scheme that a server asks for (RFC 9110, 11.6.1). If the server names none, it is
+// Bearer, the protocol's own.
+func schemeOf(b *badResponse) string {
 	if len(b.challenges) > 0 {
 		scheme, _, _ := strings.Cut(strings.TrimSpace(b.challenges[0]), " ")
 		if scheme = strings.TrimRight(scheme, ","); config.IsHeaderName(scheme) {
@@ -117,7 +174,7 @@ func variableOf(server string) string {
 	return name
 }
 
-// later says when to try again, from a Retry-After header (RFC 9110, 10.2.3).
+// later returns when to try again, from a Retry-After header (RFC 9110, 10.2.3).
 func later(retryAfter string) string {
 	switch {
 	case retryAfter == "":
@@ -128,8 +185,8 @@ func later(retryAfter string) string {
 	return "after " + retryAfter
 }
 
-// kindOf says what was in an answer.
-func kindOf(b *badAnswer) string {
+// kindOf returns what was in a response.
+func kindOf(b *badResponse) string {
 	switch {
 	case b.mediaType == "text/html" || b.mediaType == "application/xhtml+xml":
 		return "a web page"

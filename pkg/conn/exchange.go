@@ -1,0 +1,224 @@
+package conn
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"strings"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// due is what the server has to respond with.
+type due int
+
+const (
+	nothingDue  due = iota // anything: to a notification, or to our response to the server
+	successDue             // a status of success
+	responseDue            // a message or a stream of them
+	eventsDue              // a stream of messages
+)
+
+// httpExchange is one JSON-RPC message on its way over HTTP: its POST with the redirects of that, and the GETs that
+// resume the stream of the response.
+type httpExchange struct {
+	request string // the id of the JSON-RPC request, as JSON; empty for other messages
+	want    due    // in response to the POST
+	aside   bool   // it belongs to no request of a caller, whose faults leave it out
+
+	mu      sync.Mutex
+	resumed bool   // its stream was ended to be resumed, and that was tried
+	stage   string // how far it has come, as in "connecting to 192.0.2.1:443"
+	status  int    // of the last response; 0 until there is one
+	ended   error  // why the stream of the last response ended; nil until then
+}
+
+// due returns what the server has to respond to req with.
+func (x *httpExchange) due(req *http.Request) due {
+	if req.Method != http.MethodGet {
+		return x.want
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.resumed = true
+	return eventsDue
+}
+
+// trace returns a context under which an HTTP request notes how far it has come.
+func (x *httpExchange) trace(ctx context.Context) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		DNSStart:             func(i httptrace.DNSStartInfo) { x.reach("looking up " + i.Host) },
+		ConnectStart:         func(_, addr string) { x.reach("connecting to " + addr) },
+		TLSHandshakeStart:    func() { x.reach("agreeing on TLS") },
+		WroteRequest:         func(httptrace.WroteRequestInfo) { x.reach("waiting for its answer") },
+		GotFirstResponseByte: func() { x.reach("reading its answer") },
+	})
+}
+
+func (x *httpExchange) reach(stage string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stage = stage
+}
+
+func (x *httpExchange) setStatus(status int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.status, x.ended = status, nil
+}
+
+func (x *httpExchange) end(err error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.ended = err
+}
+
+// result returns how far the exchange came, the status of the last response, and why that ended.
+func (x *httpExchange) result() (stage string, status int, ended error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.stage, x.status, x.ended
+}
+
+// accepted reports whether the server has certainly accepted the request: it wanted its stream to be resumed.
+func (x *httpExchange) accepted() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.resumed
+}
+
+// errorIn returns the JSON-RPC error in the body of a response, as a response to the request of x. It is nil if the
+// body holds no error. The id in the body may be null, if the server did not read as far.
+func (x *httpExchange) errorIn(body []byte) []byte {
+	var m struct {
+		JSONRPC string          `json:"jsonrpc"`
+		Error   json.RawMessage `json:"error"`
+	}
+	var details *mcp.JSONRPCErrorDetails
+	if json.Unmarshal(body, &m) != nil || m.JSONRPC != mcp.JSONRPC_VERSION ||
+		json.Unmarshal(m.Error, &details) != nil || details == nil {
+		return nil
+	}
+	response, err := json.Marshal(map[string]any{
+		"jsonrpc": mcp.JSONRPC_VERSION, "id": json.RawMessage(x.request), "error": m.Error})
+	if err != nil {
+		return nil
+	}
+	return response
+}
+
+// exchangeHeader names the exchange of an HTTP request that the SDK makes. It never reaches the server.
+const exchangeHeader = "Mcpl-Exchange"
+
+// exchanges is the way of a transport of the SDK to the round tripper. The SDK hands only two things of ours from
+// a JSON-RPC request to its HTTP requests: headers to the POST, and the id of the last event to the GET that resumes
+// a stream. So the POST names its exchange in a header, and each id of an event that the SDK sees begins with that
+// name; see eventFilter. RoundTrip takes both out again.
+type exchanges struct {
+	tripper *roundTripper
+
+	mu   sync.Mutex
+	open map[string]*httpExchange // by request
+}
+
+// begin opens the exchange of a JSON-RPC request. It returns the request's headers with the name of the exchange,
+// and what ends it.
+func (e *exchanges) begin(id mcp.RequestId, headers http.Header) (x *httpExchange, named http.Header, end func()) {
+	request, _ := json.Marshal(id) // wire makes numbers, which always encode
+	x = &httpExchange{request: string(request), want: responseDue}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.open == nil {
+		e.open = make(map[string]*httpExchange)
+	}
+	e.open[x.request] = x
+	if named = headers.Clone(); named == nil {
+		named = make(http.Header)
+	}
+	named.Set(exchangeHeader, x.request)
+	return x, named, func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.open, x.request)
+	}
+}
+
+// RoundTrip implements http.RoundTripper. A request that names no open exchange, such as a notification, gets a new
+// one.
+func (e *exchanges) RoundTrip(req *http.Request) (*http.Response, error) {
+	out := req.Clone(req.Context())
+	name := out.Header.Get(exchangeHeader)
+	out.Header.Del(exchangeHeader)
+	if last := out.Header.Get(lastEventID); last != "" {
+		name, last, _ = strings.Cut(last, exchangeEnd)
+		out.Header.Set(lastEventID, last)
+	}
+	return e.tripper.roundTrip(out, e.find(name))
+}
+
+func (e *exchanges) find(name string) *httpExchange {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if x, ok := e.open[name]; ok {
+		return x
+	}
+	return new(httpExchange)
+}
+
+const (
+	lastEventID = "Last-Event-ID" // the header of a GET that resumes a stream
+	exchangeEnd = ":"             // ends the name of an exchange in the id of an event
+)
+
+// errTooLong says that a message exceeds maxMessage.
+var errTooLong = errors.New("the message is too long")
+
+// limitedBody passes on the body of a response. It ends the body if a message grows too long, and notes in the
+// exchange why the body ended.
+type limitedBody struct {
+	io.ReadCloser
+	events   bool
+	exchange *httpExchange
+	size     int  // of the message so far
+	blank    bool // so far, the line is empty
+}
+
+// Read implements io.Reader.
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.measure(p[:n]); b.size > maxMessage {
+		err = errTooLong
+		n = 0
+	}
+	// The end of a plain response says nothing; the SDK may see it before the message.
+	if err != nil && (b.events || err != io.EOF) {
+		b.exchange.end(err)
+	}
+	return n, err
+}
+
+// measure counts the bytes of the current message. An empty line ends an event.
+func (b *limitedBody) measure(p []byte) {
+	if !b.events {
+		b.size += len(p)
+		return
+	}
+	for len(p) > 0 {
+		line, rest, found := bytes.Cut(p, []byte("\n"))
+		if b.size += len(line) + 1; len(bytes.TrimRight(line, "\r")) > 0 {
+			b.blank = false
+		}
+		if found {
+			if b.blank {
+				b.size = 0
+			}
+			b.blank = true
+		}
+		p = rest
+	}
+}
