@@ -64,7 +64,8 @@ func (w *streamableWire) SetProtocolVersion(version string) {
 }
 
 // SendRequest implements transport.Interface.
-func (s *streamable) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+func (s *streamable) SendRequest(
+	ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
 	x, headers, end := s.exchanges.begin(req.ID, req.Header)
 	defer end()
 	req.Header = headers
@@ -134,8 +135,9 @@ func (s *streamable) reply(ctx context.Context, message []byte) error {
 // waited ends the wait for the stream of notifications, for this call and later ones.
 func (s *streamable) waited() { s.listening.Do(func() { close(s.listened) }) }
 
-// older reports whether the response to initialize is that of a server of the transport before this one: "If it fails with an HTTP 4xx status code (e.g., 405 Method Not Allowed or 404 Not Found):
-// Issue a GET request to the server URL" (MCP 2025-11-25, transports, backwards compatibility).
+// older reports whether the response to initialize is that of a server of the transport before this one: "If it fails
+// with an HTTP 4xx status code (e.g., 405 Method Not Allowed or 404 Not Found): Issue a GET request to the server URL"
+// (MCP 2025-11-25, transports, backwards compatibility).
 func (s *streamable) older() bool {
 	switch s.initStatus.Load() {
 	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:

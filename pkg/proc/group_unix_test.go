@@ -15,6 +15,7 @@ import (
 // However stubborn a process and its descendants are, all of them are dead once Close returns.
 func TestNothingIsLeft(t *testing.T) {
 	t.Parallel()
+	stubborn := &mcptest.Grandchild{IgnoreTerm: true}
 	for _, tt := range []struct {
 		name    string
 		script  mcptest.Script
@@ -23,10 +24,11 @@ func TestNothingIsLeft(t *testing.T) {
 	}{
 		{"well-behaved", mcptest.Script{}, "", 0},
 		{"ignores the end of stdin", mcptest.Script{IgnoreEOF: true}, "signal: terminated", ExitGrace},
-		{"ignores SIGTERM too", mcptest.Script{IgnoreEOF: true, IgnoreTerm: true}, "signal: killed", ExitGrace + TermGrace},
+		{"ignores SIGTERM too", mcptest.Script{IgnoreEOF: true, IgnoreTerm: true},
+			"signal: killed", ExitGrace + TermGrace},
 		{"leaves a grandchild", mcptest.Script{Grandchild: &mcptest.Grandchild{}}, "", 0},
-		{"leaves a stubborn grandchild", mcptest.Script{Grandchild: &mcptest.Grandchild{IgnoreTerm: true}}, "", 0},
-		{"all of it", mcptest.Script{IgnoreEOF: true, IgnoreTerm: true, Grandchild: &mcptest.Grandchild{IgnoreTerm: true}},
+		{"leaves a stubborn grandchild", mcptest.Script{Grandchild: stubborn}, "", 0},
+		{"all of it", mcptest.Script{IgnoreEOF: true, IgnoreTerm: true, Grandchild: stubborn},
 			"signal: killed", ExitGrace + TermGrace},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -35,7 +37,9 @@ func TestNothingIsLeft(t *testing.T) {
 			tt.script.Starts = filepath.Join(dir, "starts")
 			files := []string{tt.script.Starts}
 			if tt.script.Grandchild != nil {
-				tt.script.Grandchild.PID = filepath.Join(dir, "grandchild")
+				own := *tt.script.Grandchild
+				own.PID = filepath.Join(dir, "grandchild")
+				tt.script.Grandchild = &own
 				files = append(files, tt.script.Grandchild.PID)
 			}
 			tt.script.Start.Noise = []string{"x"}

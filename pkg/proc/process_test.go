@@ -152,8 +152,10 @@ func TestCloseOfTalkativeProcess(t *testing.T) {
 			got := ""
 			for range 5 { // on a busy machine the process may be too slow for ExitGrace
 				starts := filepath.Join(t.TempDir(), "starts")
-				p := started(t, mcptest.Script{Starts: starts, Methods: map[string]mcptest.Behaviour{
-					"x": {StderrBytes: 1 << 20, Noise: []string{strings.Repeat("x", 1<<20)}, Exit: &mcptest.Exit{Code: 3}}}}, Options{})
+				talk := mcptest.Behaviour{
+					StderrBytes: 1 << 20, Noise: []string{strings.Repeat("x", 1<<20)}, Exit: &mcptest.Exit{Code: 3}}
+				p := started(t, mcptest.Script{
+					Starts: starts, Methods: map[string]mcptest.Behaviour{"x": talk}}, Options{})
 				mcptest.WaitLines(t, starts, 1)
 				if _, err := io.WriteString(p.Stdin, `{"jsonrpc":"2.0","id":1,"method":"x"}`+"\n"); err != nil {
 					t.Fatal(err)
@@ -191,10 +193,12 @@ func TestStartFailure(t *testing.T) {
 	t.Parallel()
 	var s Spawner
 	defer s.Close()
-	if p, err := s.Start(exec.Command("no-such-program-here"), Options{}); !errors.Is(err, exec.ErrNotFound) || p != nil {
+	p, err := s.Start(exec.Command("no-such-program-here"), Options{})
+	if !errors.Is(err, exec.ErrNotFound) || p != nil {
 		t.Errorf("got %v, %v", p, err)
 	}
-	if p, err := start(exec.Command("x"), Options{}, func(*exec.Cmd) error { return io.ErrNoProgress }); err != io.ErrNoProgress || p != nil {
+	p, err = start(exec.Command("x"), Options{}, func(*exec.Cmd) error { return io.ErrNoProgress })
+	if !errors.Is(err, io.ErrNoProgress) || p != nil {
 		t.Errorf("got %v, %v", p, err)
 	}
 }

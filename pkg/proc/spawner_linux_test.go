@@ -42,7 +42,8 @@ func TestKilledParent(t *testing.T) {
 	}
 	parent := exec.Command(exe, "-test.run=^$")
 	child := filepath.Join(dir, "child")
-	parent.Env = append(os.Environ(), envParent+"="+dir, envChild+`=trap "" TERM HUP; echo $$ >`+child+`; while :; do sleep 1; done`)
+	script := `trap "" TERM HUP; echo $$ >` + child + `; while :; do sleep 1; done`
+	parent.Env = append(os.Environ(), envParent+"="+dir, envChild+"="+script)
 	parent.Stderr = os.Stderr
 	if err := parent.Start(); err != nil {
 		t.Fatal(err)
