@@ -54,8 +54,12 @@ func (p *purse) LoginStep(_ context.Context, s *config.Server, _ []string) *faul
 func helpOf(f *fault.Fault) string {
 	texts := []string{f.Help}
 	for _, next := range f.Next {
+		texts = append(texts, next.Why)
 		if next.Step != nil {
-			texts = append(texts, next.Why, strings.Join(next.Step.Words(), " "))
+			texts = append(texts, strings.Join(next.Step.Words(), " "))
+		}
+		if next.Set != nil {
+			texts = append(texts, next.Set.Variable+"=...")
 		}
 	}
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), " ")

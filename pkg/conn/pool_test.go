@@ -381,8 +381,8 @@ func TestUnknownAndUnreachable(t *testing.T) {
 		t.Run(tt.server, func(t *testing.T) {
 			_, err := p.List(t.Context(), tt.server, tool.CallOptions{})
 			f := wantFault(t, err, tt.typ, tt.message)
-			if !strings.Contains(f.Help, tt.help) {
-				t.Errorf("help %q", f.Help)
+			if !strings.Contains(helpOf(f), tt.help) {
+				t.Errorf("help %q", helpOf(f))
 			}
 			if strings.Contains(f.Traceback+f.Help, "ghp_") {
 				t.Errorf("a secret is told: %s\n%s", f.Traceback, f.Help)
