@@ -279,30 +279,51 @@ func missing(err error, p pair) string {
 
 // typed turns text into a value of one of the types, into a string where none takes it.
 func (b *builder) typed(s *js.Schema, types []string, text string) json.RawMessage {
-	for _, part := range b.parts(s) {
-		for _, allowed := range valuesOf(part) {
-			if bare(encode(allowed)) == text {
-				return encode(allowed)
-			}
-		}
+	if allowed := b.allowed(s, text); allowed != nil {
+		return allowed
 	}
-	has := func(typ string) bool { return slices.Contains(types, typ) }
-	first := ""
-	if trimmed := strings.TrimSpace(text); trimmed != "" && json.Valid([]byte(text)) {
-		first = trimmed[:1]
-	}
-	switch {
-	case text == "null" && has("null"),
-		(text == "true" || text == "false") && has("boolean"),
-		has("number") && number(text),
-		has("integer") && number(text) && (jsonType(plainNumber(text)) == "integer" || !has("string")),
-		first == "{" && (has("object") || len(types) == 0),
-		first == "[" && (has("array") || len(types) == 0):
+	if isValueOf(types, text) {
 		return json.RawMessage(text)
-	case has("array") && !has("string"):
+	}
+	if slices.Contains(types, "array") && !slices.Contains(types, "string") {
 		return joinArrays(json.RawMessage("[]"), b.element(s, text))
 	}
 	return tool.Quote(text)
+}
+
+// allowed returns the value among those that s allows (enum, const) that is written as text. It is nil if s has none.
+func (b *builder) allowed(s *js.Schema, text string) json.RawMessage {
+	for _, part := range b.parts(s) {
+		for _, allowed := range valuesOf(part) {
+			if raw := encode(allowed); bare(raw) == text {
+				return raw
+			}
+		}
+	}
+	return nil
+}
+
+// isValueOf reports whether text is JSON of one of the types, strings aside. A fraction counts as an integer where no
+// string is allowed, so that the fault is about the number. Without types, objects and arrays are taken.
+func isValueOf(types []string, text string) bool {
+	has := func(typ string) bool { return slices.Contains(types, typ) }
+	switch {
+	case text == "null":
+		return has("null")
+	case text == "true" || text == "false":
+		return has("boolean")
+	case number(text):
+		return has("number") || has("integer") && (jsonType(plainNumber(text)) == "integer" || !has("string"))
+	case !json.Valid([]byte(text)):
+		return false
+	}
+	switch strings.TrimSpace(text)[0] { // text is JSON, which is never empty
+	case '{':
+		return has("object") || len(types) == 0
+	case '[':
+		return has("array") || len(types) == 0
+	}
+	return false
 }
 
 // element types the text of one array element by the schema of the items.

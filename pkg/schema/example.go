@@ -231,39 +231,34 @@ func (e *exampler) strings(parts []*js.Schema, name string) []json.RawMessage {
 	return list
 }
 
-// formatSample returns a string of the format (JSON Schema validation, section 7.3).
+// formatSample returns a string of the format (JSON Schema validation, section 7.3). It is empty for other formats.
 func formatSample(format string) string {
-	switch format {
-	case "date-time":
-		return "2026-01-31T12:00:00Z"
-	case "date":
-		return "2026-01-31"
-	case "time":
-		return "12:00:00Z"
-	case "duration":
-		return "PT1H"
-	case "email", "idn-email":
-		return "name@example.com"
-	case "hostname", "idn-hostname":
-		return "example.com"
-	case "ipv4":
-		return "192.0.2.1"
-	case "ipv6":
-		return "2001:db8::1"
-	case "cidrv4":
-		return "192.0.2.0/24"
-	case "cidrv6":
-		return "2001:db8::/32"
-	case "uri", "url", "iri", "uri-reference", "iri-reference":
-		return "https://example.com"
-	case "uuid":
-		return "123e4567-e89b-42d3-a456-426614174000"
-	case "json-pointer":
-		return "/key"
-	case "regex":
-		return ".*"
-	case "json":
-		return "{}"
+	for _, known := range [...]struct{ format, sample string }{
+		{"date-time", "2026-01-31T12:00:00Z"},
+		{"date", "2026-01-31"},
+		{"time", "12:00:00Z"},
+		{"duration", "PT1H"},
+		{"email", "name@example.com"},
+		{"idn-email", "name@example.com"},
+		{"hostname", "example.com"},
+		{"idn-hostname", "example.com"},
+		{"ipv4", "192.0.2.1"},
+		{"ipv6", "2001:db8::1"},
+		{"cidrv4", "192.0.2.0/24"},
+		{"cidrv6", "2001:db8::/32"},
+		{"uri", "https://example.com"},
+		{"url", "https://example.com"},
+		{"iri", "https://example.com"},
+		{"uri-reference", "https://example.com"},
+		{"iri-reference", "https://example.com"},
+		{"uuid", "123e4567-e89b-42d3-a456-426614174000"},
+		{"json-pointer", "/key"},
+		{"regex", ".*"},
+		{"json", "{}"},
+	} {
+		if known.format == format {
+			return known.sample
+		}
 	}
 	return ""
 }

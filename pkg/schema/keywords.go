@@ -51,7 +51,7 @@ func (k *keywords) describing(f tool.Field) bool {
 	return true
 }
 
-// plain reads the keywords without subschemas.
+// plain reads the keywords without subschemas, except those that bound numbers.
 func (k *keywords) plain(f tool.Field) bool {
 	s := k.s
 	switch f.Key {
@@ -68,22 +68,50 @@ func (k *keywords) plain(f tool.Field) bool {
 		s.Const = &value
 	case "required":
 		s.Required = k.names(f.Value)
+	case "pattern":
+		if s.Pattern = text(f.Value); !compiles(s.Pattern) {
+			s.Pattern, k.lax = "", true
+		}
+	case "uniqueItems":
+		s.UniqueItems = string(f.Value) == "true"
+	default:
+		place := counted(s, f.Key)
+		if place == nil {
+			return false
+		}
+		*place = k.count(f.Value)
+	}
+	return true
+}
+
+// counted returns where the value of a keyword goes that counts characters, elements or members. It is nil for other
+// keywords.
+func counted(s *js.Schema, key string) **int {
+	switch key {
 	case "minLength":
-		s.MinLength = k.count(f.Value)
+		return &s.MinLength
 	case "maxLength":
-		s.MaxLength = k.count(f.Value)
+		return &s.MaxLength
 	case "minItems":
-		s.MinItems = k.count(f.Value)
+		return &s.MinItems
 	case "maxItems":
-		s.MaxItems = k.count(f.Value)
+		return &s.MaxItems
 	case "minProperties":
-		s.MinProperties = k.count(f.Value)
+		return &s.MinProperties
 	case "maxProperties":
-		s.MaxProperties = k.count(f.Value)
+		return &s.MaxProperties
 	case "minContains":
-		s.MinContains = k.count(f.Value)
+		return &s.MinContains
 	case "maxContains":
-		s.MaxContains = k.count(f.Value)
+		return &s.MaxContains
+	}
+	return nil
+}
+
+// bounding reads the keywords that bound numbers.
+func (k *keywords) bounding(f tool.Field) bool {
+	s := k.s
+	switch f.Key {
 	case "minimum":
 		s.Minimum = k.number(f.Value)
 	case "maximum":
@@ -93,19 +121,13 @@ func (k *keywords) plain(f tool.Field) bool {
 	case "exclusiveMaximum":
 		s.ExclusiveMaximum, k.maxOpen = k.bound(f.Value)
 	case "multipleOf":
-		// The library divides floats, by which .07 is no multiple of .01: only whole ones
+		// The library divides floats, by which .07 is not a multiple of .01: only whole ones
 		// are left to it.
 		if n := k.number(f.Value); n != nil && *n >= 1 && *n == math.Trunc(*n) {
 			s.MultipleOf = n
 		} else {
 			k.lax = true
 		}
-	case "pattern":
-		if s.Pattern = text(f.Value); !compiles(s.Pattern) {
-			s.Pattern, k.lax = "", true
-		}
-	case "uniqueItems":
-		s.UniqueItems = string(f.Value) == "true"
 	default:
 		return false
 	}

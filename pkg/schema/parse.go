@@ -100,7 +100,7 @@ func (p *parser) schema(raw []byte, root, foreign bool) *js.Schema {
 		}
 	}
 	for _, f := range fields {
-		if !k.describing(f) && !k.plain(f) && !k.nested(f) && !k.logic(f) {
+		if !k.describing(f) && !k.plain(f) && !k.bounding(f) && !k.nested(f) && !k.logic(f) {
 			k.oldSpelling(f)
 		}
 	}

@@ -107,8 +107,7 @@ func (r *repairer) object(s *js.Schema, given []tool.Field, depth int, strict bo
 	closed := false
 	for _, part := range parts {
 		known = append(known, part.PropertyOrder...)
-		open := part.AdditionalProperties != nil && !isFalse(part.AdditionalProperties) || part.PatternProperties != nil
-		closed = closed || strict && part.Properties != nil && !open || part.AdditionalProperties != nil && !open
+		closed = closed || isClosed(part, strict)
 	}
 	var object []tool.Field
 	for _, f := range given {
@@ -124,26 +123,47 @@ func (r *repairer) object(s *js.Schema, given []tool.Field, depth int, strict bo
 		}
 		object = put(object, f.Key, f.Value)
 	}
-	complete := func(parts []*js.Schema) json.RawMessage {
-		made := r.members(nil, parts, depth, false)
-		all := slices.Clone(object)
-		for _, f := range made {
-			if get(all, f.Key) == nil {
-				all = append(all, f)
-			}
-		}
-		return tool.JoinObject(all)
+	return r.completed(s, object, parts, depth)
+}
+
+// isClosed reports whether a schema object allows no other keys than those it names. If strict, one that names keys
+// and says nothing of others does not allow them.
+func isClosed(part *js.Schema, strict bool) bool {
+	switch {
+	case part.PatternProperties != nil:
+		return false
+	case part.AdditionalProperties != nil:
+		return isFalse(part.AdditionalProperties)
 	}
-	first := complete(parts)
+	return strict && part.Properties != nil
+}
+
+// completed returns an object with the members that s requires and that it lacks: those of parts, and if that does
+// not do, those of an alternative too.
+func (r *repairer) completed(s *js.Schema, object []tool.Field, parts []*js.Schema, depth int) json.RawMessage {
+	first := r.complete(object, parts, depth)
 	if r.accepts(s, decode(first)) {
 		return first
 	}
 	for _, part := range parts {
 		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
-			if candidate := complete(slices.Concat(parts, r.parts(branch))); r.accepts(s, decode(candidate)) {
+			candidate := r.complete(object, slices.Concat(parts, r.parts(branch)), depth)
+			if r.accepts(s, decode(candidate)) {
 				return candidate
 			}
 		}
 	}
 	return first
+}
+
+// complete returns an object with the members that parts require and that it lacks.
+func (r *repairer) complete(object []tool.Field, parts []*js.Schema, depth int) json.RawMessage {
+	made := r.members(nil, parts, depth, false)
+	all := slices.Clone(object)
+	for _, f := range made {
+		if get(all, f.Key) == nil {
+			all = append(all, f)
+		}
+	}
+	return tool.JoinObject(all)
 }

@@ -12,6 +12,7 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	js "github.com/google/jsonschema-go/jsonschema"
@@ -145,12 +146,9 @@ func (d *document) typeOf(s *js.Schema, depth int) string {
 func (d *document) plainType(s *js.Schema, depth int) string {
 	var union []string
 	add := func(typ string) {
-		for _, have := range union {
-			if have == typ {
-				return
-			}
+		if !slices.Contains(union, typ) {
+			union = append(union, typ)
 		}
-		union = append(union, typ)
 	}
 	types := typesOf(s)
 	for _, typ := range types {
@@ -171,10 +169,8 @@ func (d *document) plainType(s *js.Schema, depth int) string {
 	if len(union) == 0 {
 		return impliedType(s)
 	}
-	for _, typ := range union {
-		if typ == "any" {
-			return "any"
-		}
+	if slices.Contains(union, "any") {
+		return "any"
 	}
 	if text := strings.Join(union, "|"); len(union) == 1 || len(text) <= maxTypeText {
 		return text
