@@ -42,62 +42,48 @@ func foldCase(r rune) rune {
 	return unicode.ToLower(first)
 }
 
+// baseLetters has the base letter of each lower-case letter from U+00DF to U+021F. A capital letter stands for two
+// letters (see unaccented), a dot for a character that stays as it is.
+const (
+	firstAccented = 0xdf
+	baseLetters   = "S" + // ß
+		"aaaaaaAceeeeiiiidnooooo.ouuuuyTy" + // à to ÿ
+		".a.a.a.c.c.c.c.d.d.e.e.e.e.e.g.g" + // ā to ğ
+		".g.g.h.h.i.i.i.i.i...j.k..l.l.l." + // ġ to ľ
+		"..l.n.n.n....o.o.o.O.r.r.r.s.s.s" + // ł to ş
+		".s.t.t...u.u.u.u.u.u.w.y..z.z.z." + // š to ž
+		"................................" +
+		".o..............u..............." + // ơ, ư
+		"..............a.i.o.u..........." + // ǎ, ǐ, ǒ, ǔ
+		"................................" +
+		".........................s.t...." //   ș, ț
+)
+
 // unaccented returns the base letters of a lower-case Latin letter with an accent, or "".
 // Only the letters of living languages in the Latin-1 and Latin Extended-A blocks and of
 // Vietnamese are known; others stay as they are, which is harmless: a query has them as well.
 func unaccented(r rune) string {
-	switch r {
-	case 'à', 'á', 'â', 'ã', 'ä', 'å', 'ā', 'ă', 'ą', 'ǎ':
-		return "a"
-	case 'æ':
-		return "ae"
-	case 'ç', 'ć', 'ĉ', 'ċ', 'č':
-		return "c"
-	case 'ð', 'ď', 'đ':
-		return "d"
-	case 'è', 'é', 'ê', 'ë', 'ē', 'ĕ', 'ė', 'ę', 'ě':
-		return "e"
-	case 'ĝ', 'ğ', 'ġ', 'ģ':
-		return "g"
-	case 'ĥ', 'ħ':
-		return "h"
-	case 'ì', 'í', 'î', 'ï', 'ĩ', 'ī', 'ĭ', 'į', 'ı', 'ǐ':
-		return "i"
-	case 'ĵ':
-		return "j"
-	case 'ķ':
-		return "k"
-	case 'ĺ', 'ļ', 'ľ', 'ł':
-		return "l"
-	case 'ñ', 'ń', 'ņ', 'ň':
-		return "n"
-	case 'ò', 'ó', 'ô', 'õ', 'ö', 'ø', 'ō', 'ŏ', 'ő', 'ơ', 'ǒ':
-		return "o"
-	case 'œ':
-		return "oe"
-	case 'ŕ', 'ŗ', 'ř':
-		return "r"
-	case 'ś', 'ŝ', 'ş', 'š', 'ș':
-		return "s"
-	case 'ß':
-		return "ss"
-	case 'ţ', 'ť', 'ț':
-		return "t"
-	case 'þ':
-		return "th"
-	case 'ù', 'ú', 'û', 'ü', 'ũ', 'ū', 'ŭ', 'ů', 'ű', 'ų', 'ư', 'ǔ':
-		return "u"
-	case 'ŵ':
-		return "w"
-	case 'ý', 'ÿ', 'ŷ':
-		return "y"
-	case 'ź', 'ż', 'ž':
-		return "z"
-	}
 	if 0x1ea0 <= r && r <= 0x1ef9 {
 		return vietnamese(r)
 	}
-	return ""
+	i := int(r) - firstAccented
+	if i < 0 || i >= len(baseLetters) {
+		return ""
+	}
+	switch base := baseLetters[i : i+1]; base {
+	case ".":
+		return ""
+	case "S":
+		return "ss"
+	case "A":
+		return "ae"
+	case "O":
+		return "oe"
+	case "T":
+		return "th"
+	default:
+		return base
+	}
 }
 
 // vietnamese does the block Latin Extended Additional, U+1EA0 to U+1EF9, which is in

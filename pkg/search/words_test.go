@@ -129,3 +129,18 @@ func TestDistance(t *testing.T) {
 		}
 	}
 }
+
+func TestUnaccented(t *testing.T) {
+	t.Parallel()
+	for base, letters := range map[string]string{
+		"a": "àáâãäåāăąǎạặ", "ae": "æ", "c": "çćĉċč", "d": "ðďđ", "e": "èéêëēĕėęěẹệ", "g": "ĝğġģ", "h": "ĥħ", "i": "ìíîïĩīĭįıǐỉị",
+		"j": "ĵ", "k": "ķ", "l": "ĺļľł", "n": "ñńņň", "o": "òóôõöøōŏőơǒọợ", "oe": "œ", "r": "ŕŗř", "s": "śŝşšș", "ss": "ß",
+		"t": "ţťț", "th": "þ", "u": "ùúûüũūŭůűųưǔụự", "w": "ŵ", "y": "ýÿŷỳỹ", "z": "źżž", "": "az÷ĸŉƀȠжﬁ字\u1e9f\u1efa",
+	} {
+		for _, r := range letters {
+			if got := unaccented(r); got != base {
+				t.Errorf("unaccented(%c) = %q, want %q", r, got, base)
+			}
+		}
+	}
+}
