@@ -135,10 +135,8 @@ func gone(ts *testscript.TestScript, neg bool, args []string) {
 		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		pid, err := strconv.Atoi(word)
 		ts.Check(err)
-		for end := time.Now().Add(time.Minute); mcptest.Alive(pid); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(end) {
-				ts.Fatalf("process %d still runs", pid)
-			}
+		if _, gone := mcptest.Poll(func() (string, bool) { return "", !mcptest.Alive(pid) }); !gone {
+			ts.Fatalf("process %d still runs", pid)
 		}
 	}
 }
@@ -171,10 +169,12 @@ func waitlines(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: waitlines FILE N")
 	}
-	for end := time.Now().Add(time.Minute); fmt.Sprint(strings.Count(ts.ReadFile(args[0]), "\n")) != args[1]; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			ts.Fatalf("%s has not come to %s lines:\n%s", args[0], args[1], ts.ReadFile(args[0]))
-		}
+	text, came := mcptest.Poll(func() (string, bool) {
+		text := ts.ReadFile(args[0])
+		return text, fmt.Sprint(strings.Count(text, "\n")) == args[1]
+	})
+	if !came {
+		ts.Fatalf("%s has not come to %s lines:\n%s", args[0], args[1], text)
 	}
 }
 

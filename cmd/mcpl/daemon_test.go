@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -253,15 +252,14 @@ func freeze(t *testing.T, pid int) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	mcptest.Eventually(t, func() (string, bool) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if _, state, ok := strings.Cut(string(stat), ") "); ok && strings.HasPrefix(state, "T") {
-			return
+		if err != nil {
+			t.Fatalf("process %d has gone, or there is no /proc to see it: %v", pid, err)
 		}
-		if errors.Is(err, fs.ErrNotExist) || time.Now().After(end) {
-			t.Fatalf("process %d does not stop, or there is no /proc to see it: %s, %v", pid, stat, err)
-		}
-	}
+		_, state, _ := strings.Cut(string(stat), ") ")
+		return fmt.Sprintf("process %d does not stop: %s", pid, stat), strings.HasPrefix(state, "T")
+	})
 }
 
 // A daemon that is stopped in its tracks (SIGSTOP, a debugger) holds up nobody.
@@ -328,13 +326,12 @@ func TestDaemonLeaksNothing(t *testing.T) {
 	if got := h.daemon(t); got != pid {
 		t.Fatalf("it was process %d and is %d", pid, got)
 	}
-	for end := time.Now().Add(time.Minute); count() > before; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d descriptors, %d before", count(), before)
-		}
-	}
-	// Of all servers ever started one is left.
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	mcptest.Eventually(t, func() (string, bool) {
+		now := count()
+		return fmt.Sprintf("%d descriptors, %d before", now, before), now <= before
+	})
+	// One server is left, of all that ever started.
+	mcptest.Eventually(t, func() (string, bool) {
 		alive := 0
 		for _, line := range mcptest.Lines(t, h.starts) {
 			var server int
@@ -345,13 +342,8 @@ func TestDaemonLeaksNothing(t *testing.T) {
 				alive++
 			}
 		}
-		if alive == 1 {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d servers are left", alive)
-		}
-	}
+		return fmt.Sprintf("%d servers are left", alive), alive == 1
+	})
 }
 
 // descriptors counts the open files of a process.

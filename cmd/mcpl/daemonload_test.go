@@ -60,20 +60,6 @@ func (h home) status(t *testing.T) (st daemon.Status) {
 	return st
 }
 
-// eventually waits until something is so.
-func eventually(t *testing.T, so func() (what string, yes bool)) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		what, yes := so()
-		if yes {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("it never came to that: %s", what)
-		}
-	}
-}
-
 // somebody answers questions as told, and hears the rest.
 type somebody func(ctx context.Context) (tool.Reply, error)
 
@@ -156,7 +142,7 @@ func TestListChangedInDaemon(t *testing.T) {
 	if code, answer := h.call(t, "grow"); code != 0 { // by the second process of the server
 		t.Fatalf("exit code %d: %s", code, answer)
 	}
-	eventually(t, func() (string, bool) {
+	mcptest.Eventually(t, func() (string, bool) {
 		cmd, stdout, stderr := h.mcpl(t, "--json", "search", "anew")
 		err := cmd.Run()
 		return fmt.Sprintf("%v: %s%s%s", err, stdout, stderr, h.log(t)), err == nil && strings.Contains(stdout.String(), `"tool":"anew"`)
@@ -242,7 +228,7 @@ func TestDaemonUnderLoad(t *testing.T) {
 	if code, answer := h.call(t, "greet"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, answer)
 	}
-	eventually(t, func() (string, bool) {
+	mcptest.Eventually(t, func() (string, bool) {
 		st, n := h.status(t), descriptors(t, idle.PID)
 		servers, crashed := alive(t, h.starts), alive(t, filepath.Join(h.dir, "crashes"))
 		return fmt.Sprintf("%+v, %d descriptors, %d servers and %d that crash; %+v and %d before", st, n, servers, crashed, idle, files),

@@ -22,9 +22,12 @@ import (
 // webServer is an MCP server over Streamable HTTP with the tool "t", and "hang" that never answers. It
 // remembers for which URL each message came.
 type webServer struct {
-	mu   sync.Mutex
-	came []string
+	mu    sync.Mutex
+	came  []string
+	again chan struct{} // closed, and made anew, at each message
 }
+
+func newWebServer() *webServer { return &webServer{again: make(chan struct{})} }
 
 // ServeHTTP implements http.Handler.
 func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,6 +39,8 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewDecoder(r.Body).Decode(&m) // a DELETE has no body
 	s.mu.Lock()
 	s.came = append(s.came, r.Method+" "+r.URL.String()+" "+m.Method)
+	close(s.again)
+	s.again = make(chan struct{})
 	s.mu.Unlock()
 	answers := map[string]string{
 		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"web","version":"1"}}`,
@@ -54,17 +59,20 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// wait waits until a request of which what is a part has come.
+// wait waits until a request has come that what is a part of.
 func (s *webServer) wait(t *testing.T, what string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+	end := time.After(time.Minute)
+	for {
 		s.mu.Lock()
-		all := strings.Join(s.came, "\n")
+		all, again := strings.Join(s.came, "\n"), s.again
 		s.mu.Unlock()
 		if strings.Contains(all, what) {
 			return
 		}
-		if time.Now().After(end) {
+		select {
+		case <-again:
+		case <-end:
 			t.Fatalf("%s has not come, only\n%s", what, all)
 		}
 	}
@@ -84,7 +92,7 @@ func webHome(t *testing.T, entry string) home {
 // SSL_CERT_FILE names it, as the help says.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	srv := httptest.NewUnstartedServer(&webServer{})
+	srv := httptest.NewUnstartedServer(newWebServer())
 	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
 	srv.EnableHTTP2 = true
 	srv.StartTLS()
@@ -114,7 +122,7 @@ func TestTLS(t *testing.T) {
 // The proxy of the environment is used.
 func TestProxy(t *testing.T) {
 	t.Parallel()
-	s := &webServer{}
+	s := newWebServer()
 	proxy := httptest.NewServer(s)
 	t.Cleanup(proxy.Close)
 	h := webHome(t, `"url": "http://mcp.example.test/mcp", "allowHTTP": true`)
@@ -130,7 +138,7 @@ func TestProxy(t *testing.T) {
 // Ctrl-C cancels the call at the server, ends the session and exits with 130.
 func TestInterruptedCallOverHTTP(t *testing.T) {
 	t.Parallel()
-	s := &webServer{}
+	s := newWebServer()
 	srv := httptest.NewServer(s)
 	t.Cleanup(srv.Close)
 	cmd, stdout, stderr := webHome(t, fmt.Sprintf(`"url": %q`, srv.URL)).mcpl(t, "--json", "call", "s", "hang")

@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -107,30 +105,27 @@ func noauthsecrets(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// watched is a stream that is passed on and remembered.
+// watched is a stream that is passed on. The first address in it goes to the channel found, which has room for it.
 type watched struct {
-	mu   sync.Mutex
-	to   io.Writer
-	text bytes.Buffer
+	to    io.Writer
+	text  bytes.Buffer
+	found chan<- string // nil after the first address
 }
 
 func (w *watched) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	w.text.Write(p)
+	if address := authtest.AddressIn(w.text.String()); address != "" && w.found != nil {
+		w.found <- address
+		w.found = nil
+	}
 	return w.to.Write(p)
-}
-
-func (w *watched) address() string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return authtest.AddressIn(w.text.String())
 }
 
 // playBrowser runs a command and goes to the address that it prints on stderr.
 func playBrowser() {
 	cmd := exec.Command(os.Args[1], os.Args[2:]...)
-	out := &watched{to: os.Stderr}
+	found := make(chan string, 1)
+	out := &watched{to: os.Stderr, found: found}
 	cmd.Stdout, cmd.Stderr = os.Stdout, out
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -140,14 +135,12 @@ func playBrowser() {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for ctx.Err() == nil {
-			if address := out.address(); address != "" {
-				if _, _, err := authtest.Browse(ctx, address); err != nil && ctx.Err() == nil {
-					fmt.Fprintln(os.Stderr, "play-browser:", err)
-				}
-				return
+		select {
+		case <-ctx.Done():
+		case address := <-found:
+			if _, _, err := authtest.Browse(ctx, address); err != nil && ctx.Err() == nil {
+				fmt.Fprintln(os.Stderr, "play-browser:", err)
 			}
-			time.Sleep(5 * time.Millisecond)
 		}
 	}()
 	err := cmd.Wait()

@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,7 +11,7 @@ import (
 	"time"
 )
 
-// patience is how long the helpers wait for what must happen.
+// patience is how long the helpers wait for a condition that must come true.
 const patience = time.Minute
 
 // Command returns what starts a server with that script: this test binary itself, whose
@@ -76,18 +77,18 @@ func Lines(t testing.TB, path string) []string {
 	return lines[:len(lines)-1]
 }
 
-// WaitLines waits until the file has n lines, for up to 10 s, and returns them all.
+// WaitLines waits until the file has n lines, for up to a minute, and returns them all.
 func WaitLines(t testing.TB, path string, n int) []string {
 	t.Helper()
 	var lines []string
-	Wait(t, strconv.Itoa(n)+" lines in "+path, func() bool {
+	Eventually(t, func() (string, bool) {
 		lines = Lines(t, path)
-		return len(lines) >= n
+		return fmt.Sprintf("%s has %d lines, not %d", path, len(lines), n), len(lines) >= n
 	})
 	return lines
 }
 
-// WaitPID waits until the file holds a process id, for up to 10 s, and returns it. It reads the
+// WaitPID waits until the file holds a process id, for up to a minute, and returns it. It reads the
 // file of a [Grandchild], and the last line of [Script].Starts.
 func WaitPID(t testing.TB, path string) int {
 	t.Helper()
@@ -100,19 +101,35 @@ func WaitPID(t testing.TB, path string) int {
 	return pid
 }
 
-// WaitGone waits until the process runs no more, for up to 10 s. A zombie counts as gone: an
+// WaitGone waits until the process runs no more, for up to a minute. A zombie counts as gone: an
 // orphan is reaped by init, and in a container there may be none.
 func WaitGone(t testing.TB, pid int) {
 	t.Helper()
-	Wait(t, "the end of process "+strconv.Itoa(pid), func() bool { return !Alive(pid) })
+	Eventually(t, func() (string, bool) { return fmt.Sprintf("process %d runs", pid), !Alive(pid) })
 }
 
-// Wait waits until ok holds, for up to a minute (see patience), looking every few milliseconds.
+// Eventually waits until a condition holds, for up to a minute. The condition also says how things stand, for the
+// failure. It is for the state of other processes and of files, which no channel announces; what this process does
+// itself is waited for by a channel, or by testing/synctest.
+func Eventually(t testing.TB, condition func() (state string, holds bool)) {
+	t.Helper()
+	if state, held := Poll(condition); !held {
+		t.Fatalf("after %v: %s", patience, state)
+	}
+}
+
+// Wait waits until ok holds, for up to a minute; what names it in the failure. It is [Eventually] for conditions of
+// which nothing more can be said.
 func Wait(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited %v for %s", patience, what)
+	Eventually(t, func() (string, bool) { return "waited for " + what, ok() })
+}
+
+// Poll is [Eventually] for those who have no testing.TB. It returns the last state, and whether the condition held.
+func Poll(condition func() (state string, holds bool)) (state string, held bool) {
+	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+		if state, held = condition(); held || time.Now().After(end) {
+			return state, held
 		}
 	}
 }

@@ -107,46 +107,46 @@ func TestBar(t *testing.T) {
 // question does not answer the next.
 func TestDialog(t *testing.T) {
 	t.Parallel()
-	p, _, errs := printer(Options{ErrTTY: Terminal{Is: true}})
-	in, typing := io.Pipe()
-	d := p.NewDialog(in)
-	p.Status("calling")
-	d.Open()
-	p.Notice("in between")
-	p.Status("in between")
-	d.Show(func(t *Text) { t.Line("Question\x1b") })
-	go io.WriteString(typing, "one\r\ntwo\n")
-	for _, want := range []string{"one", "two"} {
-		if line, err := d.Line(t.Context(), Bold("? ")); line != want || err != nil {
+	synctest.Test(t, func(t *testing.T) {
+		p, _, errs := printer(Options{ErrTTY: Terminal{Is: true}})
+		in, typing := io.Pipe()
+		d := p.NewDialog(in)
+		p.Status("calling")
+		d.Open()
+		p.Notice("in between")
+		p.Status("in between")
+		d.Show(func(t *Text) { t.Line("Question\x1b") })
+		go io.WriteString(typing, "one\r\ntwo\n")
+		for _, want := range []string{"one", "two"} {
+			if line, err := d.Line(t.Context(), Bold("? ")); line != want || err != nil {
+				t.Fatalf("%q, %v", line, err)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := d.Line(ctx, "? "); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		d.Close()
+		if want := "\rcalling\x1b[K\r\x1b[KQuestion␛\n? ? ? \nnote: in between\n"; errs.String() != want {
+			t.Errorf("got %q, want %q", errs, want)
+		}
+		io.WriteString(typing, "too late\n")
+		synctest.Wait() // it was read and handed on
+		d.Open()
+		defer d.Close()
+		go io.WriteString(typing, "in time\n")
+		if line, err := d.Line(t.Context()); line != "in time" || err != nil {
 			t.Fatalf("%q, %v", line, err)
 		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := d.Line(ctx, "? "); !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	d.Close()
-	if want := "\rcalling\x1b[K\r\x1b[KQuestion␛\n? ? ? \nnote: in between\n"; errs.String() != want {
-		t.Errorf("got %q, want %q", errs, want)
-	}
-	io.WriteString(typing, "too late\n") // returns once it was read
-	for len(d.typed) == 0 {              // and handed on
-		time.Sleep(time.Millisecond)
-	}
-	d.Open()
-	defer d.Close()
-	go io.WriteString(typing, "in time\n")
-	if line, err := d.Line(t.Context()); line != "in time" || err != nil {
-		t.Fatalf("%q, %v", line, err)
-	}
-	typing.Close()
-	if _, err := d.Line(t.Context()); !errors.Is(err, io.EOF) {
-		t.Fatal(err)
-	}
-	if line, err := p.NewDialog(strings.NewReader("x")).Line(t.Context()); line != "x" || err != nil {
-		t.Fatalf("a line without an end: %q, %v", line, err)
-	}
+		typing.Close()
+		if _, err := d.Line(t.Context()); !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		if line, err := p.NewDialog(strings.NewReader("x")).Line(t.Context()); line != "x" || err != nil {
+			t.Fatalf("a line without an end: %q, %v", line, err)
+		}
+	})
 }
 
 // gone is a terminal that went away.
