@@ -73,11 +73,13 @@ func (s *Server) authorize(w http.ResponseWriter, r *http.Request) {
 	case s.opt.Deny != "":
 		back.Set("error", s.opt.Deny)
 		back.Set("error_description", "not <b>today</b>")
-	case q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || q.Get("resource") == "":
+	case q.Get("response_type") != "code" || q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" ||
+		q.Get("resource") == "":
 		back.Set("error", "invalid_request")
 	default:
 		code := s.secret("code")
-		s.codes[code] = grant{client: id, redirect: redirect, challenge: q.Get("code_challenge"), resource: q.Get("resource"), scope: q.Get("scope")}
+		s.codes[code] = grant{client: id, redirect: redirect, challenge: q.Get("code_challenge"),
+			resource: q.Get("resource"), scope: q.Get("scope")}
 		back.Set("code", code)
 	}
 	to.RawQuery = back.Encode()
@@ -97,16 +99,8 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := r.PostForm
-	switch s.opt.TokenError {
-	case "":
-	case "down":
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	case "echo":
-		answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_request", "error_description": "this was sent: " + f.Encode() + f.Get("code") + f.Get("refresh_token")})
-		return
-	default:
-		s.refuse(w, s.opt.TokenError)
+	if s.opt.TokenError != "" {
+		s.fail(w, f)
 		return
 	}
 	id, ok := s.authenticate(r)
@@ -114,7 +108,31 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, "invalid_client")
 		return
 	}
-	var g grant
+	g, ok := s.redeem(id, f)
+	if !ok || g.client != id || g.resource != f.Get("resource") {
+		s.refuse(w, "invalid_grant")
+		return
+	}
+	s.note("token %s", f.Get("grant_type"))
+	s.give(w, g, f.Get("grant_type") != "client_credentials")
+}
+
+// fail answers a request for a token as Options.TokenError says.
+func (s *Server) fail(w http.ResponseWriter, f url.Values) {
+	switch s.opt.TokenError {
+	case "down":
+		w.WriteHeader(http.StatusServiceUnavailable)
+	case "echo":
+		sent := f.Encode() + f.Get("code") + f.Get("refresh_token")
+		answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_request",
+			"error_description": "this was sent: " + sent})
+	default:
+		s.refuse(w, s.opt.TokenError)
+	}
+}
+
+// redeem returns what the client id may have for its grant, and uses the grant up.
+func (s *Server) redeem(id string, f url.Values) (g grant, ok bool) {
 	switch f.Get("grant_type") {
 	case "authorization_code":
 		sum := sha256.Sum256([]byte(f.Get("code_verifier")))
@@ -123,7 +141,7 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		delete(s.codes, f.Get("code"))
 	case "refresh_token":
 		old := f.Get("refresh_token")
-		if s.used[old] { // somebody has stolen it, or did not keep the new one
+		if s.used[old] { // it was stolen, or the new one was not kept
 			s.note("reuse")
 			clear(s.refresh)
 			clear(s.access)
@@ -132,16 +150,10 @@ func (s *Server) token(w http.ResponseWriter, r *http.Request) {
 		delete(s.refresh, old)
 		s.used[old] = true
 	case "client_credentials":
-		g, ok = grant{client: id, resource: f.Get("resource"), scope: f.Get("scope")}, s.clients[id].secret != "" || s.clients[id].key != nil
-	default:
-		ok = false
+		g = grant{client: id, resource: f.Get("resource"), scope: f.Get("scope")}
+		ok = s.clients[id].secret != "" || s.clients[id].key != nil
 	}
-	if !ok || g.client != id || g.resource != f.Get("resource") {
-		s.refuse(w, "invalid_grant")
-		return
-	}
-	s.note("token %s", f.Get("grant_type"))
-	s.give(w, g, f.Get("grant_type") != "client_credentials")
+	return g, ok
 }
 
 // give gives tokens for a grant.
@@ -189,10 +201,12 @@ func (s *Server) proven(assertion, kind string) (id string, ok bool) {
 	_, err := jwt.ParseWithClaims(assertion, claims, func(t *jwt.Token) (any, error) {
 		id, _ = claims.GetSubject()
 		return s.clients[id].key, nil
-	}, jwt.WithAudience(s.http.URL+s.opt.Prefix), jwt.WithExpirationRequired(), jwt.WithIssuedAt(), jwt.WithLeeway(2*time.Hour))
+	}, jwt.WithAudience(s.http.URL+s.opt.Prefix), jwt.WithExpirationRequired(), jwt.WithIssuedAt(),
+		jwt.WithLeeway(2*time.Hour))
 	issuer, _ := claims.GetIssuer()
 	jti, _ := claims["jti"].(string)
-	ok = err == nil && kind == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" && issuer == id && jti != "" && !s.used[jti]
+	ok = err == nil && kind == "urn:ietf:params:oauth:client-assertion-type:jwt-bearer" && issuer == id &&
+		jti != "" && !s.used[jti]
 	s.used[jti] = true
 	return id, ok
 }
@@ -237,12 +251,13 @@ func Browse(ctx context.Context, address string) (page, last string, err error) 
 // going there.
 func Redirect(ctx context.Context, address string) (last string, err error) {
 	stop := errors.New("far enough")
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(req *http.Request, _ []*http.Request) error {
+	check := func(req *http.Request, _ []*http.Request) error {
 		if last = req.URL.String(); strings.Contains(req.URL.Path, "/callback") {
 			return stop
 		}
 		return nil
-	}}
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: check}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return "", err
@@ -257,7 +272,7 @@ func Redirect(ctx context.Context, address string) (last string, err error) {
 	return last, nil
 }
 
-// AddressIn returns the address of a login in what mcpl writes to stderr, "" where there is none yet.
+// AddressIn returns the address of a login in what mcpl writes to stderr. It is empty as long as none is there.
 func AddressIn(text string) string {
 	lines := strings.Split(text, "\n")
 	i := slices.IndexFunc(lines, func(line string) bool {

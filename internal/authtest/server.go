@@ -1,6 +1,6 @@
 // Package authtest is a real authorization server and an MCP server behind it, over HTTP on this machine,
 // for tests. It approves every login, checks what a careful server checks (redirect addresses, code
-// challenges, client secrets, resources, refresh tokens that come twice), lies where it is told to, and
+// challenges, client secrets, resources, refresh tokens that come twice), lies if its options say so, and
 // remembers what it was asked. [Browse] plays the browser of the person who logs in.
 package authtest
 
@@ -65,7 +65,7 @@ type Server struct {
 	access  map[string]grant
 	refresh map[string]grant
 	used    map[string]bool // refresh tokens that were redeemed
-	secrets []string        // all that nobody else may see
+	secrets []string        // all that must stay between the server and its client
 }
 
 // registered is a client.
@@ -82,7 +82,8 @@ type grant struct {
 
 // New starts a server. Close ends it.
 func New(opt Options) *Server {
-	s := &Server{opt: opt, clients: map[string]registered{}, codes: map[string]grant{}, access: map[string]grant{}, refresh: map[string]grant{}, used: map[string]bool{}}
+	s := &Server{opt: opt, clients: map[string]registered{}, codes: map[string]grant{}, access: map[string]grant{},
+		refresh: map[string]grant{}, used: map[string]bool{}}
 	for id, secret := range opt.Clients {
 		method := "client_secret_basic"
 		if secret == "" {
@@ -185,26 +186,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if metadataPath == "" {
 		metadataPath = "/.well-known/oauth-authorization-server" + o.Prefix
 	}
-	base := s.http.URL + o.Prefix
 	switch {
 	case r.URL.Path == "/mcp":
 		s.serveMCP(w, r)
 	case r.URL.Path == resourcePath && !o.NoResource:
-		s.document(w, "resource", map[string]any{"resource": s.http.URL + "/mcp", "authorization_servers": []string{base}})
+		s.document(w, "resource", map[string]any{"resource": s.http.URL + "/mcp",
+			"authorization_servers": []string{s.http.URL + o.Prefix}})
 	case r.URL.Path == metadataPath && !o.NoMetadata:
-		doc := map[string]any{"issuer": base, "authorization_endpoint": base + "/authorize", "token_endpoint": base + "/token",
-			"revocation_endpoint": base + "/revoke", "response_types_supported": []string{"code"}, "code_challenge_methods_supported": []string{"S256"},
-			"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic", "client_secret_post"}}
-		if len(o.Keys) > 0 {
-			doc["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt"}
-		}
-		if !o.NoRegistration {
-			doc["registration_endpoint"] = base + "/register"
-		}
-		if o.Iss == "" {
-			doc["authorization_response_iss_parameter_supported"] = true
-		}
-		s.document(w, "server", doc)
+		s.document(w, "server", s.metadata())
 	case r.URL.Path == o.Prefix+"/register" && !o.NoRegistration:
 		s.register(w, r)
 	case r.URL.Path == o.Prefix+"/authorize":
@@ -216,6 +205,30 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// metadata is the authorization server's (RFC 8414).
+func (s *Server) metadata() map[string]any {
+	o, base := &s.opt, s.http.URL+s.opt.Prefix
+	doc := map[string]any{
+		"issuer":                                base,
+		"authorization_endpoint":                base + "/authorize",
+		"token_endpoint":                        base + "/token",
+		"revocation_endpoint":                   base + "/revoke",
+		"response_types_supported":              []string{"code"},
+		"code_challenge_methods_supported":      []string{"S256"},
+		"token_endpoint_auth_methods_supported": []string{"none", "client_secret_basic", "client_secret_post"},
+	}
+	if len(o.Keys) > 0 {
+		doc["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt"}
+	}
+	if !o.NoRegistration {
+		doc["registration_endpoint"] = base + "/register"
+	}
+	if o.Iss == "" {
+		doc["authorization_response_iss_parameter_supported"] = true
+	}
+	return doc
 }
 
 func (s *Server) document(w http.ResponseWriter, kind string, doc map[string]any) {
@@ -265,8 +278,10 @@ func (s *Server) serveMCP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	result := map[string]string{
-		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"guarded","version":"1"}}`,
-		"tools/list": `{"tools":[{"name":"t","inputSchema":{"type":"object"}},{"name":"write","inputSchema":{"type":"object"}}]}`,
+		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},` +
+			`"serverInfo":{"name":"guarded","version":"1"}}`,
+		"tools/list": `{"tools":[{"name":"t","inputSchema":{"type":"object"}},` +
+			`{"name":"write","inputSchema":{"type":"object"}}]}`,
 		"tools/call": `{"content":[{"type":"text","text":"ok"}]}`,
 	}[m.Method]
 	if result == "" {

@@ -16,13 +16,16 @@ func perServer(n int) int { return max(50, (n+19)/20) }
 // The vocabulary of the synthetic catalogue. With Zipf's law over it, posting lists get lengths
 // like those of real definitions.
 var (
-	verbs = strings.Fields("list get create update delete search send read write add remove fetch find run stop start export import merge move")
-	nouns = strings.Fields("issue file message user event repository branch commit page database table record image invoice customer order " +
-		"channel thread calendar contact document folder note task project team label webhook secret key bucket container cluster pod node " +
-		"deployment pipeline build artifact release tag metric alert log trace dashboard query report template workflow schedule payment " +
-		"subscription product price coupon ticket comment review attachment video audio transcript translation map route place weather stock")
-	fillers = strings.Fields("the a of in with by for given from all one current new existing selected optional first last matching " +
-		"returns supports including based using when where its each per between within after before")
+	verbs = strings.Fields("list get create update delete search send read write add remove fetch find run stop start " +
+		"export import merge move")
+	nouns = strings.Fields("issue file message user event repository branch commit page database table record image " +
+		"invoice customer order channel thread calendar contact document folder note task project team label webhook " +
+		"secret key bucket container cluster pod node deployment pipeline build artifact release tag metric " +
+		"alert log trace dashboard query report template workflow schedule payment subscription product price " +
+		"coupon ticket comment review attachment video audio transcript translation map route place weather " +
+		"stock")
+	fillers = strings.Fields("the a of in with by for given from all one current new existing selected optional first " +
+		"last matching returns supports including based using when where its each per between within after before")
 )
 
 // script makes a scripted server with n tools of realistic size.

@@ -89,7 +89,10 @@ func (b *bench) buildHello(ctx context.Context) (command, error) {
 		return command{}, err
 	}
 	exe := filepath.Join(b.dir, "hello")
-	build := command{argv: []string{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", exe, src}, env: []string{"CGO_ENABLED=0"}}
+	build := command{
+		argv: []string{"go", "build", "-trimpath", "-ldflags", "-s -w", "-o", exe, src},
+		env:  []string{"CGO_ENABLED=0"},
+	}
 	_, err := build.run(ctx)
 	return command{argv: []string{exe}}, err
 }
@@ -100,8 +103,11 @@ func (b *bench) real(servers string) map[string][]string {
 		return append([]string{"node", filepath.Join(servers, name, "dist", "index.js")}, args...)
 	}
 	return map[string][]string{
-		"everything": argv("server-everything"), "filesystem": argv("server-filesystem", b.dir), "memory": argv("server-memory"),
-		"thinking": argv("server-sequential-thinking"), "github": argv("server-github"),
+		"everything": argv("server-everything"),
+		"filesystem": argv("server-filesystem", b.dir),
+		"memory":     argv("server-memory"),
+		"thinking":   argv("server-sequential-thinking"),
+		"github":     argv("server-github"),
 	}
 }
 
@@ -149,7 +155,8 @@ func (b *bench) list(ctx context.Context, servers string) error {
 		}
 	}
 	five, floor := median(times[len(names)]), median(times[len(names)+1])
-	fmt.Printf("  all %d at once      %7.1f ms   %.2f times the slowest alone (%s)\n", len(names), ms(five), ratio(five, slowest), at)
+	fmt.Printf("  all %d at once      %7.1f ms   %.2f times the slowest alone (%s)\n",
+		len(names), ms(five), ratio(five, slowest), at)
 	fmt.Printf("  the same, bare     %7.1f ms   mcpl takes %.2f times that\n", ms(floor), ratio(five, floor))
 	return nil
 }
@@ -188,7 +195,8 @@ func (b *bench) call(ctx context.Context, servers string) error {
 	}
 	floor, through := median(times[0]), median(times[1])
 	fmt.Printf("\ncall everything echo, medians of %d runs\n", runs)
-	fmt.Printf("  bare JSON-RPC     %7.1f ms\n  mcpl call         %7.1f ms   %.2f times\n", ms(floor), ms(through), ratio(through, floor))
+	fmt.Printf("  bare JSON-RPC     %7.1f ms\n", ms(floor))
+	fmt.Printf("  mcpl call         %7.1f ms   %.2f times\n", ms(through), ratio(through, floor))
 	return nil
 }
 
@@ -211,7 +219,8 @@ func (b *bench) warm(ctx context.Context) (err error) {
 	}
 	hello, m, start := median(times[0]), median(times[1]), median(times[2])
 	fmt.Printf("\ncall example calculate as a whole process, medians of %d runs\n", b.runs)
-	fmt.Printf("  hello-world        %7.2f ms\n  warm, by the daemon %6.2f ms   %.2f times\n", ms(hello), ms(m), ratio(m, hello))
+	fmt.Printf("  hello-world        %7.2f ms\n", ms(hello))
+	fmt.Printf("  warm, by the daemon %6.2f ms   %.2f times\n", ms(m), ratio(m, hello))
 	fmt.Printf("  without a daemon   %7.2f ms   %.2f times\n", ms(start), ratio(start, hello))
 	return nil
 }

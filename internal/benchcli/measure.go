@@ -111,7 +111,8 @@ func exchange(ctx context.Context, request string, argv ...string) error {
 	}
 	lines := bufio.NewReader(stdout)
 	for _, step := range []struct{ send, id string }{
-		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}`, `"id":1`},
+		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
+			`"clientInfo":{"name":"bench","version":"1"}}}`, `"id":1`},
 		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, ""},
 		{`{"jsonrpc":"2.0","id":2,` + request + `}`, `"id":2`},
 	} {

@@ -99,12 +99,15 @@ func plotSVG(points []point) []byte {
 	x := func(i int) float64 { return left + (right-left)*float64(i)/float64(max(len(points)-1, 1)) }
 	y := func(d time.Duration) float64 { return bottom - (bottom-top)*float64(d)/(1.1*float64(most)) }
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 350" font-family="sans-serif" font-size="12">`+"\n")
-	fmt.Fprintf(&b, `<rect width="660" height="350" fill="white"/><text x="%.0f" y="18">time of a whole process (ms) against the number of tools</text>`+"\n", left)
+	b.WriteString(`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 660 350" font-family="sans-serif" ` +
+		`font-size="12">` + "\n")
+	fmt.Fprintf(&b, `<rect width="660" height="350" fill="white"/>`+
+		`<text x="%.0f" y="18">time of a whole process (ms) against the number of tools</text>`+"\n", left)
 	fmt.Fprintf(&b, `<path d="M%.0f %.0fV%.0fH%.0f" fill="none" stroke="black"/>`+"\n", left, top, bottom, right)
 	for i, p := range points {
 		fmt.Fprintf(&b, `<text x="%.0f" y="%.0f" text-anchor="middle">%d</text>`+"\n", x(i), bottom+18, p.tools)
-		fmt.Fprintf(&b, `<text x="%.0f" y="%.0f" text-anchor="middle" fill="#06c">%.1f</text>`+"\n", x(i), y(p.search)-8, ms(p.search))
+		fmt.Fprintf(&b, `<text x="%.0f" y="%.0f" text-anchor="middle" fill="#06c">%.1f</text>`+"\n",
+			x(i), y(p.search)-8, ms(p.search))
 	}
 	line := func(color, name string, at func(point) time.Duration) {
 		fmt.Fprintf(&b, `<polyline fill="none" stroke="%s" stroke-width="2" points="`, color)

@@ -90,7 +90,7 @@ expected 1 one:b: does b
 UNEXPECTED 1 two:c: c is not there
 STALE one:x passes: remove it from expected-failures.yaml
 
-Of 3 runs 0 passed, 2 failed, and 1 had nothing to check.
+3 runs: 0 passed, 2 failed, and 1 had nothing to check.
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

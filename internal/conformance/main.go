@@ -32,7 +32,8 @@ func main() {
 	flag.StringVar(&s.dir, "suite", "testdata/conformance", "folder with the installed suite and expected-failures.yaml")
 	flag.StringVar(&s.only, "scenario", "", "run this scenario alone, and show what was typed and answered")
 	flag.IntVar(&s.jobs, "jobs", max(2, runtime.NumCPU()), "scenarios at a time")
-	flag.BoolVar(&asClient, "client", false, "be the client of one scenario: the suite starts it so, with the server's URL")
+	flag.BoolVar(&asClient, "client", false,
+		"be the client of one scenario: the suite starts it so, with the server's URL")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

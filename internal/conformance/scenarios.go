@@ -67,7 +67,7 @@ func (j job) entry() map[string]any {
 	return entry
 }
 
-// play does what the scenario wants to see. Of a scenario that it does not know it lists the tools
+// play does what the scenario wants to see. In a scenario that it does not know it lists the tools
 // and calls each of them.
 func (j job) play(ctx context.Context, u *user) error {
 	switch j.scenario {
@@ -79,7 +79,8 @@ func (j job) play(ctx context.Context, u *user) error {
 		return u.steps(ctx, list(), call("test_reconnection"))
 	case "json-schema-ref-no-deref":
 		// Its server cannot call tools: everything that reads the schema, up to the call itself.
-		return u.steps(ctx, list(), []string{"inspect", server, "lookup_user", "--example"}, call("lookup_user", "id=ada", "--dry-run"))
+		return u.steps(ctx, list(), []string{"inspect", server, "lookup_user", "--example"},
+			call("lookup_user", "id=ada", "--dry-run"))
 	case "elicitation-sep1034-client-defaults":
 		return u.steps(ctx, list(), call("test_client_elicitation_defaults", "--elicit", "{}"))
 	case "sep-2322-client-request-state":
@@ -88,7 +89,8 @@ func (j job) play(ctx context.Context, u *user) error {
 			call("test_mrtr_no_state", "--elicit", yes), call("test_mrtr_no_result_type"))
 	case "http-standard-headers":
 		return u.steps(ctx, list(), call("test_headers"), call("my-hyphenated-tool"), []string{"resources", server},
-			[]string{"read", server, "file:///path/to/file%20name.txt"}, []string{"read", server, "https://example.com/resource?id=123"},
+			[]string{"read", server, "file:///path/to/file%20name.txt"},
+			[]string{"read", server, "https://example.com/resource?id=123"},
 			[]string{"prompts", server}, []string{"prompt", server, "test_prompt"})
 	case "http-custom-headers":
 		return j.customHeaders(ctx, u)

@@ -28,7 +28,11 @@ func newUser(mcpl, dir string, j job) (*user, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &user{mcpl: mcpl, config: filepath.Join(dir, "mcp.json"), env: []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir}}
+	u := &user{
+		mcpl:   mcpl,
+		config: filepath.Join(dir, "mcp.json"),
+		env:    []string{"PATH=" + os.Getenv("PATH"), "HOME=" + dir},
+	}
 	for _, name := range []string{"CONFIG_HOME", "CACHE_HOME", "STATE_HOME", "RUNTIME_DIR"} {
 		folder := filepath.Join(dir, strings.ToLower(name))
 		if err := os.Mkdir(folder, 0o700); err != nil {
@@ -101,7 +105,8 @@ func (u *user) do(ctx context.Context, args ...string) ([]byte, error) {
 // loginAdvice takes the command "mcpl auth login ..." out of a help text, as words without mcpl. It
 // is nil where the text has none.
 func loginAdvice(help string) []string {
-	command := regexp.MustCompile(`mcpl (auth login [\w.-]+(?: --scope (?:'[^']*'|"[^"]*"|[^\s'"]+))?)`).FindStringSubmatch(help)
+	login := regexp.MustCompile(`mcpl (auth login [\w.-]+(?: --scope (?:'[^']*'|"[^"]*"|[^\s'"]+))?)`)
+	command := login.FindStringSubmatch(help)
 	if command == nil {
 		return nil
 	}

@@ -100,7 +100,8 @@ func (v verdict) print(w io.Writer, outcomes []outcome) {
 	for _, entry := range v.stale {
 		fmt.Fprintf(w, "STALE %s passes: remove it from expected-failures.yaml\n", entry)
 	}
-	fmt.Fprintf(w, "\nOf %d runs %d passed, %d failed, and %d had nothing to check.\n", len(outcomes), passed, len(outcomes)-passed-idle, idle)
+	fmt.Fprintf(w, "\n%d runs: %d passed, %d failed, and %d had nothing to check.\n",
+		len(outcomes), passed, len(outcomes)-passed-idle, idle)
 }
 
 // note says of a trial with failures whether they were expected.

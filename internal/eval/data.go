@@ -112,7 +112,7 @@ func document(t *toolLine) search.Document {
 	var schema struct {
 		Properties map[string]json.RawMessage `json:"properties"`
 	}
-	// A schema that is no object has no parameters to search.
+	// A schema that is not an object has no parameters to search.
 	_ = json.Unmarshal(t.InputSchema, &schema)
 	for name, raw := range schema.Properties {
 		var p struct {

@@ -18,7 +18,8 @@ const maxAsked = 200
 // another set take its place.
 func emptiness(sets []*set, w io.Writer) error {
 	floors := []float64{0, .1, .15, .2, .25, .3, .4}
-	fmt.Fprintf(w, "false alarms / misses in percent, by floor (in force: %.2f)\n%-18s", search.DefaultModel().Floor, "set")
+	fmt.Fprintf(w, "false alarms / misses in percent, by floor (in force: %.2f)\n", search.DefaultModel().Floor)
+	fmt.Fprintf(w, "%-18s", "set")
 	for _, f := range floors {
 		fmt.Fprintf(w, "   %11.2f", f)
 	}

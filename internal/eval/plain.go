@@ -62,7 +62,8 @@ func (p *plain) rank(text string, limit int) []int {
 	}
 	slices.SortFunc(docs, func(x, y int) int {
 		dx, dy := &p.docs[x], &p.docs[y]
-		return cmp.Or(cmp.Compare(score[y], score[x]), strings.Compare(dx.Server, dy.Server), strings.Compare(dx.Name, dy.Name), x-y)
+		return cmp.Or(cmp.Compare(score[y], score[x]), strings.Compare(dx.Server, dy.Server),
+			strings.Compare(dx.Name, dy.Name), x-y)
 	})
 	return docs[:min(limit, len(docs))]
 }

@@ -177,7 +177,8 @@ func (p *calculator) number() (float64, error) {
 	}
 	v, err := strconv.ParseFloat(p.text[p.pos:end], 64)
 	if err != nil {
-		return 0, fmt.Errorf("at character %d: %q is not a number that fits", utf8.RuneCountInString(p.text[:p.pos])+1, p.text[p.pos:end])
+		at := utf8.RuneCountInString(p.text[:p.pos]) + 1
+		return 0, fmt.Errorf("at character %d: %q is not a number that fits", at, p.text[p.pos:end])
 	}
 	p.pos = end
 	return v, nil
@@ -254,7 +255,8 @@ func call(name string, args []float64) (float64, error) {
 	case "log":
 		f = math.Log10
 	default:
-		return 0, fmt.Errorf("no function %q; there are sqrt, abs, round, floor, ceil, min, max, sin, cos, tan, exp, ln and log", name)
+		return 0, fmt.Errorf("no function %q; there are sqrt, abs, round, floor, ceil, min, max, sin, cos, tan, exp, ln "+
+			"and log", name)
 	}
 	if len(args) != 1 {
 		return 0, fmt.Errorf("%s takes one value, not %d", name, len(args))

@@ -39,12 +39,13 @@ func clockTools(now func() time.Time) []server.ServerTool {
 		define(spec{
 			name:  "current_time",
 			title: "Current time",
-			description: "Get the current time and date in a time zone, for example to know what time it is in Tokyo right now. " +
-				"Returns the local time, the weekday and the offset from UTC.",
+			description: "Get the current time and date in a time zone, for example to know what time it is in Tokyo right " +
+				"now. Returns the local time, the weekday and the offset from UTC.",
 			input: `{
 				"type": "object",
 				"properties": {
-					"timezone": {"type": "string", "description": "IANA time zone name of the place, like Asia/Tokyo, Europe/Berlin or UTC", "default": "UTC"}
+					"timezone": {"type": "string",
+						"description": "IANA time zone name of the place, like Asia/Tokyo, Europe/Berlin or UTC", "default": "UTC"}
 				},
 				"additionalProperties": false
 			}`,
@@ -59,14 +60,16 @@ func clockTools(now func() time.Time) []server.ServerTool {
 		define(spec{
 			name:  "convert_time",
 			title: "Convert time between zones",
-			description: "Convert a time from one time zone to one or more others, for planning a meeting across cities for example. " +
-				"A time without a date means today in the zone it comes from.",
+			description: "Convert a time from one time zone to one or more others, for planning a meeting across cities for " +
+				"example. A time without a date means today in the zone it comes from.",
 			input: `{
 				"type": "object",
 				"properties": {
 					"time": {"type": "string", "description": "The time: 15:30, 2026-03-01 15:30 or RFC 3339"},
-					"from": {"type": "string", "description": "IANA time zone of the time; ignored where the time has an offset", "default": "UTC"},
-					"to": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20, "description": "IANA time zones to convert to"}
+					"from": {"type": "string", "description": "IANA time zone of the time; ignored where the time has an offset",
+						"default": "UTC"},
+					"to": {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": 20,
+						"description": "IANA time zones to convert to"}
 				},
 				"required": ["time", "to"],
 				"additionalProperties": false
@@ -112,14 +115,16 @@ func zoneOf(name string) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
-		return nil, fmt.Errorf("unknown time zone %q: give an IANA name, Area/City with underscores, like Asia/Tokyo or America/New_York", name)
+		return nil, fmt.Errorf("unknown time zone %q: give an IANA name, Area/City with underscores, like Asia/Tokyo or "+
+			"America/New_York", name)
 	}
 	return zone, nil
 }
 
 func parseTime(text string, zone *time.Location, now time.Time) (time.Time, error) {
 	text = strings.TrimSpace(text)
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02"} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02T15:04:05",
+		"2006-01-02T15:04", "2006-01-02"} {
 		if t, err := time.ParseInLocation(layout, text, zone); err == nil {
 			return t, nil
 		}
@@ -130,5 +135,6 @@ func parseTime(text string, zone *time.Location, now time.Time) (time.Time, erro
 			return time.Date(y, m, d, t.Hour(), t.Minute(), t.Second(), 0, zone), nil
 		}
 	}
-	return time.Time{}, fmt.Errorf("cannot read the time %q: write 15:30, 3:30pm, 2026-03-01 15:30 or 2026-03-01T15:30:00+01:00", text)
+	return time.Time{}, fmt.Errorf("cannot read the time %q: write 15:30, 3:30pm, 2026-03-01 15:30 or "+
+		"2026-03-01T15:30:00+01:00", text)
 }

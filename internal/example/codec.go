@@ -25,27 +25,31 @@ func codecTools() []server.ServerTool {
 
 func hashTextTool() server.ServerTool {
 	return define(spec{
-		name:        "hash_text",
-		title:       "Hash",
-		description: "Compute the checksum, fingerprint or cryptographic hash of a text: SHA-256, SHA-512, SHA-1, MD5 or CRC-32, as hexadecimal digits.",
+		name:  "hash_text",
+		title: "Hash",
+		description: "Compute the checksum, fingerprint or cryptographic hash of a text: SHA-256, SHA-512, SHA-1, MD5 or " +
+			"CRC-32, as hexadecimal digits.",
 		input: `{
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text to hash, as UTF-8"},
-					"algorithm": {"type": "string", "enum": ["sha256", "sha512", "sha1", "md5", "crc32"], "default": "sha256", "description": "The hash function; sha1, md5 and crc32 are for comparison, not for security"}
+					"algorithm": {"type": "string", "enum": ["sha256", "sha512", "sha1", "md5", "crc32"], "default": "sha256",
+						"description": "The hash function; sha1, md5 and crc32 are for comparison, not for security"}
 				},
 				"required": ["text"],
 				"additionalProperties": false
 			}`,
 		output: `{
 				"type": "object",
-				"properties": {"algorithm": {"type": "string"}, "hex": {"type": "string"}, "bytes": {"type": "integer", "description": "Length of the text"}},
+				"properties": {"algorithm": {"type": "string"}, "hex": {"type": "string"},
+					"bytes": {"type": "integer", "description": "Length of the text"}},
 				"required": ["algorithm", "hex", "bytes"]
 			}`,
 	}, func(_ context.Context, in struct{ Text, Algorithm string }) (answer, error) {
 		h, name := hashOf(in.Algorithm)
 		h.Write([]byte(in.Text)) // a hash takes everything
-		return answer{data: map[string]any{"algorithm": name, "hex": hex.EncodeToString(h.Sum(nil)), "bytes": len(in.Text)}}, nil
+		sum := hex.EncodeToString(h.Sum(nil))
+		return answer{data: map[string]any{"algorithm": name, "hex": sum, "bytes": len(in.Text)}}, nil
 	})
 }
 
@@ -58,7 +62,8 @@ func encodeBase64Tool() server.ServerTool {
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text to encode, as UTF-8"},
-					"url_safe": {"type": "boolean", "default": false, "description": "Use - and _ and no padding, as in URLs and tokens"}
+					"url_safe": {"type": "boolean", "default": false,
+						"description": "Use - and _ and no padding, as in URLs and tokens"}
 				},
 				"required": ["text"],
 				"additionalProperties": false
@@ -76,9 +81,10 @@ func encodeBase64Tool() server.ServerTool {
 
 func decodeBase64Tool() server.ServerTool {
 	return define(spec{
-		name:        "decode_base64",
-		title:       "Decode Base64",
-		description: "Decode a Base64 string to text. Both alphabets are understood, with or without padding; bytes that are no text come back as hexadecimal digits.",
+		name:  "decode_base64",
+		title: "Decode Base64",
+		description: "Decode a Base64 string to text. Both alphabets are understood, with or without padding; bytes that " +
+			"are not text come back as hexadecimal digits.",
 		input: `{
 				"type": "object",
 				"properties": {"data": {"type": "string", "description": "The Base64 string"}},
@@ -93,9 +99,10 @@ func decodeBase64Tool() server.ServerTool {
 
 func generateUuidTool() server.ServerTool {
 	return define(spec{
-		name:        "generate_uuid",
-		title:       "Generate UUIDs",
-		description: "Generate one or more unique identifiers (UUIDs): random ones of version 4, or of version 7, which sort by time.",
+		name:  "generate_uuid",
+		title: "Generate UUIDs",
+		description: "Generate one or more unique identifiers (UUIDs): random ones of version 4, or of version 7, which " +
+			"sort by time.",
 		input: `{
 				"type": "object",
 				"properties": {
@@ -136,7 +143,8 @@ func decodeBase64(data string) (string, error) {
 	var corrupt base64.CorruptInputError
 	switch {
 	case errors.As(err, &corrupt):
-		return "", fmt.Errorf("not Base64: wrong character or length at character %d of the data, blanks not counted", int(corrupt)+1)
+		return "", fmt.Errorf("not Base64: wrong character or length at character %d of the data, blanks not counted",
+			int(corrupt)+1)
 	case err != nil:
 		return "", fmt.Errorf("not Base64: %w", err)
 	case !utf8.Valid(raw):

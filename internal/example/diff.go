@@ -90,26 +90,37 @@ func writeHunk(out *strings.Builder, edits []edit, from, to int) {
 	fmt.Fprintf(out, "@@ -%d,%d +%d,%d @@\n%s", oldLine, oldCount, newLine, newCount, body.String())
 }
 
-// compare finds a shortest list of edits from a to b: a longest common subsequence between the
+// compare finds a shortest list of edits from a to b: those of the parts that differ, between the
 // common beginning and the common end.
 func compare(a, b []string) ([]edit, error) {
-	var edits, tail []edit
-	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
-		edits = append(edits, edit{' ', a[0]})
-		a, b = a[1:], b[1:]
+	head := 0
+	for head < len(a) && head < len(b) && a[head] == b[head] {
+		head++
 	}
-	n := 0
-	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
+	tail := 0
+	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
 	}
-	for _, line := range a[len(a)-n:] {
-		tail = append(tail, edit{' ', line})
+	from, to := a[head:len(a)-tail], b[head:len(b)-tail]
+	if (len(from)+1)*(len(to)+1) > maxDiffCells {
+		return nil, fmt.Errorf("the texts differ in too many lines (%d and %d): compare smaller parts", len(from), len(to))
 	}
-	a, b = a[:len(a)-n], b[:len(b)-n]
-	if (len(a)+1)*(len(b)+1) > maxDiffCells {
-		return nil, fmt.Errorf("the texts differ in too many lines (%d and %d): compare smaller parts", len(a), len(b))
+	edits := same(nil, a[:head])
+	edits = walk(edits, from, to, commonLengths(from, to))
+	return same(edits, a[len(a)-tail:]), nil
+}
+
+// same appends lines that both texts have.
+func same(edits []edit, lines []string) []edit {
+	for _, line := range lines {
+		edits = append(edits, edit{' ', line})
 	}
-	// common[i][j] is the length of the longest common subsequence of a[i:] and b[j:].
+	return edits
+}
+
+// commonLengths returns a table with rows of len(b)+1: at i, j is the length of the longest common subsequence of
+// a[i:] and b[j:].
+func commonLengths(a, b []string) []int32 {
 	width := len(b) + 1
 	common := make([]int32, (len(a)+1)*width)
 	for i := len(a) - 1; i >= 0; i-- {
@@ -121,6 +132,12 @@ func compare(a, b []string) ([]edit, error) {
 			}
 		}
 	}
+	return common
+}
+
+// walk appends the edits from a to b that a longest common subsequence leaves.
+func walk(edits []edit, a, b []string, common []int32) []edit {
+	width := len(b) + 1
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		switch {
@@ -135,5 +152,5 @@ func compare(a, b []string) ([]edit, error) {
 			j++
 		}
 	}
-	return append(edits, tail...), nil
+	return edits
 }

@@ -30,7 +30,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Serve answers requests until stdin ends, which is no error, or ctx does, whose error it then
+// Serve answers requests until stdin ends, for which it returns nil, or ctx ends, whose error it
 // returns; a read of stdin may still be under way then. The SDK keeps its stdio session in a
 // package variable: a process can run one Serve at a time.
 func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer, opts Options) error {
@@ -49,7 +49,7 @@ func Serve(ctx context.Context, stdin io.Reader, stdout io.Writer, opts Options)
 	)
 	s.AddTools(tools(opts)...)
 	stdio := server.NewStdioServer(s)
-	// What the SDK would log are broken pipes, which the end of stdin tells as well.
+	// The SDK would log broken pipes, which the end of stdin tells as well.
 	stdio.SetErrorLogger(log.New(io.Discard, "", 0))
 	return stdio.Listen(ctx, stdin, stdout)
 }
@@ -84,7 +84,7 @@ type hints struct{ writes, destroys, repeatable bool }
 // answer is what a tool returns; the parts that are set become its content.
 type answer struct {
 	text string
-	data any    // the structured content, and as JSON the text where there is none
+	data any    // the structured content; as JSON also the text, if that is empty
 	png  []byte // an image block
 }
 
@@ -100,7 +100,7 @@ func define[In any](s spec, run func(context.Context, In) (answer, error)) serve
 	idempotent := s.hints.repeatable || readOnly
 	def.Annotations = mcp.ToolAnnotation{ReadOnlyHint: &readOnly, IdempotentHint: &idempotent,
 		DestructiveHint: &s.hints.destroys, OpenWorldHint: &closed}
-	return server.ServerTool{Tool: def, Handler: func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	handler := func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var in In
 		if err := req.BindArguments(&in); err != nil {
 			return mcp.NewToolResultError("the arguments do not fit " + s.name + ": " + err.Error()), nil
@@ -113,7 +113,8 @@ func define[In any](s spec, run func(context.Context, In) (answer, error)) serve
 			return mcp.NewToolResultError(err.Error()), nil
 		}
 		return a.result()
-	}}
+	}
+	return server.ServerTool{Tool: def, Handler: handler}
 }
 
 // tokenKey is the context key of the request's progress token.

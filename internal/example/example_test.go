@@ -45,7 +45,7 @@ func TestServe(t *testing.T) {
 		{"replace_text", `{"text":"a1 b2","pattern":"([a-z])([0-9])","replacement":"$2$1"}`, `{"replacements":2,"text":"1a 2b"}`},
 		{"replace_text", `{"text":"A.a$","pattern":"A.","replacement":"$1","options":{"literal":true,"ignore_case":true}}`,
 			`{"replacements":1,"text":"$1a$"}`},
-		{"replace_text", `{"text":"","pattern":"("}`, `error: the pattern is no regular expression`},
+		{"replace_text", `{"text":"","pattern":"("}`, `error: the pattern is not a regular expression`},
 		{"diff_text", `{"before":"a\nb\n","after":"a\nc\n"}`, "--- before\n+++ after\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n"},
 		{"diff_text", `{"before":"a","after":"a"}`, "The texts are equal."},
 		{"format_json", `{"json":"{\"b\":1.50,\"a\":[ ]}","sort_keys":true,"indent":1}`, "{\n \"a\": [],\n \"b\": 1.50\n}"},
@@ -109,7 +109,7 @@ func TestServe(t *testing.T) {
 	})
 }
 
-// connect serves in this process and returns a client, and what it is told of progress.
+// connect serves in this process and returns a client, and the progress that it receives.
 func connect(t *testing.T, opts Options) (*client.Client, <-chan mcp.JSONRPCNotification) {
 	t.Helper()
 	toServer, fromClient := io.Pipe()

@@ -18,14 +18,16 @@ import (
 func jsonTools() []server.ServerTool {
 	return []server.ServerTool{
 		define(spec{
-			name:        "format_json",
-			title:       "Format JSON",
-			description: "Validate a JSON document and pretty-print it with an indentation, or minify it with indent 0. Errors name the line and column.",
+			name:  "format_json",
+			title: "Format JSON",
+			description: "Validate a JSON document and pretty-print it with an indentation, or minify it with indent 0. " +
+				"Errors name the line and column.",
 			input: `{
 				"type": "object",
 				"properties": {
 					"json": {"type": "string", "description": "The JSON document as text"},
-					"indent": {"type": "integer", "minimum": 0, "maximum": 8, "default": 2, "description": "Spaces per level; 0 puts everything on one line"},
+					"indent": {"type": "integer", "minimum": 0, "maximum": 8, "default": 2,
+						"description": "Spaces per level; 0 puts everything on one line"},
 					"sort_keys": {"type": "boolean", "default": false, "description": "Sort the keys of objects"}
 				},
 				"required": ["json"],
@@ -40,14 +42,16 @@ func jsonTools() []server.ServerTool {
 			return answer{text: text}, err
 		}),
 		define(spec{
-			name:        "query_json",
-			title:       "Query JSON",
-			description: "Read one value out of a JSON document by its JSON pointer, like /items/0/name. A wrong pointer is answered with the keys that are there.",
+			name:  "query_json",
+			title: "Query JSON",
+			description: "Read one value out of a JSON document by its JSON pointer, like /items/0/name. A wrong pointer is " +
+				"answered with the keys that are there.",
 			input: `{
 				"type": "object",
 				"properties": {
 					"json": {"type": "string", "description": "The JSON document as text"},
-					"pointer": {"type": "string", "default": "", "description": "JSON pointer (RFC 6901); the empty one is the whole document"}
+					"pointer": {"type": "string", "default": "",
+						"description": "JSON pointer (RFC 6901); the empty one is the whole document"}
 				},
 				"required": ["json"],
 				"additionalProperties": false

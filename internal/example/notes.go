@@ -31,7 +31,8 @@ const noteSchema = `{
 	"required": ["id", "title", "text", "tags", "created"]
 }`
 
-const notesSchema = `{"type": "object", "properties": {"notes": {"type": "array", "items": ` + noteSchema + `}}, "required": ["notes"]}`
+const notesSchema = `{"type": "object", "properties": {"notes": {"type": "array", "items": ` + noteSchema + `}},
+	"required": ["notes"]}`
 
 // note is one note, in the file as in answers.
 type note struct {
@@ -57,7 +58,8 @@ func addNoteTool(file noteFile) server.ServerTool {
 				"properties": {
 					"title": {"type": "string", "minLength": 1, "maxLength": 200, "description": "What the note is about"},
 					"text": {"type": "string", "default": "", "description": "The note itself"},
-					"tags": {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 20, "description": "Words to find it by"}
+					"tags": {"type": "array", "items": {"type": "string", "minLength": 1}, "maxItems": 20,
+						"description": "Words to find it by"}
 				},
 				"required": ["title"],
 				"additionalProperties": false
@@ -194,7 +196,8 @@ func (f noteFile) read(path string) (noteDocument, error) {
 	}
 	var d noteDocument
 	if err := json.Unmarshal(raw, &d); err != nil {
-		return noteDocument{}, fmt.Errorf("the notes in %s are damaged (%w): mend the file, or move it away to begin anew", path, err)
+		return noteDocument{}, fmt.Errorf("the notes in %s are damaged (%w): mend the file, or move it away to begin anew",
+			path, err)
 	}
 	for i := range d.Notes {
 		if d.Notes[i].Tags == nil {

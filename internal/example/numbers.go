@@ -13,13 +13,15 @@ func numberTools() []server.ServerTool {
 		define(spec{
 			name:  "calculate",
 			title: "Calculator",
-			description: "Evaluate an arithmetic expression with + - * / % ^, parentheses, the functions sqrt, abs, round, floor, ceil, min, max, " +
+			description: "Evaluate an arithmetic expression with + - * / % ^, parentheses, the functions sqrt, abs, round, " +
+				"floor, ceil, min, max, " +
 				"sin, cos, tan, exp, ln and log, the constants pi and e, and variables of your own.",
 			input: `{
 				"type": "object",
 				"properties": {
 					"expression": {"type": "string", "minLength": 1, "maxLength": 10000, "description": "Like (1 + rate)^years * 100"},
-					"variables": {"type": "object", "additionalProperties": {"type": "number"}, "description": "Values of the names in the expression"}
+					"variables": {"type": "object", "additionalProperties": {"type": "number"},
+						"description": "Values of the names in the expression"}
 				},
 				"required": ["expression"],
 				"additionalProperties": false
@@ -38,7 +40,8 @@ func numberTools() []server.ServerTool {
 		define(spec{
 			name:  "convert_units",
 			title: "Convert units",
-			description: "Convert a quantity from one unit of measurement to another: length (m, km, mi, ft, in ...), mass (kg, g, lb, oz ...), " +
+			description: "Convert a quantity from one unit of measurement to another: length (m, km, mi, ft, in ...), mass " +
+				"(kg, g, lb, oz ...), " +
 				"temperature (C, F, K), volume, area, speed, duration, data size, energy.",
 			input: `{
 				"type": "object",
@@ -85,12 +88,15 @@ func unitKinds() []unitKind {
 	return []unitKind{
 		{"length", []unit{{"m", 1, 0}, {"km", 1000, 0}, {"cm", .01, 0}, {"mm", .001, 0}, {"mi", 1609.344, 0},
 			{"yd", .9144, 0}, {"ft", .3048, 0}, {"in", .0254, 0}, {"nmi", 1852, 0}}},
-		{"mass", []unit{{"kg", 1, 0}, {"g", .001, 0}, {"mg", 1e-6, 0}, {"t", 1000, 0}, {"lb", .45359237, 0}, {"oz", .45359237 / 16, 0}}},
+		{"mass", []unit{{"kg", 1, 0}, {"g", .001, 0}, {"mg", 1e-6, 0}, {"t", 1000, 0}, {"lb", .45359237, 0},
+			{"oz", .45359237 / 16, 0}}},
 		{"temperature", []unit{{"K", 1, 0}, {"C", 1, 273.15}, {"F", 5. / 9, 273.15 - 32*5./9}}},
-		{"volume", []unit{{"l", 1, 0}, {"ml", .001, 0}, {"m3", 1000, 0}, {"gal", 3.785411784, 0}, {"floz", 3.785411784 / 128, 0}}},
+		{"volume", []unit{{"l", 1, 0}, {"ml", .001, 0}, {"m3", 1000, 0}, {"gal", 3.785411784, 0},
+			{"floz", 3.785411784 / 128, 0}}},
 		{"area", []unit{{"m2", 1, 0}, {"km2", 1e6, 0}, {"ha", 1e4, 0}, {"ft2", .09290304, 0}, {"acre", 4046.8564224, 0}}},
 		{"speed", []unit{{"m/s", 1, 0}, {"km/h", 1 / 3.6, 0}, {"mph", .44704, 0}, {"kn", 1852. / 3600, 0}}},
-		{"duration", []unit{{"s", 1, 0}, {"ms", .001, 0}, {"min", 60, 0}, {"h", 3600, 0}, {"d", 86400, 0}, {"week", 604800, 0}}},
+		{"duration", []unit{{"s", 1, 0}, {"ms", .001, 0}, {"min", 60, 0}, {"h", 3600, 0}, {"d", 86400, 0},
+			{"week", 604800, 0}}},
 		{"data size", []unit{{"B", 1, 0}, {"bit", .125, 0}, {"kB", 1e3, 0}, {"MB", 1e6, 0}, {"GB", 1e9, 0}, {"TB", 1e12, 0},
 			{"KiB", 1 << 10, 0}, {"MiB", 1 << 20, 0}, {"GiB", 1 << 30, 0}, {"TiB", 1 << 40, 0}}},
 		{"energy", []unit{{"J", 1, 0}, {"kJ", 1000, 0}, {"kWh", 3.6e6, 0}, {"cal", 4.184, 0}, {"kcal", 4184, 0}}},

@@ -46,7 +46,7 @@ func TestCalculate(t *testing.T) {
 	}
 }
 
-// FuzzCalculate finds inputs that crash the parser, or that give what is no number.
+// FuzzCalculate finds inputs that crash the parser, or that give something else than a number.
 func FuzzCalculate(f *testing.F) {
 	for _, s := range []string{"1+2*3", "max(1,-2^.5)%pi", "((", "1e", "x(y", "é", "-", "2^", ",", "min()"} {
 		f.Add(s)

@@ -19,9 +19,10 @@ import (
 func showTools() []server.ServerTool {
 	return []server.ServerTool{
 		define(spec{
-			name:        "draw_chart",
-			title:       "Draw a bar chart",
-			description: "Draw a small bar chart of labelled numbers as a PNG image. The text beside it says which bar is which.",
+			name:  "draw_chart",
+			title: "Draw a bar chart",
+			description: "Draw a small bar chart of labelled numbers as a PNG image. The text beside it says which bar " +
+				"is which.",
 			input: `{
 				"type": "object",
 				"properties": {
@@ -34,7 +35,8 @@ func showTools() []server.ServerTool {
 							"additionalProperties": false
 						}
 					},
-					"color": {"type": "string", "enum": ["blue", "green", "orange", "gray"], "default": "blue", "description": "The color of the bars; negative ones are red"},
+					"color": {"type": "string", "enum": ["blue", "green", "orange", "gray"], "default": "blue",
+						"description": "The color of the bars; negative ones are red"},
 					"width": {"type": "integer", "minimum": 64, "maximum": 1024, "default": 320, "description": "Pixels"},
 					"height": {"type": "integer", "minimum": 32, "maximum": 1024, "default": 160, "description": "Pixels"}
 				},
@@ -43,14 +45,16 @@ func showTools() []server.ServerTool {
 			}`,
 		}, func(_ context.Context, in chart) (answer, error) { return in.draw() }),
 		define(spec{
-			name:        "count_down",
-			title:       "Count down",
-			description: "Count down slowly and report progress at every step; for trying out progress, timeouts and cancellation.",
+			name:  "count_down",
+			title: "Count down",
+			description: "Count down slowly and report progress at every step; for trying out progress, timeouts and " +
+				"cancellation.",
 			input: `{
 				"type": "object",
 				"properties": {
 					"steps": {"type": "integer", "minimum": 1, "maximum": 600, "default": 3, "description": "How many steps"},
-					"delay_ms": {"type": "integer", "minimum": 1, "maximum": 10000, "default": 300, "description": "Milliseconds per step"}
+					"delay_ms": {"type": "integer", "minimum": 1, "maximum": 10000, "default": 300,
+						"description": "Milliseconds per step"}
 				},
 				"additionalProperties": false
 			}`,

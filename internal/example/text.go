@@ -19,14 +19,16 @@ func textTools() []server.ServerTool {
 
 func textStatsTool() server.ServerTool {
 	return define(spec{
-		name:        "text_stats",
-		title:       "Text statistics",
-		description: "Count the characters, words, lines and sentences of a text, list its most frequent words and estimate the reading time.",
+		name:  "text_stats",
+		title: "Text statistics",
+		description: "Count the characters, words, lines and sentences of a text, list its most frequent words and " +
+			"estimate the reading time.",
 		input: `{
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text to count"},
-					"top": {"type": "integer", "minimum": 0, "maximum": 50, "default": 5, "description": "How many of the most frequent words to list"}
+					"top": {"type": "integer", "minimum": 0, "maximum": 50, "default": 5,
+						"description": "How many of the most frequent words to list"}
 				},
 				"required": ["text"],
 				"additionalProperties": false
@@ -34,9 +36,11 @@ func textStatsTool() server.ServerTool {
 		output: `{
 				"type": "object",
 				"properties": {
-					"characters": {"type": "integer"}, "words": {"type": "integer"}, "lines": {"type": "integer"}, "sentences": {"type": "integer"},
+					"characters": {"type": "integer"}, "words": {"type": "integer"}, "lines": {"type": "integer"},
+						"sentences": {"type": "integer"},
 					"reading_seconds": {"type": "integer", "description": "At 230 words per minute"},
-					"top_words": {"type": "array", "items": {"type": "object", "properties": {"word": {"type": "string"}, "count": {"type": "integer"}}, "required": ["word", "count"]}}
+					"top_words": {"type": "array", "items": {"type": "object", "properties": {"word": {"type": "string"},
+						"count": {"type": "integer"}}, "required": ["word", "count"]}}
 				},
 				"required": ["characters", "words", "lines", "sentences", "reading_seconds", "top_words"]
 			}`,
@@ -50,14 +54,16 @@ func textStatsTool() server.ServerTool {
 
 func changeCaseTool() server.ServerTool {
 	return define(spec{
-		name:        "change_case",
-		title:       "Change case",
-		description: "Convert text between naming styles and letter cases: camelCase, PascalCase, snake_case, kebab-case, CONSTANT_CASE, Title Case, upper and lower.",
+		name:  "change_case",
+		title: "Change case",
+		description: "Convert text between naming styles and letter cases: camelCase, PascalCase, snake_case, kebab-case, " +
+			"CONSTANT_CASE, Title Case, upper and lower.",
 		input: `{
 				"type": "object",
 				"properties": {
 					"text": {"type": "string", "description": "The text or identifier to convert"},
-					"style": {"type": "string", "enum": ["camel", "pascal", "snake", "kebab", "constant", "title", "upper", "lower"], "description": "The style to convert it to"}
+					"style": {"type": "string", "enum": ["camel", "pascal", "snake", "kebab", "constant", "title", "upper", "lower"],
+						"description": "The style to convert it to"}
 				},
 				"required": ["text", "style"],
 				"additionalProperties": false
@@ -83,7 +89,8 @@ func replaceTextTool() server.ServerTool {
 						"type": "object",
 						"description": "How to match",
 						"properties": {
-							"literal": {"type": "boolean", "default": false, "description": "Take the pattern and the replacement as they are, not as a regular expression"},
+							"literal": {"type": "boolean", "default": false,
+								"description": "Take the pattern and the replacement as they are, not as a regular expression"},
 							"ignore_case": {"type": "boolean", "default": false, "description": "Ignore upper and lower case"}
 						},
 						"additionalProperties": false
@@ -110,7 +117,8 @@ func diffTextTool() server.ServerTool {
 				"properties": {
 					"before": {"type": "string", "description": "The old text"},
 					"after": {"type": "string", "description": "The new text"},
-					"context": {"type": "integer", "minimum": 0, "maximum": 100, "default": 3, "description": "Unchanged lines shown around each change"}
+					"context": {"type": "integer", "minimum": 0, "maximum": 100, "default": 3,
+						"description": "Unchanged lines shown around each change"}
 				},
 				"required": ["before", "after"],
 				"additionalProperties": false
@@ -265,7 +273,7 @@ func (in replaceInput) run() (answer, error) {
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
-		return answer{}, fmt.Errorf("the pattern is no regular expression in RE2 syntax (%w); "+
+		return answer{}, fmt.Errorf("the pattern is not a regular expression in RE2 syntax (%w); "+
 			`to search for it as it is, set options to {"literal": true}`, err)
 	}
 	var out []byte
@@ -279,7 +287,8 @@ func (in replaceInput) run() (answer, error) {
 			out = re.ExpandString(out, in.Replacement, in.Text, m)
 		}
 		if last = m[1]; len(out) > maxReplaced {
-			return answer{}, fmt.Errorf("the result would be larger than %d MB: take a shorter replacement or text", maxReplaced>>20)
+			return answer{}, fmt.Errorf("the result would be larger than %d MB: take a shorter replacement or text",
+				maxReplaced>>20)
 		}
 	}
 	out = append(out, in.Text[last:]...)

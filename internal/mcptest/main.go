@@ -42,8 +42,8 @@ func Run() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 // After [Lifetime] it ends the process. It must be the only one in its process if the script
 // uses signals. The goroutine that reads stdin ends when stdin does.
 func Main(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	guard := time.AfterFunc(Lifetime, func() { os.Exit(codeLifetime) })
-	defer guard.Stop()
+	lifetime := time.AfterFunc(Lifetime, func() { os.Exit(codeLifetime) })
+	defer lifetime.Stop()
 	if len(args) != 1 {
 		fmt.Fprintln(stderr, "usage: mcptest SCRIPT (JSON, or a file that holds it)")
 		return codeScript
@@ -82,8 +82,8 @@ func prepare(script Script, stdout, stderr io.Writer) (Script, error) {
 	return script, nil
 }
 
-// start runs this program again with a script that never reads. Nobody waits for that process:
-// being left behind is what it is for.
+// start runs this program again with a script that never reads. It does not wait for that process, which
+// tests what is left behind.
 func (g Grandchild) start(stdout, stderr io.Writer) error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -119,8 +119,8 @@ func fileOnly(w io.Writer) io.Writer {
 	return nil
 }
 
-// appendLine adds a line to a file with one write, so that processes may share the file. An
-// empty path means that nobody wants the line.
+// appendLine adds a line to a file with one write, so that processes may share the file. If path is
+// empty, the line is dropped.
 func appendLine(path string, line []byte) error {
 	if path == "" {
 		return nil

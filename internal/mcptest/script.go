@@ -22,7 +22,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -32,7 +34,7 @@ type Script struct {
 	// Tools are listed in this order; a name may occur twice (the first one is called).
 	Tools []Tool `json:"tools,omitempty"`
 	// Resources, Templates (definitions, byte for byte) and Prompts are what the server offers beside
-	// them. Where there are templates, a URI that is no resource reads as a text that names it.
+	// them. If there are templates, a URI of none of the resources reads as a text that names it.
 	Resources []Resource `json:"resources,omitempty"`
 	Templates []Raw      `json:"templates,omitempty"`
 	Prompts   []Prompt   `json:"prompts,omitempty"`
@@ -89,8 +91,8 @@ type Script struct {
 	// Cancelled is a file that gets every notifications/cancelled message.
 	Cancelled string `json:"cancelled,omitempty"`
 
-	// Later replaces this script from a later start on; it needs Starts, which counts them.
-	// Of several that apply the last one counts. The files named here stay in force unless
+	// Later replaces this script from a later start on; it needs Starts, which counts them. If
+	// several apply, the last one counts. The files named here stay in force unless
 	// the later script names its own.
 	Later []Later `json:"later,omitempty"`
 }
@@ -179,7 +181,7 @@ type Tool struct {
 
 // Task is what becomes of a call that is made a task.
 type Task struct {
-	// Polls is how often the client finds it still working, PollMs the interval that it is told.
+	// Polls is how often the client finds it still working, PollMs the interval that the server asks for.
 	Polls  int     `json:"polls,omitempty"`
 	PollMs float64 `json:"pollMs,omitempty"`
 	// Ask is a request to the client before the task ends, for which its status is input_required. It
@@ -265,7 +267,8 @@ type Grandchild struct {
 
 // Raw is JSON that is sent byte for byte, or what the script wants instead of JSON. In a
 // script it is written as itself, or as a string that holds it, which keeps its white space
-// through any tool (a Raw that is itself a JSON string can only be written so). Line breaks become spaces: a message is one line.
+// through any tool (a Raw that is itself a JSON string can only be written so). Line breaks become spaces: a message
+// is one line.
 type Raw string
 
 // MarshalJSON writes r as a string: encoding/json would compact it otherwise.
@@ -351,25 +354,27 @@ func (s Script) check() error {
 			}
 		}
 	}
-	behaviours := []Behaviour{s.Start}
-	for _, b := range s.Methods {
-		behaviours = append(behaviours, b)
-	}
-	for _, t := range s.Tools {
-		behaviours = append(behaviours, t.Behaviour)
-	}
-	for _, r := range s.Resources {
-		behaviours = append(behaviours, r.Behaviour)
-	}
-	for _, p := range s.Prompts {
-		behaviours = append(behaviours, p.Behaviour)
-	}
-	for _, b := range behaviours {
+	for _, b := range s.behaviours() {
 		if b.Exit != nil && b.Exit.Signal != "" && signalNumber(b.Exit.Signal) == 0 {
 			return fmt.Errorf("script: signal %q", b.Exit.Signal)
 		}
 	}
 	return nil
+}
+
+// behaviours returns how the server starts and answers each request.
+func (s Script) behaviours() []Behaviour {
+	all := append([]Behaviour{s.Start}, slices.Collect(maps.Values(s.Methods))...)
+	for _, t := range s.Tools {
+		all = append(all, t.Behaviour)
+	}
+	for _, r := range s.Resources {
+		all = append(all, r.Behaviour)
+	}
+	for _, p := range s.Prompts {
+		all = append(all, p.Behaviour)
+	}
+	return all
 }
 
 // at returns the script for the n-th start.

@@ -103,7 +103,7 @@ func (s *server) loop(lines <-chan []byte) int {
 	}
 }
 
-// readLines sends the lines of r until it ends or nobody listens any more.
+// readLines sends the lines of r until it ends or done is closed.
 func readLines(r io.Reader, lines chan<- []byte, done <-chan struct{}) {
 	defer close(lines)
 	in := bufio.NewReader(r)
@@ -234,7 +234,8 @@ func (s *server) requires(b Behaviour, m *message) bool {
 	if n >= len(b.Rounds) {
 		return false
 	}
-	s.reply(*m, Raw(`{"resultType":"input_required","inputRequests":`+b.Rounds[n].line()+`,"requestState":`+quote(strings.Repeat("s", n+1))+`}`))
+	s.reply(*m, Raw(`{"resultType":"input_required","inputRequests":`+b.Rounds[n].line()+
+		`,"requestState":`+quote(strings.Repeat("s", n+1))+`}`))
 	return true
 }
 
@@ -389,7 +390,7 @@ func (s *server) fail(m message, e Error) {
 	s.sendLine(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":` + body + `}}`)
 }
 
-// sendLine writes a line to stdout. A client that is gone is no error: the end of stdin says so.
+// sendLine writes a line to stdout. It ignores a client that has gone: the end of stdin says so.
 func (s *server) sendLine(line string) {
 	s.write.Lock()
 	defer s.write.Unlock()

@@ -43,7 +43,8 @@ func (r *running) state(id string, isModern bool) string {
 	if isModern {
 		poll, ttl = "pollIntervalMs", "ttlMs"
 	}
-	return fmt.Sprintf(`"taskId":%s,"status":%s,"statusMessage":"poll %d","createdAt":"2026-01-01T00:00:00Z","lastUpdatedAt":"2026-01-01T00:00:00Z",%q:60000,%q:%v`,
+	return fmt.Sprintf(`"taskId":%s,"status":%s,"statusMessage":"poll %d","createdAt":"2026-01-01T00:00:00Z",`+
+		`"lastUpdatedAt":"2026-01-01T00:00:00Z",%q:60000,%q:%v`,
 		quote(id), quote(r.status()), r.polls, ttl, poll, r.tool.Task.PollMs)
 }
 
