@@ -39,9 +39,6 @@ func contextRules() []rule {
 			"pkg/auth oauth2.HTTPClient": "the oauth2 library takes its client from the context and nowhere else",
 			"pkg/auth ownHostKey":        "a round tripper gets a request and its context; what a redirect may reach belongs to the request",
 			"pkg/auth strictKey":         "a dialer gets a context alone, and whether it may dial this machine belongs to the request",
-			"pkg/conn exchangeKey":       "mcp-go's transports hide the answer to the handshake",
-			"pkg/conn errandKey":         "mcp-go's transports hide which call a message belongs to",
-			"pkg/conn tripKey":           "mcp-go's transports hide which exchange a request is sent in",
 		},
 	}}
 }

@@ -60,7 +60,7 @@ var rooms = map[string]room{
 	},
 	"internal/verb/form": {
 		imports: []string{"internal/verb/render", "pkg/fault", "pkg/output", "pkg/schema", "pkg/tool"},
-		why: "a form knows a question and a terminal; whose call the question belongs to is the verb's business",
+		why:     "a form knows a question and a terminal; whose call the question belongs to is the verb's business",
 	},
 	"internal/verb/render": {
 		imports: []string{"pkg/fault", "pkg/output", "pkg/tool"},
