@@ -39,7 +39,7 @@ func run() int {
 	}
 	app.Query = cli.Query
 	manager := newLogins(app)
-	app.Logins = logins{manager}
+	app.Logins, app.Browser = manager, openBrowser
 	app.InProcess = func(cfg *config.Config, o daemon.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			Limits: o.Limits, Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,

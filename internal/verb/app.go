@@ -43,8 +43,10 @@ type App struct {
 	Warm bool
 	// InProcess opens a caller that starts servers as children of this process.
 	InProcess func(*config.Config, daemon.CallerOptions) engine.Caller
-	// Logins are the logins to servers over HTTP. nil on the early path.
+	// Logins are the logins to servers over HTTP. They are nil on the early path.
 	Logins Logins
+	// Browser opens a browser at an address.
+	Browser func(address string) error
 	// Detach starts mcpl with these arguments in a process that outlives this one; nil: not.
 	Detach func(args []string) error
 	// Query applies a jq expression to a JSON value and returns the results.

@@ -4,60 +4,24 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// Logins are the logins to servers over HTTP. What fails in its methods is a fault.
+// Logins are the logins to servers over HTTP, a pkg/auth.Manager. Errors of its methods are faults.
 type Logins interface {
-	Login(ctx context.Context, server *config.Server, opt LoginOptions) (LoginState, error)
-	Logout(ctx context.Context, server *config.Server) (LoggedOut, error)
-	// State asks nobody.
-	State(ctx context.Context, server *config.Server) (LoginState, error)
-}
-
-// LoginOptions are what a login needs.
-type LoginOptions struct {
-	// Scopes to ask for; empty: those of the entry, else those that the server names.
-	Scopes []string
-	// Timeout bounds all of it.
-	Timeout time.Duration
-	// Browser says that a browser is to be opened.
-	Browser bool
-	// Show shows the person the address to open.
-	Show func(address string)
-	// Input, when not nil, is where the person may paste the address that the browser ended at.
-	Input io.Reader
-	// Notice tells the person what else there is to know.
-	Notice func(text string)
-}
-
-// LoginState is what is known of a server's login. It holds no secret.
-type LoginState struct {
-	// Kind is "logged in", "expired", "can be renewed", "not logged in", "static header" or "client credentials".
-	Kind     string
-	Issuer   string
-	Scopes   []string
-	Obtained time.Time // zero: there is no token
-	Expires  time.Time // zero: not known
-	// Renewable says that a new token is got without a person.
-	Renewable bool
-	// Kept is where the tokens are, "keyring" or "file", the rest of it in File.
-	Kept, File string
-}
-
-// LoggedOut is what became of a login that was ended.
-type LoggedOut struct {
-	Was, Revoked bool
-	Problem      string // why it was not revoked; "" where the server has no such service
+	Login(ctx context.Context, server *config.Server, opt login.Options) (login.State, error)
+	Logout(ctx context.Context, server *config.Server) (login.Ended, error)
+	// State asks no server.
+	State(ctx context.Context, server *config.Server) (login.State, error)
 }
 
 // loginTimeout is how long a person has for a login.
@@ -131,7 +95,10 @@ func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
 	if err != nil {
 		return err
 	}
-	opt := LoginOptions{Timeout: cmp.Or(v.Timeout, loginTimeout), Browser: !v.NoBrowser, Notice: func(text string) { s.Printer.Notice("%s", text) }}
+	opt := login.Options{Timeout: cmp.Or(v.Timeout, loginTimeout), Notice: func(text string) { s.Printer.Notice("%s", text) }}
+	if !v.NoBrowser {
+		opt.Open = s.App.Browser
+	}
 	if v.NoBrowser || s.App.InTTY { // else it may be the input of a script
 		opt.Input = s.App.Stdin
 	}
@@ -190,7 +157,7 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 				continue
 			}
 			// One whose login cannot be read is named too.
-			if state, err := s.App.Logins.State(ctx, server); err != nil || state.Kind == "not logged in" || state.Kind == "expired" {
+			if state, err := s.App.Logins.State(ctx, server); err != nil || state.Kind == login.NotLoggedIn || state.Kind == login.Expired {
 				wanted = append(wanted, server.Name)
 			}
 		}
@@ -249,26 +216,19 @@ func (v *Auth) status(ctx context.Context, s *Session, names []string) error {
 	return s.Printer.Answer(a)
 }
 
-// loginLine is what is known of one login.
+// loginLine is what is known of the login to one server.
 type loginLine struct {
-	Server    string       `json:"server"`
-	URL       string       `json:"url"`
-	Login     string       `json:"login"`
-	Issuer    string       `json:"issuer,omitempty"`
-	Scopes    []string     `json:"scopes,omitempty"`
-	Obtained  string       `json:"obtained_at,omitempty"`
-	Expires   string       `json:"expires_at,omitempty"`
-	Renewable bool         `json:"renewable,omitempty"`
-	Kept      string       `json:"kept_in,omitempty"`
-	File      string       `json:"file,omitempty"`
-	Error     *fault.Fault `json:"error,omitempty"`
-	expires   time.Time
-	now       time.Time
+	Server string `json:"server"`
+	URL    string `json:"url"`
+	login.State
+	Error   *fault.Fault `json:"error,omitempty"`
+	expires time.Time    // with fractions of a second
+	now     time.Time
 }
 
-// summary says it in a line.
+// summary says in a line how a server is logged in to.
 func (l *loginLine) summary() string {
-	text := l.Login
+	text := string(l.Kind)
 	if until := l.until(); until != "" {
 		text += ", ends " + until
 	}
@@ -286,23 +246,20 @@ func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine 
 	state, err := s.App.Logins.State(ctx, server)
 	line := lineOfLogin(server, state)
 	if err != nil {
-		line.Login, line.Error = "unknown", output.InWords(fault.From(err))
+		line.Kind, line.Error = login.Unknown, output.InWords(fault.From(err))
 	}
 	line.now = s.App.Now()
 	return &line
 }
 
-func lineOfLogin(server *config.Server, st LoginState) loginLine {
-	l := loginLine{Server: server.Name, URL: server.Display().URL, Login: st.Kind, Issuer: st.Issuer, Scopes: st.Scopes,
-		Renewable: st.Renewable, Kept: st.Kept, File: st.File, expires: st.Expires}
-	if !st.Obtained.IsZero() {
-		l.Obtained = st.Obtained.UTC().Format(time.RFC3339)
-	}
-	if !st.Expires.IsZero() {
-		l.Expires = st.Expires.UTC().Format(time.RFC3339)
-	}
+func lineOfLogin(server *config.Server, st login.State) loginLine {
+	l := loginLine{Server: server.Name, URL: server.Display().URL, State: st, expires: st.Expires}
+	l.Obtained, l.Expires = inSeconds(st.Obtained), inSeconds(st.Expires)
 	return l
 }
+
+// inSeconds returns a time as answers have it: in UTC, without fractions of a second.
+func inSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
 // until says when a token ends.
 func (l loginLine) until() string {
@@ -347,7 +304,7 @@ func (a *loginAnswer) WriteText(t *output.Text) {
 
 // where says where the tokens are.
 func (l loginLine) where() string {
-	if l.Kept == string(config.InKeyring) {
+	if l.Kept == config.InKeyring {
 		return "the keyring"
 	}
 	return l.File
@@ -389,8 +346,8 @@ func (a *statusAnswer) WriteText(t *output.Text) {
 	rows := [][]any{{output.Dim("SERVER"), output.Dim("LOGIN"), output.Dim("ENDS"), output.Dim("SCOPES"), output.Dim("THROUGH"), output.Dim("KEPT IN")}}
 	none := false
 	for _, l := range a.Servers {
-		rows = append(rows, []any{output.Bold(l.Server), loginSpan(l.Login), l.until(), strings.Join(l.Scopes, " "), l.Issuer, l.where()})
-		none = none || l.Login == "not logged in"
+		rows = append(rows, []any{output.Bold(l.Server), loginSpan(l.Kind), l.until(), strings.Join(l.Scopes, " "), l.Issuer, l.where()})
+		none = none || l.Kind == login.NotLoggedIn
 	}
 	t.Table("", rows)
 	for _, l := range a.Servers {
@@ -406,14 +363,16 @@ func (a *statusAnswer) WriteText(t *output.Text) {
 	}
 }
 
-func loginSpan(kind string) any {
-	switch kind {
-	case "logged in", "client credentials", "static header":
-		return output.Green(kind)
-	case "expired", "unknown":
-		return output.Red(kind)
-	case "can be renewed":
-		return output.Yellow(kind)
+// loginSpan colours the kind of a login.
+func loginSpan(kind login.Kind) any {
+	switch text := string(kind); kind {
+	case login.LoggedIn, login.Machine, login.Static:
+		return output.Green(text)
+	case login.Expired, login.Unknown:
+		return output.Red(text)
+	case login.CanRenew:
+		return output.Yellow(text)
+	default:
+		return output.Dim(text)
 	}
-	return output.Dim(kind)
 }

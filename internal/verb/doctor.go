@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -136,7 +137,7 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 			rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
 		}
 		// Most servers want no login; that there is none is worth a line where it is missed.
-		if d.Login != nil && (d.Login.Login != "not logged in" || d.Verdict == "login needed") {
+		if d.Login != nil && (d.Login.Kind != login.NotLoggedIn || d.Verdict == "login needed") {
 			rows = append(rows, []any{output.Dim("login"), d.Login.summary()})
 		}
 		if d.Verdict == "ok" {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/authtest"
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -67,10 +68,10 @@ type person struct {
 }
 
 // logIn logs in to a server with a browser that approves.
-func logIn(t *testing.T, m *Manager, s *config.Server, scopes ...string) (State, *person, error) {
+func logIn(t *testing.T, m *Manager, s *config.Server, scopes ...string) (login.State, *person, error) {
 	t.Helper()
 	p := &person{}
-	opt := LoginOptions{Scopes: scopes, Timeout: patience, Notice: func(text string) { p.notices = append(p.notices, text) }}
+	opt := login.Options{Scopes: scopes, Timeout: patience, Notice: func(text string) { p.notices = append(p.notices, text) }}
 	var browsed chan struct{}
 	opt.Show = func(address string) {
 		browsed = make(chan struct{})
@@ -90,7 +91,7 @@ func logIn(t *testing.T, m *Manager, s *config.Server, scopes ...string) (State,
 }
 
 // mustLogIn is logIn for what has to work.
-func mustLogIn(t *testing.T, m *Manager, s *config.Server, scopes ...string) State {
+func mustLogIn(t *testing.T, m *Manager, s *config.Server, scopes ...string) login.State {
 	t.Helper()
 	st, p, err := logIn(t, m, s, scopes...)
 	if err != nil {
@@ -200,7 +201,7 @@ func TestDiscovery(t *testing.T) {
 			as := newServer(t, o)
 			s, m := entryFor(t, as.URL(), ""), newManager(t.TempDir(), 0)
 			st := mustLogIn(t, m, s)
-			if st.Kind != LoggedIn || st.Issuer != as.Issuer() || !st.Renewable || st.Kept != config.InFiles {
+			if st.Kind != login.LoggedIn || st.Issuer != as.Issuer() || !st.Renewable || st.Kept != config.InFiles {
 				t.Errorf("%+v", st)
 			}
 			wantHeader(t, m, s)
@@ -301,7 +302,7 @@ func TestClients(t *testing.T) {
 				t.Errorf("renewed to %q, %v", again, err)
 			}
 			out, err := newManager(dir, 0).Logout(t.Context(), s)
-			if want := (Logout{Was: true, Revoked: true}); err != nil || out != want || use(t, s, again) != http.StatusUnauthorized {
+			if want := (login.Ended{Was: true, Revoked: true}); err != nil || out != want || use(t, s, again) != http.StatusUnauthorized {
 				t.Errorf("%+v %v", out, err)
 			}
 		})
@@ -429,7 +430,7 @@ func TestNothingToLogInTo(t *testing.T) {
 	open := newServer(t, authtest.Options{})
 	m := newManager(t.TempDir(), 0)
 	try := func(s *config.Server) error {
-		_, err := m.Login(t.Context(), s, LoginOptions{Timeout: patience, Show: func(string) { t.Error("there is a page") }, Notice: func(string) {}})
+		_, err := m.Login(t.Context(), s, login.Options{Timeout: patience, Show: func(string) { t.Error("there is a page") }, Notice: func(string) {}})
 		return err
 	}
 	wantFault(t, try(&config.Server{Name: "s", Transport: config.Stdio}), fault.Usage, "no server over HTTP")
@@ -440,6 +441,6 @@ func TestNothingToLogInTo(t *testing.T) {
 	wantFault(t, try(entryFor(t, strings.TrimSuffix(open.URL(), "/mcp")+"/nothing", `, "type": "sse"`)), fault.Usage, "s asks for no login, and says of none")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := m.Login(ctx, entryFor(t, open.URL(), ""), LoginOptions{Timeout: patience})
+	_, err := m.Login(ctx, entryFor(t, open.URL(), ""), login.Options{Timeout: patience})
 	wantFault(t, err, fault.Interrupted, "interrupted during the login to s")
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"io"
 	"net"
@@ -67,7 +68,7 @@ func TestStrangers(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{})
 	m, s := newManager(t.TempDir(), 0), entryFor(t, as.URL(), "")
-	_, err := m.Login(t.Context(), s, LoginOptions{Timeout: patience, Notice: func(text string) { t.Error(text) }, Show: func(address string) {
+	_, err := m.Login(t.Context(), s, login.Options{Timeout: patience, Notice: func(text string) { t.Error(text) }, Show: func(address string) {
 		u, err := url.Parse(address)
 		if err != nil {
 			t.Error(err)
@@ -108,7 +109,7 @@ func paste(t *testing.T, as *authtest.Server, of func(last string) string) ([]st
 	defer in.Close()
 	var notices []string
 	said := make(chan string, 10)
-	_, err := newManager(t.TempDir(), 0).Login(t.Context(), entryFor(t, as.URL(), ""), LoginOptions{Timeout: patience, Input: in,
+	_, err := newManager(t.TempDir(), 0).Login(t.Context(), entryFor(t, as.URL(), ""), login.Options{Timeout: patience, Input: in,
 		Notice: func(text string) { said <- text },
 		Show: func(address string) {
 			last, err := authtest.Redirect(t.Context(), address)
@@ -172,13 +173,13 @@ func TestNobodyComes(t *testing.T) {
 		back, _ := url.Parse(u.Query().Get("redirect_uri"))
 		port = back.Host
 	}
-	_, err := newManager(t.TempDir(), 0).Login(t.Context(), s, LoginOptions{Timeout: 500 * time.Millisecond, Show: show})
+	_, err := newManager(t.TempDir(), 0).Login(t.Context(), s, login.Options{Timeout: 500 * time.Millisecond, Show: show})
 	f := wantFault(t, err, fault.Timeout, "nobody logged in to s within 500ms")
 	if !strings.Contains(helpOf(f), "--timeout 1s") {
 		t.Error(helpOf(f))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = newManager(t.TempDir(), 0).Login(ctx, s, LoginOptions{Timeout: patience, Show: func(address string) { show(address); cancel() }})
+	_, err = newManager(t.TempDir(), 0).Login(ctx, s, login.Options{Timeout: patience, Show: func(address string) { show(address); cancel() }})
 	wantFault(t, err, fault.Interrupted, "interrupted")
 	if c, err := net.Dial("tcp", port); err == nil {
 		c.Close()
@@ -234,7 +235,7 @@ func TestNoBrowser(t *testing.T) {
 	as := newServer(t, authtest.Options{})
 	said := make(chan string, 1)
 	address := make(chan string, 1)
-	_, err := newManager(t.TempDir(), 0).Login(t.Context(), entryFor(t, as.URL(), ""), LoginOptions{Timeout: patience,
+	_, err := newManager(t.TempDir(), 0).Login(t.Context(), entryFor(t, as.URL(), ""), login.Options{Timeout: patience,
 		Show: func(a string) { address <- a }, Notice: func(text string) { said <- text },
 		Open: func(a string) error {
 			defer func() { go func() { _, _, _ = authtest.Browse(context.Background(), <-address) }() }()

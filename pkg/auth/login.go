@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -15,36 +14,21 @@ import (
 
 	"golang.org/x/oauth2"
 
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// LoginOptions are what a login needs.
-type LoginOptions struct {
-	// Scopes to ask for; empty: those of the entry, else those that the server names.
-	Scopes []string
-	// Timeout bounds all of it.
-	Timeout time.Duration
-	// Show shows the person the address to open.
-	Show func(address string)
-	// Open opens a browser, and may take as long as that is open; nil: none is to be opened.
-	Open func(address string) error
-	// Input, when not nil, is where the person may paste the address that the browser ended at.
-	Input io.Reader
-	// Notice tells the person what else there is to know.
-	Notice func(text string)
-}
-
 // Login logs in to a server: through a browser, or for a client with credentials of its own by asking for a
 // token. It returns what [Manager.State] does.
-func (m *Manager) Login(ctx context.Context, s *config.Server, opt LoginOptions) (State, error) {
+func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options) (login.State, error) {
 	if s.Transport == config.Stdio {
-		return State{}, fault.New(fault.Usage, s.Name+" is no server over HTTP, and there is nothing to log in to",
+		return login.State{}, fault.New(fault.Usage, s.Name+" is no server over HTTP, and there is nothing to log in to",
 			"What it needs stands in \"env\" of its entry.").Then("See the logins of all servers with", fault.Step{Verb: "auth status"}).
 			On(s.Name, "")
 	}
 	if name := s.OwnLogin(); name != "" {
-		return State{}, fault.New(fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
+		return login.State{}, fault.New(fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
 			"To log in instead, take it out of the entry in "+entryOf(s)+".").Then("Then log in with", loginStep(s, opt.Scopes)).
 			On(s.Name, "")
 	}
@@ -52,10 +36,10 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt LoginOptions)
 	defer cancel()
 	err := m.login(ctx, s, opt)
 	if err != nil && ctx.Err() != nil {
-		return State{}, ended(ctx, s, opt.Timeout)
+		return login.State{}, ended(ctx, s, opt.Timeout)
 	}
 	if err != nil {
-		return State{}, err
+		return login.State{}, err
 	}
 	st, err := m.State(ctx, s)
 	if err == nil && st.Kept == config.InFiles && m.store.place == config.AutoCredentials && m.store.ring != nil {
@@ -74,7 +58,7 @@ func ended(ctx context.Context, s *config.Server, limit time.Duration) *fault.Fa
 	return fault.New(fault.Interrupted, "interrupted during the login to "+s.Name, "Nothing was changed. Try again.").On(s.Name, "")
 }
 
-func (m *Manager) login(ctx context.Context, s *config.Server, opt LoginOptions) error {
+func (m *Manager) login(ctx context.Context, s *config.Server, opt login.Options) error {
 	c, refused, err := m.probe(ctx, s)
 	if err != nil {
 		return err
@@ -149,7 +133,7 @@ func (m *Manager) loginMachine(ctx context.Context, s *config.Server, c challeng
 }
 
 // authorize sends the person to the authorization server, waits for the code that comes back, and redeems it.
-func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *record, l net.Listener, redirect string, opt LoginOptions) error {
+func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *record, l net.Listener, redirect string, opt login.Options) error {
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	conf := oauth2.Config{ClientID: r.Client.ID, RedirectURL: redirect, Scopes: r.Asked, Endpoint: oauth2.Endpoint{AuthURL: st.AuthorizationEndpoint}}
 	address := conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.Resource))

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/authtest"
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -248,15 +249,15 @@ func TestRenewalFails(t *testing.T) {
 		later   time.Duration
 		typ     fault.Type // "" for none
 		message string
-		after   Kind
+		after   login.Kind
 	}{
-		"revoked":            {(*authtest.Server).Revoke, time.Hour, fault.AuthRequired, "the login of s has ended", NotLoggedIn},
-		"revoked before":     {(*authtest.Server).Revoke, time.Hour - 10*time.Second, fault.AuthRequired, "the login of s has ended", NotLoggedIn},
-		"the client is gone": {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "invalid_client" }) }, time.Hour, fault.AuthRequired, "the login of s has ended", NotLoggedIn},
-		"down":               {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "down" }) }, time.Hour, fault.ServerConnection, "the login of s could not be renewed", CanRenew},
-		"unreachable":        {(*authtest.Server).Close, time.Hour, fault.ServerConnection, "the login of s could not be renewed", CanRenew},
-		"down before":        {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "down" }) }, time.Hour - 10*time.Second, "", "", LoggedIn},
-		"it tells secrets":   {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "echo" }) }, time.Hour, fault.ServerConnection, "the login of s could not be renewed", CanRenew},
+		"revoked":            {(*authtest.Server).Revoke, time.Hour, fault.AuthRequired, "the login of s has ended", login.NotLoggedIn},
+		"revoked before":     {(*authtest.Server).Revoke, time.Hour - 10*time.Second, fault.AuthRequired, "the login of s has ended", login.NotLoggedIn},
+		"the client is gone": {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "invalid_client" }) }, time.Hour, fault.AuthRequired, "the login of s has ended", login.NotLoggedIn},
+		"down":               {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "down" }) }, time.Hour, fault.ServerConnection, "the login of s could not be renewed", login.CanRenew},
+		"unreachable":        {(*authtest.Server).Close, time.Hour, fault.ServerConnection, "the login of s could not be renewed", login.CanRenew},
+		"down before":        {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "down" }) }, time.Hour - 10*time.Second, "", "", login.LoggedIn},
+		"it tells secrets":   {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "echo" }) }, time.Hour, fault.ServerConnection, "the login of s could not be renewed", login.CanRenew},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -317,7 +318,7 @@ func TestNoRefreshToken(t *testing.T) {
 	if h, err := m.Header(t.Context(), s); h != "" || err != nil {
 		t.Errorf("%q %v", h, err)
 	}
-	if st, err := m.State(t.Context(), s); err != nil || st.Kind != Expired {
+	if st, err := m.State(t.Context(), s); err != nil || st.Kind != login.Expired {
 		t.Errorf("%+v %v", st, err)
 	}
 }
@@ -369,13 +370,13 @@ func TestClientCredentials(t *testing.T) {
 	if err != nil || wantHeader(t, m, s) != h {
 		t.Fatalf("%q %v", h, err)
 	}
-	if st, err := m.State(t.Context(), s); err != nil || st.Kind != Machine || !st.Renewable || strings.Join(st.Scopes, " ") != "base" {
+	if st, err := m.State(t.Context(), s); err != nil || st.Kind != login.Machine || !st.Renewable || strings.Join(st.Scopes, " ") != "base" {
 		t.Errorf("%+v %v", st, err)
 	}
 	if again, err := newManager(dir, time.Hour).Header(t.Context(), s); err != nil || again == h || again == "" {
 		t.Errorf("not fetched anew: %v", err)
 	}
-	if st := mustLogIn(t, m, s); st.Kind != Machine || as.Count("token client_credentials") != 3 {
+	if st := mustLogIn(t, m, s); st.Kind != login.Machine || as.Count("token client_credentials") != 3 {
 		t.Errorf("%+v", as.Events())
 	}
 	s = entryFor(t, as.URL(), fmt.Sprintf(entry, `, "scopes": ["other"]`))

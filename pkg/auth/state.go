@@ -2,87 +2,50 @@ package auth
 
 import (
 	"context"
-	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// Kind is what is known of a server's login, in words.
-type Kind string
-
-// The kinds of logins.
-const (
-	LoggedIn    Kind = "logged in"
-	Expired     Kind = "expired"            // and there is no refresh token: a person has to log in again
-	CanRenew    Kind = "can be renewed"     // expired, and renewed when it is needed
-	NotLoggedIn Kind = "not logged in"      // whether one is needed shows when the server is asked
-	Static      Kind = "static header"      // the entry brings its own
-	Machine     Kind = "client credentials" // no person is needed
-)
-
-// State is what is known of a server's login. It holds no secret.
-type State struct {
-	Kind     Kind
-	Issuer   string
-	Scopes   []string
-	Obtained time.Time // zero: there is no token
-	Expires  time.Time // zero: not known
-	// Renewable says that there is a refresh token, or credentials that fetch a new one.
-	Renewable bool
-	// Kept is where the tokens are: "keyring", or "file" with its path in File.
-	Kept config.Credentials
-	File string
-}
-
 // State says what is known of a server's login. No server is asked.
-func (m *Manager) State(ctx context.Context, s *config.Server) (State, error) {
+func (m *Manager) State(ctx context.Context, s *config.Server) (login.State, error) {
 	if s.OwnLogin() != "" {
-		return State{Kind: Static}, nil
+		return login.State{Kind: login.Static}, nil
 	}
 	r, err := m.current(ctx, s)
 	if err != nil {
-		return State{}, err
+		return login.State{}, err
 	}
 	machine := oauthOf(s).Grant == config.ClientCredentials
 	if r == nil || r.header() == "" && !machine {
 		if machine {
-			return State{Kind: Machine, Renewable: true}, nil
+			return login.State{Kind: login.Machine, Renewable: true}, nil
 		}
-		return State{Kind: NotLoggedIn}, nil
+		return login.State{Kind: login.NotLoggedIn}, nil
 	}
-	st := State{Kind: LoggedIn, Issuer: r.Issuer, Scopes: r.Granted, Obtained: r.Obtained, Expires: r.Expires, Renewable: r.Renewable || machine,
+	st := login.State{Kind: login.LoggedIn, Issuer: r.Issuer, Scopes: r.Granted, Obtained: r.Obtained, Expires: r.Expires, Renewable: r.Renewable || machine,
 		Kept: r.Kept, File: m.store.path(r.Binding)}
 	switch expired := r.expired(m.opt.Now()); {
 	case machine:
-		st.Kind = Machine
+		st.Kind = login.Machine
 	case expired && r.Renewable:
-		st.Kind = CanRenew
+		st.Kind = login.CanRenew
 	case expired:
-		st.Kind = Expired
+		st.Kind = login.Expired
 	}
 	return st, nil
 }
 
-// Logout is what became of a login that was ended.
-type Logout struct {
-	// Was says that there was one.
-	Was bool
-	// Revoked says that the authorization server was told, and took it.
-	Revoked bool
-	// Problem says why it was not; "" where it has no such service.
-	Problem string
-}
-
 // Logout forgets the login of a server, and tells its authorization server where that can be told (RFC
 // 7009). A file that is damaged is set aside.
-func (m *Manager) Logout(ctx context.Context, s *config.Server) (Logout, error) {
+func (m *Manager) Logout(ctx context.Context, s *config.Server) (login.Ended, error) {
 	ctx = forServer(ctx, s)
 	unlock, err := m.store.lock(ctx, s)
 	if err != nil {
-		return Logout{}, err
+		return login.Ended{}, err
 	}
 	defer unlock()
-	var out Logout
+	var out login.Ended
 	if r, err := m.store.load(ctx, s); err == nil && r != nil {
 		out.Was = r.header() != ""
 		r.knowSecret(s)

@@ -15,6 +15,7 @@ import (
 	ring "github.com/zalando/go-keyring"
 
 	"github.com/mcp-launchpad/mcpl/internal/authtest"
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -163,7 +164,7 @@ func TestLostInKeyring(t *testing.T) {
 	for key := range k.kept {
 		k.kept[key] = "no JSON"
 	}
-	if st, err := withRing(dir, config.AutoCredentials, k).State(t.Context(), s); err != nil || st.Kind != NotLoggedIn {
+	if st, err := withRing(dir, config.AutoCredentials, k).State(t.Context(), s); err != nil || st.Kind != login.NotLoggedIn {
 		t.Errorf("%+v %v", st, err)
 	}
 	clear(k.kept)
