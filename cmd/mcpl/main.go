@@ -62,9 +62,11 @@ func run() int {
 		}
 		return daemon.NewClient(cfg.Sources, client)
 	}
-	return cli.Execute(ctx, os.Args[1:], cli.Options{App: app, ExampleServer: func(ctx context.Context, in io.Reader, out io.Writer) error {
+	options := cli.Options{App: app, ExampleServer: func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})
-	}})
+	}}
+	app.Script = func(shell string) (string, error) { return cli.Script(options, shell) }
+	return cli.Execute(ctx, os.Args[1:], options)
 }
 
 // interruptible returns a context that ends with SIGINT or SIGTERM; servers are then stopped, which

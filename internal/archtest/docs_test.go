@@ -258,12 +258,9 @@ func TestFlags(t *testing.T) {
 	t.Parallel()
 	fs := pflag.NewFlagSet("all", pflag.ContinueOnError)
 	new(verb.Globals).Flags(fs)
-	for _, v := range []verb.Verb{new(verb.Search), new(verb.Inspect), new(verb.Call), new(verb.List),
-		new(verb.Enable), new(verb.Disable), new(verb.Instructions), new(verb.Config), new(verb.ConfigImport),
-		new(verb.ConfigAdd), new(verb.ConfigRemove), new(verb.Auth), new(verb.Doctor), new(verb.Daemon), new(verb.Resources),
-		new(verb.Read), new(verb.Prompts), new(verb.Prompt), new(verb.Completion), new(verb.Version)} {
+	for _, spec := range verb.Table() {
 		own := pflag.NewFlagSet("own", pflag.ContinueOnError)
-		v.Flags(own)
+		spec.New().Flags(own)
 		fs.AddFlagSet(own) // flags of the same name stay the first one's
 	}
 	fs.Bool("help", false, "")

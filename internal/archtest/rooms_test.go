@@ -27,9 +27,9 @@ var rooms = map[string]room{
 		why:     "it measures whole processes, mcpl's included, and needs only a server to measure them against",
 	},
 	"internal/cli": {
-		imports: []string{"internal/verb", "pkg/clients", "pkg/fault", "pkg/index"},
-		why: "the command tree places verbs and explains mistakes; what a verb does is in internal/verb, so that " +
-			"the early start runs it without cobra. It completes names from the index and from other clients' names",
+		imports: []string{"internal/verb", "pkg/fault"},
+		why: "the command tree is made of the table of verbs and explains mistakes; what a verb does, and how it is " +
+			"explained and completed, is in internal/verb, so that the early start runs it without cobra",
 	},
 	"internal/conformance": {
 		why: "the suite's client types commands as a user would; with an import it would test code, not the program",

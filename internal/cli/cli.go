@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -83,7 +84,8 @@ keeps that for the next one.`,
 	root.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case *version:
-			return t.run(cmd, new(verb.Version), nil)
+			spec, _ := verb.Find("version")
+			return t.run(cmd, spec, spec.New(), nil)
 		case len(args) == 0:
 			return cmd.Help()
 		}
@@ -92,31 +94,61 @@ keeps that for the next one.`,
 	t.globals.Flags(root.PersistentFlags())
 	root.SetFlagErrorFunc(t.flagFault)
 	root.SetHelpFunc(t.help(root.HelpFunc()))
-	root.AddGroup(&cobra.Group{ID: "agent", Title: "Tools:"}, &cobra.Group{ID: "others", Title: "Resources and prompts:"},
-		&cobra.Group{ID: "setup", Title: "Setup:"})
-	root.AddCommand(t.search(), t.inspect(), t.call(), t.list(), t.resources(), t.read(), t.prompts(), t.prompt(),
-		t.config(), t.auth(), t.doctor(), t.enable(), t.disable(), t.instructions(), t.completion(), t.daemon(), t.version(), t.refresh(), t.exampleServer())
+	for _, group := range []verb.Group{verb.Tools, verb.Offers, verb.Setup} {
+		root.AddGroup(&cobra.Group{ID: string(group), Title: string(group) + ":"})
+	}
+	for _, spec := range verb.Table() {
+		t.hang(root, spec)
+	}
+	root.AddCommand(t.exampleServer())
 	root.SetHelpCommand(helpCommand())
 	return root
 }
 
-// command hangs a verb into the tree.
-func (t *tree) command(v verb.Verb, group string, cmd *cobra.Command) *cobra.Command {
+// hang puts a verb into the tree, below the verb that the first word of its name names, if it has two.
+func (t *tree) hang(root *cobra.Command, spec verb.Spec) {
+	v := spec.New()
+	cmd := &cobra.Command{
+		Use: spec.Use, Short: spec.Short, Long: spec.Long, Example: spec.Example, GroupID: string(spec.Group), Hidden: spec.Hidden,
+		DisableFlagsInUseLine: strings.Contains(spec.Use, " -- "), // flags behind -- are not the verb's
+		Args:                  cobra.ArbitraryArgs,                // Parse says what is wrong, better than cobra
+		RunE:                  func(cmd *cobra.Command, args []string) error { return t.run(cmd, spec, v, args) },
+	}
 	v.Flags(cmd.Flags())
-	cmd.GroupID = group
-	cmd.Args = cobra.ArbitraryArgs // the verbs say themselves what is wrong, better than cobra
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return t.run(cmd, v, args) }
-	return cmd
+	if spec.Complete != nil {
+		cmd.ValidArgsFunction = t.complete(spec.Complete)
+	}
+	for _, values := range spec.Values {
+		// It fails only for a flag that does not exist, or that has a completion already.
+		_ = cmd.RegisterFlagCompletionFunc(values.Flag, t.complete(values.Complete))
+	}
+	parent := root
+	if first, _, ok := strings.Cut(spec.Name, " "); ok {
+		parent, _, _ = root.Find([]string{first}) // it stands before in the table
+	}
+	parent.AddCommand(cmd)
 }
 
 // run runs a verb and keeps its exit code.
-func (t *tree) run(cmd *cobra.Command, v verb.Verb, args []string) error {
-	code, err := t.opt.App.Run(cmd.Context(), v, t.globals, args)
+func (t *tree) run(cmd *cobra.Command, spec verb.Spec, v verb.Verb, args []string) error {
+	code, err := t.opt.App.Run(cmd.Context(), spec, v, t.globals, args)
 	t.code = code
 	return err
 }
 
-// help writes help as text, or as one JSON document where that was asked for.
+// exampleServer is the hidden command that runs the embedded server.
+func (t *tree) exampleServer() *cobra.Command {
+	return &cobra.Command{
+		Use:    "example-server",
+		Short:  "Run the embedded example server on stdin and stdout",
+		Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return t.opt.ExampleServer(cmd.Context(), t.opt.App.Stdin, t.opt.App.Stdout)
+		},
+	}
+}
+
+// help writes help as text, or with --json as one JSON document.
 func (t *tree) help(text func(*cobra.Command, []string)) func(*cobra.Command, []string) {
 	return func(cmd *cobra.Command, args []string) {
 		if !t.globals.JSON && !asksForJSON(args) {

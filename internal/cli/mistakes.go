@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
@@ -75,7 +76,7 @@ func flagNames(cmd *cobra.Command) []string {
 
 // wrongVerb answers a verb that does not exist with the one that was meant. args begin with it.
 func wrongVerb(root *cobra.Command, args []string) error {
-	right := meant(args[0])
+	right := verb.Meant(args[0])
 	if right == "" {
 		if near := root.SuggestionsFor(args[0]); len(near) > 0 {
 			right = near[0]
@@ -101,8 +102,8 @@ func wrongVerb(root *cobra.Command, args []string) error {
 
 // flagsToPairs rewrites what looks like a tool's arguments given as flags (--title x, --title=x)
 // as pairs, and leaves the flags that the verb has.
-func flagsToPairs(root *cobra.Command, verb string, args []string) []string {
-	cmd, _, err := root.Find([]string{verb})
+func flagsToPairs(root *cobra.Command, right string, args []string) []string {
+	cmd, _, err := root.Find([]string{right})
 	if err != nil {
 		return args
 	}
@@ -124,56 +125,13 @@ func flagsToPairs(root *cobra.Command, verb string, args []string) []string {
 	return words
 }
 
-// meant returns the verb that people and agents mean by another word.
-func meant(word string) string {
-	switch strings.ToLower(word) {
-	case "find", "query", "lookup", "grep", "discover", "search-tools", "search_tools", "tool-search":
-		return "search"
-	case "describe", "info", "show", "schema", "get", "help-tool", "man", "view", "doc", "docs", "explain":
-		return "inspect"
-	case "run", "exec", "execute", "invoke", "use", "do", "tool", "call-tool", "call_tool", "calltool", "tools/call":
-		return "call"
-	case "ls", "tools", "servers", "list-tools", "list_tools", "list-servers", "status", "ps", "catalog", "all", "tools/list":
-		return "list"
-	case "read-resource", "read_resource", "readresource", "get-resource", "get_resource", "resources/read", "cat", "fetch":
-		return "read"
-	case "list-resources", "list_resources", "resources/list", "templates", "list-resource-templates", "list_resource_templates", "resources/templates/list":
-		return "resources"
-	case "get-prompt", "get_prompt", "getprompt", "use-prompt", "use_prompt", "prompts/get":
-		return "prompt"
-	case "list-prompts", "list_prompts", "prompts/list":
-		return "prompts"
-	case "refresh", "reload", "update", "sync", "index":
-		return "list --refresh"
-	case "on", "activate":
-		return "enable"
-	case "off", "deactivate":
-		return "disable"
-	case "snippet", "agents", "claude", "usage":
-		return "instructions"
-	case "add", "install", "mcp-add":
-		return "config add"
-	case "import", "migrate":
-		return "config import"
-	case "remove", "rm", "uninstall", "delete":
-		return "config remove"
-	case "login", "signin", "sign-in", "log-in", "authenticate", "authorize", "oauth":
-		return "auth login"
-	case "logout", "signout", "sign-out", "log-out":
-		return "auth logout"
-	case "cfg", "settings", "configuration", "env":
-		return "config"
-	}
-	return ""
-}
-
 // helpCommand is "mcpl help VERB", for people who are used to it. Cobra's own says of a verb that
 // does not exist only that.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [VERB]",
 		Short:   "Show what a verb does",
-		GroupID: "setup",
+		GroupID: string(verb.Setup),
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -181,8 +139,8 @@ func helpCommand() *cobra.Command {
 				return cmd.Root().Help()
 			}
 			right := args[0]
-			if verb := meant(right); verb != "" {
-				right, _, _ = strings.Cut(verb, " ")
+			if line := verb.Meant(right); line != "" {
+				right, _, _ = strings.Cut(line, " ")
 			}
 			found, _, err := cmd.Root().Find([]string{right})
 			if err != nil || found == cmd.Root() {

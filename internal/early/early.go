@@ -44,10 +44,11 @@ func answer(args []string) (code int, ok bool) {
 	if front.Parse(args) != nil || front.NArg() == 0 || front.ArgsLenAtDash() >= 0 {
 		return 0, false
 	}
-	v := named(front.Arg(0))
-	if v == nil {
+	spec, ok := verb.Find(front.Arg(0))
+	if !ok || !spec.Early {
 		return 0, false
 	}
+	v := spec.New()
 	// As in the command tree, one flag set takes what stands before and after the verb.
 	var g verb.Globals
 	whole := flagSet(&g)
@@ -62,8 +63,7 @@ func answer(args []string) (code int, ok bool) {
 	}
 	app.Stdout = stdout()
 	ctx := context.Background()
-	switch v.(type) {
-	case *verb.Call, *verb.Read, *verb.Prompt:
+	if spec.Daemon == verb.StartDaemon {
 		// Only a request to a server in the daemon can take long enough to be interrupted: a fresh
 		// index needs no lock.
 		app.Warm = true
@@ -71,7 +71,7 @@ func answer(args []string) (code int, ok bool) {
 		ctx, stop = interruptible()
 		defer stop()
 	}
-	code, err = app.Run(ctx, v, g, whole.Args())
+	code, err = app.Run(ctx, spec, v, g, whole.Args())
 	return code, err == nil
 }
 
@@ -92,30 +92,6 @@ func interruptible() (ctx context.Context, stop func()) {
 		timer.Stop()
 		cancel(nil)
 	}
-}
-
-// named returns the verbs that the index can answer.
-func named(name string) verb.Verb {
-	switch name {
-	case "search":
-		return new(verb.Search)
-	case "inspect":
-		return new(verb.Inspect)
-	case "list":
-		return new(verb.List)
-	case "resources":
-		return new(verb.Resources)
-	case "prompts":
-		return new(verb.Prompts)
-	// Of these faulty arguments are answered here, and requests to a daemon that runs.
-	case "call":
-		return new(verb.Call)
-	case "read":
-		return new(verb.Read)
-	case "prompt":
-		return new(verb.Prompt)
-	}
-	return nil
 }
 
 // flagSet returns a silent flag set with the global flags.

@@ -27,11 +27,55 @@ type Logins interface {
 // loginTimeout is how long a person has for a login.
 const loginTimeout = 5 * time.Minute
 
+// authSpec registers the verb auth.
+func authSpec() Spec {
+	return Spec{
+		Name: "auth", Group: Setup, New: func() Verb { return new(Auth) },
+		Aliases: []Alias{
+			{Words: "login signin sign-in log-in authenticate authorize oauth", Args: "login"},
+			{Words: "logout signout sign-out log-out", Args: "logout"},
+		},
+		Complete: completeAuth,
+		Help: Help{
+			Use:   "auth [login|logout|status] [SERVER]",
+			Short: "Log in to servers that want it, and out again",
+			Long: `Servers over HTTP may want a login (OAuth). A call to one says so, with the
+command to type; nothing but auth login opens a browser.
+
+  login   log in by the browser; without SERVER, to the only one that wants it
+  logout  forget the login, and revoke it where the server can do that
+  status  show what is known of each login (default)
+
+A login is renewed by itself for as long as the server allows. It is kept in the
+keyring of the system, or where there is none in a file that only you can read.
+
+With --no-browser the address is printed on stderr. Open it anywhere; the
+browser ends at an address of this machine. On another machine that page does
+not load: paste its address here.`,
+			Example: `  mcpl auth login notes
+  mcpl auth login notes --no-browser
+  mcpl auth login notes --scope "read write"
+  mcpl --json auth status`,
+		},
+	}
+}
+
 // Auth looks after the logins: mcpl auth login|logout|status [SERVER].
 type Auth struct {
 	Scopes    []string
 	NoBrowser bool
 	Timeout   time.Duration
+
+	action  string
+	servers []string // at most one
+}
+
+// completeAuth completes an action and then a server.
+func completeAuth(n *Names, args []string) ([]Word, bool) {
+	if len(args) == 0 {
+		return words([]string{"login", "logout", "status"}), false
+	}
+	return completeServer(n, args[1:])
 }
 
 // Flags implements [Verb].
@@ -44,31 +88,44 @@ func (v *Auth) Flags(fs *pflag.FlagSet) {
 // authUsage is how the verb is used.
 const authUsage = "Type: mcpl auth login SERVER   or: mcpl auth logout SERVER   or: mcpl auth status"
 
+// Parse implements [Verb].
+func (v *Auth) Parse(words []string) error {
+	v.action = "status"
+	if len(words) > 0 {
+		v.action, words = words[0], words[1:]
+	}
+	if v.servers = words; len(words) > 1 {
+		return fault.New(fault.Usage, fmt.Sprintf("auth %s takes one server, %q is too much", v.action, words[1]), authUsage)
+	}
+	switch v.action {
+	case "login", "status":
+		return nil
+	case "logout":
+		if len(words) == 0 {
+			return fault.New(fault.Usage, "which login is to be forgotten?", "See them with: mcpl auth status")
+		}
+		return nil
+	}
+	return fault.New(fault.Usage, fmt.Sprintf("there is no auth %q", v.action), authUsage)
+}
+
 // Run implements [Verb].
-func (v *Auth) Run(ctx context.Context, s *Session, args []string) error {
+func (v *Auth) Run(ctx context.Context, s *Session) error {
 	if s.App.Logins == nil {
 		return s.live()
 	}
-	action, rest := "status", args
-	if len(args) > 0 {
-		action, rest = args[0], args[1:]
-	}
-	if len(rest) > 1 {
-		return fault.New(fault.Usage, fmt.Sprintf("auth %s takes one server, %q is too much", action, rest[1]), authUsage)
-	}
-	switch action {
+	switch v.action {
 	case "login":
-		return v.login(ctx, s, rest)
+		return v.login(ctx, s)
 	case "logout":
-		return v.logout(ctx, s, rest)
-	case "status":
-		return v.status(ctx, s, rest)
+		return v.logout(ctx, s)
+	default:
+		return v.status(ctx, s)
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("there is no auth %q", action), authUsage)
 }
 
-// server returns the server that is named.
-func (v *Auth) server(s *Session, name string) (*config.Server, error) {
+// usable returns the server of that name, if it can be used.
+func (v *Auth) usable(s *Session, name string) (*config.Server, error) {
 	cfg, err := s.Engine.Config()
 	if err != nil {
 		return nil, err
@@ -80,21 +137,20 @@ func (v *Auth) server(s *Session, name string) (*config.Server, error) {
 	return server, server.Usable()
 }
 
-func (v *Auth) login(ctx context.Context, s *Session, names []string) error {
-	name := ""
-	if len(names) == 1 {
-		name = names[0]
-	} else {
+func (v *Auth) login(ctx context.Context, s *Session) error {
+	names := v.servers
+	if len(names) == 0 {
 		only, err := v.needy(ctx, s)
 		if err != nil {
 			return err
 		}
-		name = only
+		names = []string{only}
 	}
-	server, err := v.server(s, name)
+	server, err := v.usable(s, names[0])
 	if err != nil {
 		return err
 	}
+	name := server.Name
 	opt := login.Options{Timeout: cmp.Or(v.Timeout, loginTimeout), Notice: func(text string) { s.Printer.Notice("%s", text) }}
 	if !v.NoBrowser {
 		opt.Open = s.App.Browser
@@ -175,11 +231,8 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 	return "", f
 }
 
-func (v *Auth) logout(ctx context.Context, s *Session, names []string) error {
-	if len(names) == 0 {
-		return fault.New(fault.Usage, "which login is to be forgotten?", "See them with: mcpl auth status")
-	}
-	server, err := v.server(s, names[0])
+func (v *Auth) logout(ctx context.Context, s *Session) error {
+	server, err := v.usable(s, v.servers[0])
 	if err != nil {
 		return err
 	}
@@ -190,14 +243,14 @@ func (v *Auth) logout(ctx context.Context, s *Session, names []string) error {
 	return s.Printer.Answer(&logoutAnswer{Server: server.Name, LoggedOut: out.Was, Revoked: out.Revoked, Problem: out.Problem})
 }
 
-func (v *Auth) status(ctx context.Context, s *Session, names []string) error {
+func (v *Auth) status(ctx context.Context, s *Session) error {
 	cfg, err := s.Engine.Config()
 	if err != nil {
 		return err
 	}
 	servers := cfg.Servers
-	if len(names) == 1 {
-		server, err := cfg.Server(names[0])
+	if len(v.servers) == 1 {
+		server, err := cfg.Server(v.servers[0])
 		if err != nil {
 			return err
 		}

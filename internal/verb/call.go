@@ -9,12 +9,50 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 )
 
+// callSpec registers the verb call.
+func callSpec() Spec {
+	return Spec{
+		Name: "call", Group: Tools, New: func() Verb { return new(Call) },
+		Early: true, Daemon: StartDaemon,
+		Aliases:  []Alias{{Words: "run exec execute invoke use do tool call-tool call_tool calltool tools/call"}},
+		Complete: completeTool,
+		Help: Help{
+			Use:   "call SERVER TOOL [ARGS]",
+			Short: "Call one tool (starts its server only, if it does not run)",
+			Long: `Call checks the arguments against the tool's schema, starts its server where it
+does not run, and calls the tool. The daemon keeps the server for the next call,
+until it was idle for 15 minutes; with --no-daemon it is stopped after this one.
+The tool may also be written SERVER/TOOL or SERVER.TOOL.
+
+ARGS is one JSON object, or pairs, or an object and pairs that override it:
+  key=value   typed by the schema: n=5 is a number only where the schema says so
+  key:=json   any JSON value
+  key=@file   the content of a file
+  - (or --stdin), --args-file F   the object from stdin or from a file
+
+What the server asks meanwhile is asked at the terminal, or answered by
+--elicit: a JSON object, accept, decline or cancel, the nth question by the
+nth. With neither it is declined, the exit code is 6, and the error shows what
+to type.
+
+A tool that reports an error makes the exit code 1; docs/contracts.md lists the
+others.`,
+			Example: `  mcpl call github create_issue owner=me repo=app title="It broke"
+  mcpl --json call github create_issue '{"owner":"me","repo":"app","title":"x"}'
+  mcpl call everything echo message=hello --dry-run
+  mcpl call github list_issues owner=me repo=app --jq '.[].title'`,
+		},
+	}
+}
+
 // Call calls one tool: mcpl call SERVER TOOL [ARGS].
 type Call struct {
 	ArgSource
 	request
 	NoValidate bool
 	DryRun     bool
+
+	words []string
 }
 
 // Flags implements [Verb].
@@ -25,13 +63,16 @@ func (v *Call) Flags(fs *pflag.FlagSet) {
 	v.request.flags(fs)
 }
 
+// Parse implements [Verb].
+func (v *Call) Parse(words []string) error {
+	v.words = words
+	return v.check()
+}
+
 // Run implements [Verb].
-func (v *Call) Run(ctx context.Context, s *Session, args []string) error {
-	ref, rest, err := s.Engine.Resolve(args)
+func (v *Call) Run(ctx context.Context, s *Session) error {
+	ref, rest, err := s.Engine.Resolve(v.words)
 	if err != nil {
-		return err
-	}
-	if err := v.check(); err != nil {
 		return err
 	}
 	if err := v.readable(s, rest); err != nil {

@@ -12,17 +12,46 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
+// configSpec registers the verb config.
+func configSpec() Spec {
+	return Spec{
+		Name: "config", Group: Setup, New: func() Verb { return new(Config) },
+		Aliases: []Alias{{Words: "cfg settings configuration env"}},
+		Help: Help{
+			Use:   "config",
+			Short: "Show, check and change the configuration",
+			Long: `Config shows which files are used and why, where each server comes from, which
+variables are set or missing (never their values), the settings in force, and
+every problem found.
+
+Its own verbs change a configuration file. Comments, order and indentation stay,
+the file is replaced as a whole or not at all, and what comes out is read and
+compared before.`,
+			Example: `  mcpl config
+  mcpl --json config --config other.json
+  mcpl config import --dry-run
+  mcpl config add memory -- npx -y @modelcontextprotocol/server-memory`,
+		},
+	}
+}
+
 // Config shows what the configuration says and where it comes from: mcpl config.
 type Config struct{}
 
 // Flags implements [Verb].
 func (v *Config) Flags(*pflag.FlagSet) {}
 
-// Run implements [Verb].
-func (v *Config) Run(_ context.Context, s *Session, args []string) error {
-	if len(args) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("config takes no %q", args[0]), "Type: mcpl config, or one of: mcpl config import, mcpl config add, mcpl config remove")
+// Parse implements [Verb].
+func (v *Config) Parse(words []string) error {
+	if len(words) > 0 {
+		return fault.New(fault.Usage, fmt.Sprintf("config takes no %q", words[0]),
+			"Type: mcpl config, or one of: mcpl config import, mcpl config add, mcpl config remove")
 	}
+	return nil
+}
+
+// Run implements [Verb].
+func (v *Config) Run(_ context.Context, s *Session) error {
 	if err := s.live(); err != nil {
 		return err
 	}

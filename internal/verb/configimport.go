@@ -16,11 +16,40 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
+// configImportSpec registers the verb config import.
+func configImportSpec() Spec {
+	return Spec{
+		Name: "config import", New: func() Verb { return new(ConfigImport) },
+		Aliases: []Alias{{Words: "import migrate"}},
+		Values:  []Values{{"from", func(*Names, []string) ([]Word, bool) { return words(clients.Names()), false }}},
+		Help: Help{
+			Use:   "import [NAME...]",
+			Short: "Take servers over from other clients",
+			Long: `Import finds the servers that other clients have in files of their own, shows
+what it would take and what not and why, asks, and writes them into the
+configuration in force; where there is none, into .mcp.json at the root of the
+repository, outside of one into ~/.claude/mcp.json. The other clients' files
+are only read. The clients are claude-code, claude-desktop, cursor, vscode,
+windsurf, codex, gemini, opencode and zed.
+
+A literal secret is not copied: a variable takes its place, and the answer says
+which one to set where. --keep-secrets copies it. A server that is there
+already, under whatever name, is left out; one whose name another server has
+gets the client's name behind its own.`,
+			Example: `  mcpl config import --dry-run
+  mcpl config import --from cursor,vscode
+  mcpl --json config import github --from claude-desktop --yes`,
+		},
+	}
+}
+
 // ConfigImport takes servers over from other clients: mcpl config import.
 type ConfigImport struct {
 	From                     []string
 	To                       string
 	Yes, DryRun, KeepSecrets bool
+
+	names []string // empty for all
 }
 
 // Flags implements [Verb].
@@ -32,8 +61,14 @@ func (v *ConfigImport) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.KeepSecrets, "keep-secrets", false, "copy literal secrets as they are")
 }
 
+// Parse implements [Verb].
+func (v *ConfigImport) Parse(words []string) error {
+	v.names = words
+	return nil
+}
+
 // Run implements [Verb].
-func (v *ConfigImport) Run(ctx context.Context, s *Session, args []string) error {
+func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
 	if err := s.live(); err != nil {
 		return err
 	}
@@ -53,11 +88,11 @@ func (v *ConfigImport) Run(ctx context.Context, s *Session, args []string) error
 		if f.File == target.Path {
 			continue
 		}
-		if len(args) == 0 || slices.Contains(args, f.Name) {
+		if len(v.names) == 0 || slices.Contains(v.names, f.Name) {
 			p.consider(f)
 		}
 	}
-	for _, name := range args {
+	for _, name := range v.names {
 		if !slices.ContainsFunc(found, func(f clients.Found) bool { return f.Name == name }) {
 			return fault.New(fault.ServerNotFound, fmt.Sprintf("no client has a server %q", name), "See what there is with: mcpl config import --dry-run")
 		}

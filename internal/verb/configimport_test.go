@@ -57,7 +57,7 @@ func TestImportAsks(t *testing.T) {
 		app := &App{Env: config.Env{Dir: dir, Home: home, GOOS: "linux", Lookup: func(string) (string, bool) { return "", false }},
 			Stdin: stdin, Stdout: &out, Stderr: &errs, InTTY: true, ErrTTY: output.Terminal{Is: true, Width: 200}, Now: time.Now,
 			NewCaller: func(*config.Config, CallerOptions) engine.Caller { return nil }}
-		code, err := app.Run(ctx, new(ConfigImport), Globals{}, nil)
+		code, err := app.Run(ctx, configImportSpec(), new(ConfigImport), Globals{}, nil)
 		if text := out.String() + errs.String(); err != nil || code != tc.code || !strings.Contains(text, tc.says) || !strings.Contains(text, "Write 1 server to ") {
 			t.Errorf("%s: %d, %v\n%s", name, code, err, text)
 		}

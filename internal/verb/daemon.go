@@ -20,10 +20,40 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
+// daemonSpec registers the verb daemon.
+func daemonSpec() Spec {
+	return Spec{
+		Name: "daemon", Group: Setup, New: func() Verb { return new(Daemon) },
+		Complete: fixed("status", "stop", "restart", "logs", "run"),
+		Help: Help{
+			Use:   "daemon [status|stop|restart|logs [SERVER]|run]",
+			Short: "Look at or stop the daemon that keeps servers warm",
+			Long: `The daemon keeps servers running between calls, each until it was idle for 15
+minutes. The first call starts it, and it ends when nothing was asked for an
+hour. There is one for each set of configuration files.
+
+  status   whether it runs, and its servers (default)
+  stop     end it and its servers; calls that run may go on for 10 seconds
+  restart  end it where it runs, and start it
+  logs     what happened, to all servers or to one; -f goes on as it happens
+  run      run it here, in the foreground, until Ctrl-C
+
+MCPL_DAEMON=off or daemon = false in config.toml switch it off, --no-daemon for
+one command.`,
+			Example: `  mcpl daemon status
+  mcpl daemon logs github -f
+  mcpl daemon stop`,
+		},
+	}
+}
+
 // Daemon looks after the daemon: mcpl daemon [status|stop|restart|logs [SERVER]|run].
 type Daemon struct {
 	Follow   bool
 	Detached bool
+
+	action string
+	server string // of logs; may be empty
 }
 
 // Flags implements [Verb].
@@ -33,59 +63,43 @@ func (v *Daemon) Flags(fs *pflag.FlagSet) {
 	_ = fs.MarkHidden("detached") // it exists
 }
 
+// Parse implements [Verb].
+func (v *Daemon) Parse(words []string) error {
+	v.action = "status"
+	if len(words) > 0 {
+		v.action, words = words[0], words[1:]
+	}
+	if v.action == "logs" && len(words) > 0 {
+		v.server, words = words[0], words[1:]
+	}
+	if len(words) > 0 {
+		return fault.New(fault.Usage, fmt.Sprintf("daemon %s does not take %q", v.action, words[0]), "See what it takes with: mcpl daemon --help")
+	}
+	switch v.action {
+	case "status", "stop", "restart", "logs", "run":
+		return nil
+	}
+	return fault.New(fault.Usage, fmt.Sprintf("there is no daemon %q", v.action), "Type one of: mcpl daemon status, stop, restart, logs, run")
+}
+
 // Run implements [Verb].
-func (v *Daemon) Run(ctx context.Context, s *Session, args []string) error {
-	action, rest := "status", args
-	if len(args) > 0 {
-		action, rest = args[0], args[1:]
-	}
-	most := 0
-	if action == "logs" {
-		most = 1
-	}
-	if len(rest) > most {
-		return fault.New(fault.Usage, fmt.Sprintf("daemon %s does not take %q", action, rest[most]), "See what it takes with: mcpl daemon --help")
-	}
+func (v *Daemon) Run(ctx context.Context, s *Session) error {
 	place, err := s.daemonPlace()
 	if err != nil {
 		return err
 	}
-	switch action {
-	case "status":
-		return v.status(s, place)
+	switch v.action {
 	case "stop":
 		return v.stop(ctx, s, place)
 	case "restart":
 		return v.restart(ctx, s, place)
 	case "logs":
-		server := ""
-		if len(rest) > 0 {
-			server = rest[0]
-		}
-		return v.logs(ctx, s, place, server)
+		return v.logs(ctx, s, place)
 	case "run":
 		return v.serve(ctx, s, place)
+	default:
+		return v.status(s, place)
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("there is no daemon %q", action), "Type one of: mcpl daemon status, stop, restart, logs, run")
-}
-
-// daemonUse is what a verb has to do with the daemon.
-type daemonUse int
-
-const (
-	noDaemon    daemonUse = iota // it looks at servers as they start
-	useDaemon                    // servers that are warm are asked there
-	startDaemon                  // what is started is worth keeping
-)
-
-func daemonUseOf(v Verb) daemonUse {
-	switch v.(type) {
-	case *Call, *Read, *Prompt:
-		return startDaemon
-	case *Search, *Inspect, *List, *Resources, *Prompts, *Refresh:
-		return useDaemon
-	}
-	return noDaemon
 }
 
 // daemonPlace is where the daemon of this configuration set is, if it is anywhere.
@@ -108,7 +122,7 @@ func (s *Session) daemonCommand() []string {
 }
 
 func (s *Session) usesDaemon() bool {
-	return s.daemon != noDaemon && s.Settings.Daemon && !s.Globals.NoDaemon && daemon.Supported
+	return s.spec.Daemon != NoDaemon && s.Settings.Daemon && !s.Globals.NoDaemon && daemon.Supported
 }
 
 // daemonClient is how this session reaches the daemon.
@@ -117,7 +131,7 @@ func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 		Selection: s.selection(),
 		Limits:    o.Limits,
 		Idle:      s.Settings.Idle, Log: o.Log}
-	if s.daemon == startDaemon {
+	if s.spec.Daemon == StartDaemon {
 		c.Start = s.daemonCommand()
 	}
 	return c
@@ -290,24 +304,24 @@ func (a *daemonAnswer) WriteText(t *output.Text) {
 }
 
 // logs shows the log. As JSON it is one document, so that with -f there is none.
-func (v *Daemon) logs(ctx context.Context, s *Session, place daemon.Place, server string) error {
+func (v *Daemon) logs(ctx context.Context, s *Session, place daemon.Place) error {
 	if v.Follow && s.Printer.JSON() {
 		return fault.New(fault.Usage, "a log that goes on is no JSON document", "Leave --json or -f away.")
 	}
 	if v.Follow {
-		return daemon.ReadLog(ctx, place, server, true, func(l daemon.LogLine) error {
+		return daemon.ReadLog(ctx, place, v.server, true, func(l daemon.LogLine) error {
 			return s.Printer.Answer(&logAnswer{Lines: []daemon.LogLine{l}})
 		})
 	}
 	a := &logAnswer{Lines: []daemon.LogLine{}}
-	if err := daemon.ReadLog(ctx, place, server, false, func(l daemon.LogLine) error {
+	if err := daemon.ReadLog(ctx, place, v.server, false, func(l daemon.LogLine) error {
 		a.Lines = append(a.Lines, l)
 		return nil
 	}); err != nil {
 		return fault.New(fault.Config, "the log of the daemon cannot be read", "Look at it yourself: "+place.Log).Because(err)
 	}
 	if len(a.Lines) == 0 {
-		s.Printer.Notice("nothing about %s is in %s", cmp.Or(server, "any server"), place.Log)
+		s.Printer.Notice("nothing about %s is in %s", cmp.Or(v.server, "any server"), place.Log)
 	}
 	return s.Printer.Answer(a)
 }

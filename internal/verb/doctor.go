@@ -17,19 +17,46 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
+// doctorSpec registers the verb doctor.
+func doctorSpec() Spec {
+	return Spec{
+		Name: "doctor", Group: Setup, New: func() Verb { return new(Doctor) },
+		Complete: completeServer,
+		Help: Help{
+			Use:   "doctor [SERVER...]",
+			Short: "Try the servers and say what is wrong with each",
+			Long: `Doctor starts or reaches every server, or those named, all at once, and says
+for each whether it answered, what it offers, how long that took, which
+protocol it speaks, how it is logged in to, what went wrong and what to do
+next. With --verbose it shows what servers wrote to stderr. The exit code is
+that of the first failure.`,
+			Example: `  mcpl doctor
+  mcpl --json doctor github`,
+		},
+	}
+}
+
 // Doctor tries every server, or those named, and says what is wrong with each: mcpl doctor.
-type Doctor struct{}
+type Doctor struct {
+	servers []string // empty for all
+}
 
 // Flags implements [Verb].
 func (v *Doctor) Flags(*pflag.FlagSet) {}
 
-// Run implements [Verb]. A server that fails is an answer of the doctor's; the exit code is
+// Parse implements [Verb].
+func (v *Doctor) Parse(words []string) error {
+	v.servers = words
+	return nil
+}
+
+// Run implements [Verb]. A server that fails is an answer of the doctor, not a fault; the exit code is
 // then that of the first failure.
-func (v *Doctor) Run(ctx context.Context, s *Session, args []string) error {
+func (v *Doctor) Run(ctx context.Context, s *Session) error {
 	if err := s.live(); err != nil {
 		return err
 	}
-	probes, err := s.Engine.Probe(ctx, args)
+	probes, err := s.Engine.Probe(ctx, v.servers)
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,37 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
+// inspectSpec registers the verb inspect.
+func inspectSpec() Spec {
+	return Spec{
+		Name: "inspect", Group: Tools, New: func() Verb { return new(Inspect) },
+		Early: true, Daemon: UseDaemon,
+		Aliases:  []Alias{{Words: "describe info show schema get help-tool man view doc docs explain"}},
+		Complete: completeTool,
+		Values:   []Values{{"kind", fixed("tool", "resource", "prompt")}},
+		Help: Help{
+			Use:   "inspect SERVER TOOL",
+			Short: "Read one tool's definition (starts no server)",
+			Long: `Inspect shows a tool's signature, parameters and annotations, and how to call
+it. With --json it prints the definition, its schemas byte for byte as the
+server sent them.
+
+The tool may also be written SERVER/TOOL or SERVER.TOOL. With --kind prompt or
+--kind resource it shows the definition of one of those.`,
+			Example: `  mcpl inspect github create_pull_request
+  mcpl --json inspect github/create_pull_request --example
+  mcpl inspect everything simple-prompt --kind prompt`,
+		},
+	}
+}
+
 // Inspect shows one definition: mcpl inspect SERVER TOOL.
 type Inspect struct {
 	Example bool
 	Kind    string
+
+	kind  tool.Kind
+	words []string
 }
 
 // Flags implements [Verb].
@@ -27,18 +54,21 @@ func (v *Inspect) Flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&v.Kind, "kind", "k", "tool", "show this `KIND`: tool, resource or prompt")
 }
 
+// Parse implements [Verb].
+func (v *Inspect) Parse(words []string) (err error) {
+	v.words = words
+	v.kind, err = kindOf(v.Kind)
+	return err
+}
+
 // Run implements [Verb].
-func (v *Inspect) Run(ctx context.Context, s *Session, args []string) error {
-	kind, err := kindOf(v.Kind)
-	if err != nil {
-		return err
-	}
-	ref, rest, err := s.resolve(args, kind)
+func (v *Inspect) Run(ctx context.Context, s *Session) error {
+	ref, rest, err := s.resolve(v.words, v.kind)
 	if err != nil {
 		return err
 	}
 	if len(rest) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("inspect takes one %s, %q is too much", kind, rest[0]),
+		return fault.New(fault.Usage, fmt.Sprintf("inspect takes one %s, %q is too much", v.kind, rest[0]),
 			fmt.Sprintf("Type: mcpl inspect %s %s", fault.Quote(ref.Server), fault.Quote(ref.Name)))
 	}
 	def, err := s.Engine.Inspect(ctx, ref)

@@ -22,6 +22,22 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
+// instructionsSpec registers the verb instructions.
+func instructionsSpec() Spec {
+	return Spec{
+		Name: "instructions", Group: Setup, New: func() Verb { return new(Instructions) },
+		Aliases: []Alias{{Words: "snippet agents claude usage"}},
+		Help: Help{
+			Use:   "instructions",
+			Short: "Print the snippet that teaches an agent to use mcpl",
+			Long: `Instructions prints a short text for CLAUDE.md, AGENTS.md or a system prompt:
+the three verbs, the rule, and the servers that are on.`,
+			Example: `  mcpl instructions
+  mcpl instructions --write AGENTS.md`,
+		},
+	}
+}
+
 // Instructions prints the snippet that teaches an agent to use mcpl: mcpl instructions.
 type Instructions struct {
 	Write string
@@ -38,11 +54,17 @@ const (
 	endMarker   = "<!-- mcpl:end -->"
 )
 
-// Run implements [Verb].
-func (v *Instructions) Run(ctx context.Context, s *Session, args []string) error {
-	if len(args) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("instructions takes no %q", args[0]), "Type: mcpl instructions --write "+fault.Quote(args[0]))
+// Parse implements [Verb].
+func (v *Instructions) Parse(words []string) error {
+	if len(words) > 0 {
+		return fault.New(fault.Usage, fmt.Sprintf("instructions takes no %q", words[0]),
+			"Type: mcpl instructions --write "+fault.Quote(words[0]))
 	}
+	return nil
+}
+
+// Run implements [Verb].
+func (v *Instructions) Run(ctx context.Context, s *Session) error {
 	if err := s.live(); err != nil {
 		return err
 	}

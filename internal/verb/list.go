@@ -16,9 +16,39 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
+// listSpec registers the verb list.
+func listSpec() Spec {
+	return Spec{
+		Name: "list", Group: Tools, New: func() Verb { return new(List) },
+		Early: true, Daemon: UseDaemon,
+		Aliases: []Alias{
+			{Words: "ls tools servers list-tools list_tools list-servers status ps catalog all tools/list"},
+			{Words: "refresh reload update sync index", Args: "--refresh"},
+		},
+		Complete: completeServer,
+		Help: Help{
+			Use:   "list [SERVER]",
+			Short: "List the servers, or the tools of one",
+			Long: `List shows each server's state, how many tools it has, about how many tokens
+their definitions would cost a model, how many resources and prompts it has,
+and when it was last asked. With a server's name it lists the tools of that
+server.
+
+States: connected (its tools are known), stale (it failed when last asked; the
+tools are from before), error (it failed and no tools are known), disabled,
+unknown (not asked yet).`,
+			Example: `  mcpl list
+  mcpl list github
+  mcpl list --refresh`,
+		},
+	}
+}
+
 // List shows all servers, or one server's tools: mcpl list [SERVER].
 type List struct {
 	Refresh bool
+
+	servers []string // at most one; none for all
 }
 
 // Flags implements [Verb].
@@ -26,15 +56,27 @@ func (v *List) Flags(fs *pflag.FlagSet) {
 	refreshFlag(fs, &v.Refresh)
 }
 
-// Run implements [Verb].
-func (v *List) Run(ctx context.Context, s *Session, args []string) error {
-	switch len(args) {
-	case 0:
-		return v.all(ctx, s)
-	case 1:
-		return v.one(ctx, s, args[0])
+// Parse implements [Verb].
+func (v *List) Parse(words []string) error {
+	v.servers = words
+	return atMostOne("list", words)
+}
+
+// atMostOne rejects several servers for a verb that takes one.
+func atMostOne(verb string, servers []string) error {
+	if len(servers) <= 1 {
+		return nil
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("list takes one server, %q is too much", args[1]), "Type: mcpl list "+fault.Quote(args[0]))
+	return fault.New(fault.Usage, fmt.Sprintf("%s takes one server, %q is too much", verb, servers[1]),
+		fmt.Sprintf("Type: mcpl %s %s", verb, fault.Quote(servers[0])))
+}
+
+// Run implements [Verb].
+func (v *List) Run(ctx context.Context, s *Session) error {
+	if len(v.servers) == 0 {
+		return v.all(ctx, s)
+	}
+	return v.one(ctx, s, v.servers[0])
 }
 
 func (v *List) all(ctx context.Context, s *Session) error {

@@ -9,45 +9,21 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Resources lists the resources of all servers or of one: mcpl resources [SERVER].
-type Resources struct{ Refresh bool }
-
-// Prompts lists the prompts of all servers or of one: mcpl prompts [SERVER].
-type Prompts struct{ Refresh bool }
-
-// Flags implements [Verb].
-func (v *Resources) Flags(fs *pflag.FlagSet) { refreshFlag(fs, &v.Refresh) }
-
-// Flags implements [Verb].
-func (v *Prompts) Flags(fs *pflag.FlagSet) { refreshFlag(fs, &v.Refresh) }
-
+// refreshFlag defines --refresh.
 func refreshFlag(fs *pflag.FlagSet, refresh *bool) {
 	fs.BoolVar(refresh, "refresh", false, "ask the servers again, all at once")
 }
 
-// Run implements [Verb].
-func (v *Resources) Run(ctx context.Context, s *Session, args []string) error {
-	return s.listOffers(ctx, tool.Resource, args, v.Refresh, tool.Resource, tool.Template)
-}
-
-// Run implements [Verb].
-func (v *Prompts) Run(ctx context.Context, s *Session, args []string) error {
-	return s.listOffers(ctx, tool.Prompt, args, v.Refresh, tool.Prompt)
-}
-
-func (s *Session) listOffers(ctx context.Context, what tool.Kind, args []string, refresh bool, kinds ...tool.Kind) error {
-	if len(args) > 1 {
-		return fault.New(fault.Usage, fmt.Sprintf("%ss takes one server, %q is too much", what, args[1]), fmt.Sprintf("Type: mcpl %ss %s", what, fault.Quote(args[0])))
-	}
-	var servers []string
-	if len(args) == 1 {
-		servers = args
+// listOffers lists what servers, or all if none is named, offer of some kinds; what is the kind that the answer
+// speaks of.
+func (s *Session) listOffers(ctx context.Context, what tool.Kind, servers []string, refresh bool, kinds ...tool.Kind) error {
+	if len(servers) == 0 {
+		servers = nil
 	}
 	recs, err := s.Engine.Offers(ctx, servers, refresh, kinds...)
 	if err != nil {
@@ -56,11 +32,11 @@ func (s *Session) listOffers(ctx context.Context, what tool.Kind, args []string,
 	a := &offersAnswer{kind: what, recs: recs}
 	if len(recs) == 0 {
 		a.help = fmt.Sprintf("There are no %ss", what)
-		if servers != nil {
-			a.help = fmt.Sprintf("%s has no %ss", args[0], what)
+		if len(servers) > 0 {
+			a.help = fmt.Sprintf("%s has no %ss", servers[0], what)
 		}
 		a.help += ". See what the servers have with: mcpl list"
-		if failed := s.Engine.FailedServers(); servers == nil && len(failed) > 0 {
+		if failed := s.Engine.FailedServers(); len(servers) == 0 && len(failed) > 0 {
 			a.help += ". Not known, because they could not be asked: " + strings.Join(failed, ", ")
 		}
 	}

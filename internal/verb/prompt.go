@@ -7,13 +7,41 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
+
+// promptSpec registers the verb prompt.
+func promptSpec() Spec {
+	return Spec{
+		Name: "prompt", Group: Offers, New: func() Verb { return new(Prompt) },
+		Early: true, Daemon: StartDaemon,
+		Aliases:  []Alias{{Words: "get-prompt get_prompt getprompt use-prompt use_prompt prompts/get"}},
+		Complete: completePrompt,
+		Help: Help{
+			Use:   "prompt SERVER NAME [ARGS]",
+			Short: "Get one prompt (starts its server only)",
+			Long: `Prompt fills in a prompt of a server and prints its messages. ARGS are as in
+call: one JSON object, or pairs key=value, key:=json, key=@file. All arguments
+of prompts are strings.`,
+			Example: `  mcpl prompt everything simple-prompt
+  mcpl --json prompt everything args-prompt city=Oslo`,
+		},
+	}
+}
+
+// completePrompt completes a server that is on, one of its prompts, and arguments, which may be files.
+func completePrompt(n *Names, args []string) ([]Word, bool) {
+	offers := func(server string) []index.Record { return n.offers(server, tool.Prompt) }
+	return completeOffer(n, args, offers), len(args) > 1
+}
 
 // Prompt gets one prompt: mcpl prompt SERVER NAME [ARGS].
 type Prompt struct {
 	ArgSource
 	request
+
+	words []string
 }
 
 // Flags implements [Verb].
@@ -22,13 +50,16 @@ func (v *Prompt) Flags(fs *pflag.FlagSet) {
 	v.request.flags(fs)
 }
 
+// Parse implements [Verb].
+func (v *Prompt) Parse(words []string) error {
+	v.words = words
+	return v.check()
+}
+
 // Run implements [Verb].
-func (v *Prompt) Run(ctx context.Context, s *Session, args []string) error {
-	ref, rest, err := s.resolve(args, tool.Prompt)
+func (v *Prompt) Run(ctx context.Context, s *Session) error {
+	ref, rest, err := s.resolve(v.words, tool.Prompt)
 	if err != nil {
-		return err
-	}
-	if err := v.check(); err != nil {
 		return err
 	}
 	if err := v.readable(s, rest); err != nil {

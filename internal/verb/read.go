@@ -8,29 +8,63 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
+// readSpec registers the verb read.
+func readSpec() Spec {
+	return Spec{
+		Name: "read", Group: Offers, New: func() Verb { return new(Read) },
+		Early: true, Daemon: StartDaemon,
+		Aliases:  []Alias{{Words: "read-resource read_resource readresource get-resource get_resource resources/read cat fetch"}},
+		Complete: completeResource,
+		Help: Help{
+			Use:   "read SERVER URI",
+			Short: "Read one resource (starts its server only)",
+			Long: `Read prints the text of a resource as it is. Of what is no text it tells the
+type and the size, and saves it with --output-dir. A URI need not be listed: it
+may be made from a template by filling in what stands in braces, or come from
+the result of a tool.`,
+			Example: `  mcpl read everything demo://resource/static/document/features.md
+  mcpl --json read everything demo://resource/dynamic/text/1
+  mcpl read everything demo://resource/dynamic/blob/1 --output-dir .`,
+		},
+	}
+}
+
+// completeResource completes a server that is on and then the URI of one of its resources.
+func completeResource(n *Names, args []string) ([]Word, bool) {
+	return completeOffer(n, args, func(server string) []index.Record { return n.offers(server, tool.Resource) }), false
+}
+
 // Read reads one resource: mcpl read SERVER URI.
-type Read struct{ request }
+type Read struct {
+	request
+
+	words []string
+}
 
 // Flags implements [Verb].
 func (v *Read) Flags(fs *pflag.FlagSet) { v.flags(fs) }
 
+// Parse implements [Verb].
+func (v *Read) Parse(words []string) error {
+	v.words = words
+	return v.check()
+}
+
 // Run implements [Verb].
-func (v *Read) Run(ctx context.Context, s *Session, args []string) error {
-	ref, rest, err := s.resolve(args, tool.Resource)
+func (v *Read) Run(ctx context.Context, s *Session) error {
+	ref, rest, err := s.resolve(v.words, tool.Resource)
 	if err != nil {
 		return err
 	}
 	switch {
-	case len(rest)+2 > len(args): // a URI holds slashes and dots, so the two cannot be one word
+	case len(rest)+2 > len(v.words): // a URI holds slashes and dots, so the two cannot be one word
 		return fault.New(fault.Usage, "the server and the URI are two words", "Type: "+render.Use(ref)).On(ref.Server, "")
 	case len(rest) > 0:
 		return fault.New(fault.Usage, fmt.Sprintf("read takes one URI, %q is too much", rest[0]), "Type: "+render.Use(ref)).On(ref.Server, "")
-	}
-	if err := v.check(); err != nil {
-		return err
 	}
 	plan, err := s.Engine.Plan(ctx, ref, nil, false)
 	if err != nil {

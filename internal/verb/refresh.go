@@ -13,6 +13,15 @@ import (
 // RefreshName is the name of the hidden verb [Refresh].
 const RefreshName = "renew"
 
+// refreshSpec registers the verb renew.
+func refreshSpec() Spec {
+	return Spec{
+		Name: RefreshName, Group: Setup, Hidden: true, New: func() Verb { return new(Refresh) },
+		Daemon: UseDaemon,
+		Help:   Help{Use: RefreshName, Short: "Renew the index behind an answer"},
+	}
+}
+
 // Refresh asks the servers whose turn has come, behind an answer that was given from a list
 // older than its TTL. It prints nothing; mcpl itself starts it.
 type Refresh struct{}
@@ -20,8 +29,11 @@ type Refresh struct{}
 // Flags implements [Verb].
 func (v *Refresh) Flags(*pflag.FlagSet) {}
 
+// Parse implements [Verb].
+func (v *Refresh) Parse([]string) error { return nil }
+
 // Run implements [Verb].
-func (v *Refresh) Run(ctx context.Context, s *Session, _ []string) error {
+func (v *Refresh) Run(ctx context.Context, s *Session) error {
 	return s.Engine.RefreshLate(ctx)
 }
 

@@ -22,6 +22,34 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
+// searchSpec registers the verb search.
+func searchSpec() Spec {
+	return Spec{
+		Name: "search", Group: Tools, New: func() Verb { return new(Search) },
+		Early: true, Daemon: UseDaemon,
+		Aliases: []Alias{{Words: "find query lookup grep discover search-tools search_tools tool-search"}},
+		Values: []Values{{"server", completeServer}, {"method", fixed("bm25", "regex", "exact")},
+			{"kind", fixed("tool", "resource", "prompt", "all")}},
+		Help: Help{
+			Use:   "search QUERY...",
+			Short: "Find tools by what they do (starts no server)",
+			Long: `Search finds tools by words, best first. The score, from 0 to 1, says how much
+of the query the tool covers. Nothing found is an answer, not an error.
+
+With --method regex the query is an RE2 pattern over "server/name", title,
+description and parameter names; case counts only where the pattern has flags of
+its own. With --method exact it is a piece of text.
+
+With --kind resource, prompt or all it finds resources (and templates of them)
+and prompts, each ranked among its own kind.`,
+			Example: `  mcpl search open a pull request
+  mcpl --json search "read a file" --server filesystem --limit 3
+  mcpl search --method regex '^github/(create|update)_'
+  mcpl search --kind all code review`,
+		},
+	}
+}
+
 // Search finds tools, and on demand resources and prompts: mcpl search QUERY...
 type Search struct {
 	Method  string
@@ -31,6 +59,10 @@ type Search struct {
 	Schema  bool
 	Refresh bool
 	Explain bool
+
+	query  string
+	method search.Method
+	kinds  []tool.Kind
 }
 
 // Flags implements [Verb].
@@ -139,25 +171,26 @@ type contribution struct {
 	Score float64 `json:"score"`
 }
 
-// Run implements [Verb].
-func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
-	query := strings.TrimSpace(strings.Join(args, " "))
-	if query == "" {
+// Parse implements [Verb].
+func (v *Search) Parse(words []string) (err error) {
+	if v.query = strings.TrimSpace(strings.Join(words, " ")); v.query == "" {
 		return fault.New(fault.Usage, "search for what?", `Say it in words: mcpl search "open a pull request". To see everything: mcpl list`)
 	}
-	method := search.Method(strings.ToLower(v.Method))
-	if method != search.BM25 && method != search.Regex && method != search.Exact {
+	v.method = search.Method(strings.ToLower(v.Method))
+	if v.method != search.BM25 && v.method != search.Regex && v.method != search.Exact {
 		return fault.New(fault.Usage, fmt.Sprintf("there is no search method %q", v.Method), "Use --method bm25, regex or exact.")
 	}
 	if v.Limit < 0 {
 		return fault.New(fault.Usage, fmt.Sprintf("cannot show %d hits", v.Limit), "Give --limit a number of 1 or more.")
 	}
-	kinds, err := kindsOf(v.Kind)
-	if err != nil {
-		return err
-	}
-	q := search.Query{Text: query, Method: method, Limit: cmp.Or(v.Limit, s.Settings.Limit), Explain: v.Explain}
-	found, err := s.Engine.Search(ctx, q, v.Servers, v.Refresh, kinds...)
+	v.kinds, err = kindsOf(v.Kind)
+	return err
+}
+
+// Run implements [Verb].
+func (v *Search) Run(ctx context.Context, s *Session) error {
+	q := search.Query{Text: v.query, Method: v.method, Limit: cmp.Or(v.Limit, s.Settings.Limit), Explain: v.Explain}
+	found, err := s.Engine.Search(ctx, q, v.Servers, v.Refresh, v.kinds...)
 	var syntax *search.SyntaxError
 	if errors.As(err, &syntax) {
 		return fault.New(fault.Usage, syntax.Error(),
@@ -166,9 +199,9 @@ func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
 	if err != nil {
 		return err
 	}
-	answer, err := v.answer(s, query, method, found)
+	answer, err := v.answer(s, found)
 	if err == nil && len(found) == 0 {
-		answer.help, err = v.emptyHelp(ctx, s, q, kinds)
+		answer.help, err = v.emptyHelp(ctx, s, q)
 	}
 	if err != nil {
 		return err
@@ -176,8 +209,8 @@ func (v *Search) Run(ctx context.Context, s *Session, args []string) error {
 	return s.Printer.Answer(answer)
 }
 
-func (v *Search) answer(s *Session, query string, method search.Method, found []engine.Found) (*searchAnswer, error) {
-	a := &searchAnswer{query: query, method: string(method)}
+func (v *Search) answer(s *Session, found []engine.Found) (*searchAnswer, error) {
+	a := &searchAnswer{query: v.query, method: string(v.method)}
 	for _, f := range found {
 		hit := searchHit{Found: f}
 		if v.Schema {
@@ -244,11 +277,11 @@ func splitParams(signature string) []string {
 }
 
 // emptyHelp says what to try where nothing was found.
-func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query, kinds []tool.Kind) (string, error) {
+func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query) (string, error) {
 	var tries []string
 	q.Limit = 1
 	for _, kind := range allKinds() {
-		if slices.Contains(kinds, kind) {
+		if slices.Contains(v.kinds, kind) {
 			continue
 		}
 		switch found, err := s.Engine.Search(ctx, q, v.Servers, false, kind); {
@@ -266,8 +299,8 @@ func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query, kind
 	if len(v.Servers) > 0 {
 		tries = append(tries, "search all servers (without --server)")
 	}
-	help := fmt.Sprintf("No %s fits. ", kinds[0])
-	if len(kinds) > 1 {
+	help := fmt.Sprintf("No %s fits. ", v.kinds[0])
+	if len(v.kinds) > 1 {
 		help = "Nothing fits. "
 	}
 	help += capital(strings.Join(tries, ", or ")) + ". See which servers there are with: mcpl list"

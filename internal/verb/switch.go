@@ -6,58 +6,14 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
-// Enable switches servers and tools on: mcpl enable NAME...
-type Enable struct {
-	Only, All bool
-}
-
-// Flags implements [Verb].
-func (v *Enable) Flags(fs *pflag.FlagSet) {
-	fs.BoolVar(&v.Only, "only", false, "switch everything else off")
-	fs.BoolVar(&v.All, "all", false, "switch everything on")
-}
-
-// Run implements [Verb].
-func (v *Enable) Run(ctx context.Context, s *Session, args []string) error {
-	if v.All && (v.Only || len(args) > 0) {
-		return fault.New(fault.Usage, "--all stands alone", "Type: mcpl enable --all")
-	}
-	if v.All {
-		return s.change(ctx, nil, func(t *state.Tools) { *t = state.Tools{} })
-	}
-	names, skipped, err := s.named(args)
-	if err != nil {
-		return err
-	}
-	return s.change(ctx, skipped, func(t *state.Tools) {
-		if v.Only {
-			t.Only(names...)
-		} else {
-			t.Enable(names...)
-		}
-	})
-}
-
-// Disable switches servers and tools off: mcpl disable NAME...
-type Disable struct{}
-
-// Flags implements [Verb].
-func (v *Disable) Flags(*pflag.FlagSet) {}
-
-// Run implements [Verb].
-func (v *Disable) Run(ctx context.Context, s *Session, args []string) error {
-	names, skipped, err := s.named(args)
-	if err != nil {
-		return err
-	}
-	return s.change(ctx, skipped, func(t *state.Tools) { t.Disable(names...) })
+// noNames is the fault of a command line that names nothing to switch.
+func noNames() error {
+	return fault.New(fault.Usage, "which server or tool?", "Name servers, or tools as SERVER/TOOL. See them with: mcpl list")
 }
 
 // named splits the words of a command into names of servers and tools, written as SERVER or
@@ -65,9 +21,6 @@ func (v *Disable) Run(ctx context.Context, s *Session, args []string) error {
 func (s *Session) named(args []string) (names, skipped []string, err error) {
 	if err := s.live(); err != nil {
 		return nil, nil, err
-	}
-	if len(args) == 0 {
-		return nil, nil, fault.New(fault.Usage, "which server or tool?", "Name servers, or tools as SERVER/TOOL. See them with: mcpl list")
 	}
 	for _, arg := range args {
 		name, ok, err := s.Engine.Name(arg)

@@ -9,14 +9,28 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
+// versionSpec registers the verb version.
+func versionSpec() Spec {
+	return Spec{
+		Name: "version", Group: Setup, New: func() Verb { return new(Version) },
+		Help: Help{
+			Use:   "version",
+			Short: "Print the version",
+		},
+	}
+}
+
 // Version says which mcpl this is: mcpl version.
 type Version struct{}
 
 // Flags implements [Verb].
 func (v *Version) Flags(*pflag.FlagSet) {}
 
+// Parse implements [Verb].
+func (v *Version) Parse([]string) error { return nil }
+
 // Run implements [Verb].
-func (v *Version) Run(_ context.Context, s *Session, _ []string) error {
+func (v *Version) Run(_ context.Context, s *Session) error {
 	return s.Printer.Answer(&versionAnswer{s.App.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
 }
 

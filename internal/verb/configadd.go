@@ -1,0 +1,197 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// configAddSpec registers the verb config add.
+func configAddSpec() Spec {
+	return Spec{
+		Name: "config add", New: func() Verb { return new(ConfigAdd) },
+		Aliases: []Alias{{Words: "add install mcp-add"}},
+		Values:  []Values{{"transport", fixed("http", "sse")}},
+		Help: Help{
+			Use:   "add NAME -- COMMAND ARGS...",
+			Short: "Put a server into the configuration",
+			Long: `Add puts a server into the configuration in force; where there is none, into
+.mcp.json at the root of the repository, outside of one into ~/.claude/mcp.json.
+What stands behind -- is its command; --url names a server that runs elsewhere.
+
+Keep secrets out of the command line: write ${NAME}, in single quotes, and put
+NAME=... into an environment file.`,
+			Example: `  mcpl config add memory -- npx -y @modelcontextprotocol/server-memory
+  mcpl config add github --env 'GITHUB_PERSONAL_ACCESS_TOKEN=${GITHUB_TOKEN}' \
+      -- mcp-server-github
+  mcpl config add docs --url https://example.com/mcp \
+      --header 'Authorization=Bearer ${DOCS_TOKEN}'`,
+		},
+	}
+}
+
+// ConfigAdd puts a server into a configuration file: mcpl config add NAME -- COMMAND ARGS...
+type ConfigAdd struct {
+	To, URL, Transport, Cwd string
+	Env, Headers            []string
+	Force                   bool
+
+	name  string
+	entry config.Entry
+}
+
+// Flags implements [Verb].
+func (v *ConfigAdd) Flags(fs *pflag.FlagSet) {
+	fs.StringVar(&v.URL, "url", "", "the `URL` of a server elsewhere, instead of a command")
+	fs.StringVar(&v.Transport, "transport", "", "how it is reached, `KIND` http or sse (default http)")
+	fs.StringArrayVar(&v.Headers, "header", nil, "send this header, `NAME=VALUE`; repeatable")
+	fs.StringArrayVar(&v.Env, "env", nil, "set this variable, `NAME=VALUE`; repeatable")
+	fs.StringVar(&v.Cwd, "cwd", "", "start the command in `FOLDER`")
+	fs.StringVar(&v.To, "to", "", "write to `FILE` (default: the one in force)")
+	fs.BoolVar(&v.Force, "force", false, "replace a server of that name")
+}
+
+// addUsage is how the verb is used.
+const addUsage = "Type: mcpl config add NAME -- COMMAND ARGS...   or: mcpl config add NAME --url URL"
+
+// Run implements [Verb].
+func (v *ConfigAdd) Run(ctx context.Context, s *Session) error {
+	if err := s.live(); err != nil {
+		return err
+	}
+	target, err := s.App.Env.Target(s.selection(), v.To)
+	if err != nil {
+		return err
+	}
+	trial := s.App.Env.Trial(target)
+	server, err := trial.Server(v.name, v.entry)
+	if err != nil {
+		return err
+	}
+	a := &addAnswer{Name: v.name, File: target.Path, Display: server.Display()}
+	a.Created, err = s.App.Env.Edit(ctx, target.Path, v.entry.HoldsValues(), func(data []byte) ([]byte, error) {
+		after, replaced, err := config.SetEntry(target.Path, data, v.name, v.entry, v.Force)
+		a.Replaced = replaced
+		return after, err
+	})
+	if err != nil {
+		return err
+	}
+	put := s.App.Env.WhereToPut(target.Sources)
+	_, literals := trial.Lift(v.name, v.entry)
+	for _, l := range literals {
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s is a literal secret: it stands in %s now, and in your shell's history. "+
+			"Better put %s=... into %s, write ${%s} instead, in single quotes, and add it again with --force",
+			l.Where, target.Path, l.Variable, put, l.Variable))
+	}
+	for _, m := range server.Missing {
+		a.Warnings = append(a.Warnings, missingNote(m.Name, put))
+	}
+	return s.Printer.Answer(a)
+}
+
+// missingNote says where a variable without a value belongs, and where to get it.
+func missingNote(variable, put string) string {
+	note := fmt.Sprintf("%s is not set: add %s=... to %s", variable, variable, put)
+	if page := config.WhereToGet(variable); page != "" {
+		note += ", get it at " + page
+	}
+	return note
+}
+
+// Parse implements [Verb]. It makes an entry of the command line.
+func (v *ConfigAdd) Parse(words []string) (err error) {
+	if len(words) == 0 {
+		return fault.New(fault.Usage, "what is the server to be called?", addUsage)
+	}
+	v.name, words = words[0], words[1:]
+	if problem := v.conflict(len(words) > 0); problem != "" {
+		return fault.New(fault.Usage, problem, addUsage)
+	}
+	v.entry = config.Entry{URL: v.URL, Cwd: v.Cwd, Transport: config.Transport(v.Transport)}
+	if len(words) > 0 {
+		v.entry.Command, v.entry.Args = words[0], words[1:]
+	}
+	if v.entry.Env, err = pairs("--env", v.Env); err != nil {
+		return err
+	}
+	v.entry.Headers, err = pairs("--header", v.Headers)
+	return err
+}
+
+// conflict says which parts of the command line do not go together, "" if all do.
+func (v *ConfigAdd) conflict(command bool) string {
+	transport := config.Transport(v.Transport)
+	switch {
+	case !command && v.URL == "":
+		return "there is no command and no --url"
+	case command && v.URL != "":
+		return "there are both a command and a --url"
+	case command && (v.Transport != "" || len(v.Headers) > 0):
+		return "--transport and --header belong to a --url"
+	case !command && (len(v.Env) > 0 || v.Cwd != ""):
+		return "--env and --cwd belong to a command"
+	case v.Transport != "" && transport != config.HTTP && transport != config.SSE:
+		return fmt.Sprintf("--transport is http or sse, not %q", v.Transport)
+	}
+	return ""
+}
+
+// pairs reads NAME=VALUE flags. The last of a name counts. A header may be written as curl has
+// it, NAME: VALUE.
+func pairs(flag string, texts []string) ([]config.KeyValue, error) {
+	var list []config.KeyValue
+	for _, text := range texts {
+		name, value, ok := strings.Cut(text, "=")
+		if before, after, isHeader := strings.Cut(text, ": "); flag == "--header" && isHeader && !strings.Contains(before, "=") {
+			name, value, ok = before, after, true
+		}
+		if !ok || name == "" {
+			// The text may be a secret.
+			return nil, fault.New(fault.Usage, flag+" wants NAME=VALUE", fmt.Sprintf("Write it as in: %s 'TOKEN=${TOKEN}'", flag))
+		}
+		i := 0
+		for i < len(list) && list[i].Name != name {
+			i++
+		}
+		if i == len(list) {
+			list = append(list, config.KeyValue{Name: name})
+		}
+		list[i].Value = value
+	}
+	return list, nil
+}
+
+type addAnswer struct {
+	Name     string `json:"name"`
+	File     string `json:"file"`
+	Created  bool   `json:"created"`
+	Replaced bool   `json:"replaced"`
+	config.Display
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// WriteText implements [output.Document].
+func (a *addAnswer) WriteText(t *output.Text) {
+	done := "Added "
+	if a.Replaced {
+		done = "Replaced "
+	}
+	t.Line(done, output.Cyan(a.Name), ": ", a.Command+a.URL)
+	where := "In "
+	if a.Created {
+		where = "In the new file "
+	}
+	t.Line(output.Dim(where + a.File))
+	for _, w := range a.Warnings {
+		t.Line(output.Yellow("warning"))
+		t.Wrap("  ", w)
+	}
+	t.Line("Ask it for its tools with: mcpl list ", fault.Quote(a.Name), " --refresh")
+}

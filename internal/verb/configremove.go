@@ -1,0 +1,117 @@
+package verb
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+)
+
+// configRemoveSpec registers the verb config remove.
+func configRemoveSpec() Spec {
+	return Spec{
+		Name: "config remove", New: func() Verb { return new(ConfigRemove) },
+		Aliases:  []Alias{{Words: "remove rm uninstall delete"}},
+		Complete: completeServer,
+		Help: Help{
+			Use:   "remove NAME",
+			Short: "Take a server out of the configuration",
+			Long: `Remove takes a server's entry out of the file that defines it. Comments beside
+it stay. To switch a server off and keep its entry, use mcpl disable.`,
+			Example: `  mcpl config remove memory
+  mcpl config remove memory --to ~/.claude/mcp.json`,
+		},
+	}
+}
+
+// ConfigRemove takes a server out of the configuration: mcpl config remove NAME.
+type ConfigRemove struct {
+	To string
+
+	name string
+}
+
+// Flags implements [Verb].
+func (v *ConfigRemove) Flags(fs *pflag.FlagSet) {
+	fs.StringVar(&v.To, "to", "", "take it out of `FILE` (default: the one that has it)")
+}
+
+// Parse implements [Verb].
+func (v *ConfigRemove) Parse(words []string) error {
+	if len(words) != 1 {
+		return fault.New(fault.Usage, "which server is to go? It takes one name", "Type: mcpl config remove NAME. See the names with: mcpl config")
+	}
+	v.name = words[0]
+	return nil
+}
+
+// Run implements [Verb].
+func (v *ConfigRemove) Run(ctx context.Context, s *Session) error {
+	if err := s.live(); err != nil {
+		return err
+	}
+	target, err := s.App.Env.Target(s.selection(), v.To)
+	if err != nil {
+		return err
+	}
+	if !target.Exists {
+		if v.To == "" {
+			return target.Sources.NoConfig()
+		}
+		return fault.New(fault.Config, target.Path+" is not there", "Correct the path, or leave --to away.")
+	}
+	cfg, err := s.App.Env.Load(target.Sources)
+	if err != nil {
+		return err
+	}
+	file, err := definedIn(cfg, v.name)
+	if err != nil {
+		return err
+	}
+	_, err = s.App.Env.Edit(ctx, file, false, func(data []byte) ([]byte, error) {
+		return config.RemoveEntry(file, data, v.name)
+	})
+	if err != nil {
+		return err
+	}
+	a := &removeAnswer{Name: v.name, File: file, Removed: true}
+	if cfg, err = s.App.Env.Load(target.Sources); err == nil {
+		if other, err := cfg.Server(v.name); err == nil {
+			a.Still = other.File
+		}
+	}
+	return s.Printer.Answer(a)
+}
+
+// definedIn returns the file in which a server's entry stands, also one that cannot be used.
+func definedIn(cfg *config.Config, name string) (string, error) {
+	server, err := cfg.Server(name)
+	if err == nil {
+		return server.File, nil
+	}
+	for _, p := range cfg.Problems {
+		if p.Server == name {
+			return p.File, nil
+		}
+	}
+	return "", err
+}
+
+type removeAnswer struct {
+	Name    string `json:"name"`
+	File    string `json:"file"`
+	Removed bool   `json:"removed"`
+	// Still is another file whose definition is used now.
+	Still string `json:"still_defined_in,omitempty"`
+}
+
+// WriteText implements [output.Document].
+func (a *removeAnswer) WriteText(t *output.Text) {
+	t.Line("Removed ", output.Cyan(a.Name), " from ", a.File)
+	if a.Still != "" {
+		t.Line(output.Yellow("warning: "), a.Still, " defines it too, and that definition is used now")
+	}
+}

@@ -1,0 +1,120 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/state"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Session is one run of one verb.
+type Session struct {
+	App      *App
+	Globals  Globals
+	Printer  *output.Printer
+	Settings config.Settings
+	States   state.File
+	Tools    state.Tools
+	Engine   *engine.Engine
+	// spec is that of the verb that runs.
+	spec Spec
+	// code is the exit code of an answer that is neither a fault nor a success.
+	code int
+}
+
+// run opens the session, runs the verb, and has the index refreshed behind its answer.
+func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
+	settings, _, err := s.App.Env.LoadSettings()
+	if err != nil {
+		return err
+	}
+	s.Settings = settings
+	s.States = state.FileIn(s.App.Env.StateDir())
+	tools, notice, err := s.States.Read()
+	if err != nil {
+		return err
+	}
+	if notice != "" {
+		s.Printer.Notice("%s", notice)
+	}
+	s.Tools = tools
+	if err := v.Parse(words); err != nil {
+		return err
+	}
+	s.Engine = s.newEngine()
+	defer func() {
+		if closeErr := s.Engine.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	err = v.Run(ctx, s)
+	if late := s.Engine.CatchUp(ctx); late != nil {
+		s.Printer.Verbose("mcpl", fmt.Sprintf("what a server offers now could not be found out: %v", late))
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.Engine.RefreshBehind(); err != nil {
+		s.Printer.Verbose("mcpl", fmt.Sprintf("the index could not be refreshed behind the answer: %v", err))
+	}
+	return nil
+}
+
+func (s *Session) newEngine() *engine.Engine {
+	opt := engine.Options{
+		Env:       s.App.Env,
+		Selection: s.selection(),
+		Settings:  s.Settings,
+		Switches:  s.Tools,
+		Events:    s.Printer,
+		Now:       s.App.Now,
+	}
+	if s.App.Detach != nil {
+		opt.Background = s.refreshBehind
+	}
+	if s.App.Warm && s.usesDaemon() {
+		opt.Warm = func(sources *config.Sources) engine.Caller {
+			return daemon.NewClient(sources, s.daemonClient(s.callerOptions()))
+		}
+	}
+	if s.App.NewCaller != nil {
+		opt.NewCaller = func(cfg *config.Config, changed func(string)) engine.Caller {
+			o := s.callerOptions()
+			o.Changed = changed
+			o.EnvFile, o.Root = s.App.Env.WhereToPut(cfg.Sources), s.App.Env.Root(cfg.Sources)
+			if s.usesDaemon() {
+				client := s.daemonClient(o)
+				o.Daemon = &client
+			}
+			return s.App.NewCaller(cfg, o)
+		}
+	}
+	return engine.New(opt)
+}
+
+func (s *Session) callerOptions() CallerOptions {
+	o := CallerOptions{CallerOptions: daemon.CallerOptions{Dir: s.App.Env.Dir, Limits: tool.Limits{
+		Connect: s.Settings.ConnectTimeout, Call: s.Settings.CallTimeout, ForceConnect: s.Globals.ConnectTimeout}}}
+	if s.Globals.Verbose {
+		o.Log = s.Printer.Verbose
+	}
+	return o
+}
+
+// selection is what the command line says about files.
+func (s *Session) selection() config.Selection {
+	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles}
+}
+
+// live is for verbs that cannot be answered from the index: it stops the early path.
+func (s *Session) live() error {
+	if s.App.NewCaller == nil {
+		return engine.ErrNotFresh
+	}
+	return nil
+}
