@@ -1,6 +1,8 @@
-// Package cli is mcpl's command tree: for each verb of internal/verb its place, its help and its
-// completion. It parses the command line, and answers what cannot be parsed with what to type
-// instead.
+// Package cli runs the command line: call [Execute]. It makes a command tree of the table of verbs
+// (internal/verb), with their help and completion, and parses the arguments. If they cannot be parsed,
+// it answers with the command to type instead.
+//
+// It also has the two things that verbs need of cobra and gojq, [Script] and [Query].
 package cli
 
 import (
@@ -16,15 +18,14 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb"
 )
 
-// Options are what the composition root hands in.
+// Options make a command tree.
 type Options struct {
 	App *verb.App
 	// ExampleServer runs the embedded example server on these streams until stdin ends.
 	ExampleServer func(ctx context.Context, stdin io.Reader, stdout io.Writer) error
 }
 
-// Execute runs the command line and returns the exit code. The answer or the fault has been
-// written by then.
+// Execute runs the command line, writes the answer or the fault, and returns the exit code.
 func Execute(ctx context.Context, args []string, o Options) int {
 	t := &tree{opt: o}
 	root := t.root()
@@ -39,7 +40,7 @@ func Execute(ctx context.Context, args []string, o Options) int {
 	return t.code
 }
 
-// asksForJSON finds --json on a command line that could not be parsed as far as there.
+// asksForJSON finds --json on a command line whose parsing failed before it.
 func asksForJSON(args []string) bool {
 	for _, arg := range args {
 		switch arg {
@@ -52,7 +53,7 @@ func asksForJSON(args []string) bool {
 	return false
 }
 
-// tree builds the commands and keeps what a run of one leaves behind.
+// tree builds the commands and keeps the flags and the exit code of the one that runs.
 type tree struct {
 	opt     Options
 	args    []string
@@ -74,7 +75,7 @@ The three verbs an agent needs:
   mcpl --json call github create_pull_request '{...}'    call it
 
 Searching and inspecting start nothing. A call starts its server, and the daemon
-keeps that for the next one.`,
+keeps the server for the next call.`,
 		SilenceUsage: true, SilenceErrors: true,
 		Args:                       cobra.ArbitraryArgs,
 		CompletionOptions:          cobra.CompletionOptions{DisableDefaultCmd: true}, // it cannot speak JSON
@@ -109,7 +110,8 @@ keeps that for the next one.`,
 func (t *tree) hang(root *cobra.Command, spec verb.Spec) {
 	v := spec.New()
 	cmd := &cobra.Command{
-		Use: spec.Use, Short: spec.Short, Long: spec.Long, Example: spec.Example, GroupID: string(spec.Group), Hidden: spec.Hidden,
+		Use: spec.Use, Short: spec.Short, Long: spec.Long, Example: spec.Example,
+		GroupID: string(spec.Group), Hidden: spec.Hidden,
 		DisableFlagsInUseLine: strings.Contains(spec.Use, " -- "), // flags behind -- are not the verb's
 		Args:                  cobra.ArbitraryArgs,                // Parse says what is wrong, better than cobra
 		RunE:                  func(cmd *cobra.Command, args []string) error { return t.run(cmd, spec, v, args) },

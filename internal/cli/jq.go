@@ -9,7 +9,7 @@ import (
 )
 
 // Query applies a jq expression to a JSON value and returns the results in order. Numbers keep
-// their digits where the expression passes them on.
+// their digits if the expression passes them on.
 func Query(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error) {
 	query, err := gojq.Parse(expr)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// flagFault says what is wrong with a flag. Agents often write a tool's arguments as flags, and
-// give a verb that does not exist flags of its own.
+// flagFault says what is wrong with a flag. Agents often write a tool's arguments as flags, and give
+// flags to a verb that does not exist.
 func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
@@ -23,7 +23,8 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	if words := cmd.Flags().Args(); cmd == root && len(words) > 0 {
 		return wrongVerb(root, t.args[slices.Index(t.args, words[0]):])
 	}
-	help := fmt.Sprintf("Its flags are %s. See what they do with: %s --help", strings.Join(flagNames(cmd), ", "), cmd.CommandPath())
+	help := fmt.Sprintf("Its flags are %s. See what they do with: %s --help",
+		strings.Join(flagNames(cmd), ", "), cmd.CommandPath())
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	switch {
@@ -32,7 +33,7 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 		if cmd.Name() == "prompt" {
 			what = "prompt"
 		}
-		help = fmt.Sprintf("Arguments of a %s are no flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
+		help = fmt.Sprintf("Arguments of a %s are not flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
 			what, unknown.GetSpecifiedName(), help)
 	case errors.As(err, &unknown) && cmd.Name() == "add":
 		help = "Flags of the server's command belong behind --, as in: mcpl config add NAME -- COMMAND -y. " + help
@@ -44,7 +45,7 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	return fault.New(fault.Usage, err.Error(), help)
 }
 
-// wanted says what a flag's value has to be.
+// wanted says what the value of a flag must be.
 func wanted(f *pflag.Flag) string {
 	switch f.Value.Type() {
 	case "int":
@@ -57,7 +58,7 @@ func wanted(f *pflag.Flag) string {
 	return "a value"
 }
 
-// flagNames returns the flags that cmd has of its own.
+// flagNames returns the flags that cmd does not inherit.
 func flagNames(cmd *cobra.Command) []string {
 	var names []string
 	cmd.NonInheritedFlags().VisitAll(func(f *pflag.Flag) {
@@ -74,7 +75,8 @@ func flagNames(cmd *cobra.Command) []string {
 	return slices.Compact(names)
 }
 
-// wrongVerb answers a verb that does not exist with the one that was meant. args begin with it.
+// wrongVerb is the fault of a verb that does not exist, the first of args. Its help names the verb that
+// was meant.
 func wrongVerb(root *cobra.Command, args []string) error {
 	right := verb.Meant(args[0])
 	if right == "" {
@@ -84,7 +86,8 @@ func wrongVerb(root *cobra.Command, args []string) error {
 	}
 	f := fault.New(fault.Usage, fmt.Sprintf("there is no verb %q", args[0]), "")
 	if right == "" {
-		f.Help = `The verbs are search, inspect, call and list. To find a tool: mcpl search "what you want to do". See all with: mcpl --help`
+		f.Help = `The verbs are search, inspect, call and list. To find a tool: mcpl search "what you want to do". ` +
+			`See all with: mcpl --help`
 		return f
 	}
 	rest := args[1:]
@@ -100,8 +103,8 @@ func wrongVerb(root *cobra.Command, args []string) error {
 	return f
 }
 
-// flagsToPairs rewrites what looks like a tool's arguments given as flags (--title x, --title=x)
-// as pairs, and leaves the flags that the verb has.
+// flagsToPairs rewrites flags that the right verb does not have (--title x, --title=x) as pairs: they are
+// the arguments of a tool.
 func flagsToPairs(root *cobra.Command, right string, args []string) []string {
 	cmd, _, err := root.Find([]string{right})
 	if err != nil {
@@ -125,8 +128,8 @@ func flagsToPairs(root *cobra.Command, right string, args []string) []string {
 	return words
 }
 
-// helpCommand is "mcpl help VERB", for people who are used to it. Cobra's own says of a verb that
-// does not exist only that.
+// helpCommand is "mcpl help VERB". Unlike cobra's own it names the verb that was meant if there is no
+// such verb.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [VERB]",

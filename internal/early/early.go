@@ -1,17 +1,17 @@
 // Package early answers a verb before the MCP SDK is initialised.
 //
-// Importing mcp-go costs every process several milliseconds before main, since a JSON Schema
-// library under it compiles its meta-schemas in an init function. A search on a fresh index
-// needs none of that, nor does a call that a daemon takes. The Go linker initialises packages in
-// the order of their import paths as soon as what they import is ready
-// (https://go.dev/ref/spec#Program_initialization), and what this package imports is ready long
-// before net/http, which the SDK needs. So its init runs first and may answer and exit; whatever
-// is unusual (help, a mistake in the flags, a stale index, a call without a daemon) it leaves to
-// main, having written nothing.
+// Importing mcp-go costs every process several milliseconds before main, since a JSON Schema library
+// under it compiles its meta-schemas in an init function. A search on a fresh index needs none of
+// that, nor does a call that a running daemon takes. The Go linker initialises packages in the order of
+// their import paths as soon as their imports are initialised
+// (https://go.dev/ref/spec#Program_initialization), and those of this package are long before
+// net/http, which the SDK needs. So its init runs first, and may answer and exit. Everything unusual
+// (help, a mistake in the flags, a stale index, a call without a daemon) it leaves to main, and has
+// written nothing then.
 //
-// Rules of this package, held by a test on the built binary: it imports nothing that reaches
-// net/http, text/template, cobra or the SDK, directly or not, and nothing but cmd/mcpl imports
-// it. Setting MCPL_EARLY=off switches it off; both ways print the same bytes.
+// There is nothing to call: cmd/mcpl imports the package for its init, and no other package does. It
+// reaches neither net/http nor text/template, cobra or the SDK; internal/archtest and a test on the
+// built binary hold that. MCPL_EARLY=off switches it off. Both ways print the same bytes.
 package early
 
 import (
@@ -37,7 +37,7 @@ func init() {
 	}
 }
 
-// answer runs the verb that args name, if it is one that the index alone can answer.
+// answer runs the verb that args name, if the index alone can answer it.
 func answer(args []string) (code int, ok bool) {
 	front := flagSet(new(verb.Globals))
 	front.SetInterspersed(false) // stop at the verb
@@ -49,7 +49,7 @@ func answer(args []string) (code int, ok bool) {
 		return 0, false
 	}
 	v := spec.New()
-	// As in the command tree, one flag set takes what stands before and after the verb.
+	// As in the command tree, one flag set takes the flags before and after the verb.
 	var g verb.Globals
 	whole := flagSet(&g)
 	v.Flags(whole)
@@ -64,8 +64,7 @@ func answer(args []string) (code int, ok bool) {
 	app.Stdout = stdout()
 	ctx := context.Background()
 	if spec.Daemon == verb.StartDaemon {
-		// Only a request to a server in the daemon can take long enough to be interrupted: a fresh
-		// index needs no lock.
+		// Only these verbs ask servers here, through the daemon, and may take long enough to be interrupted.
 		app.Warm = true
 		var stop func()
 		ctx, stop = interruptible()
@@ -75,13 +74,12 @@ func answer(args []string) (code int, ok bool) {
 	return code, err == nil
 }
 
-// quick is for how long a call may run before somebody can want to interrupt it. To hear of signals
-// costs a tenth of a quick call. A process that a signal kills before that has its call cancelled
-// by the daemon, which sees it go.
+// quick is how long a call runs before it can be interrupted. Catching signals costs a tenth of a quick
+// call. If a signal kills the process before that, the daemon sees it go and cancels its call.
 const quick = 20 * time.Millisecond
 
-// interruptible returns a context that ends with SIGINT or SIGTERM, once the process is no longer
-// quick.
+// interruptible returns a context that ends with SIGINT or SIGTERM, if they come after the time for quick
+// calls.
 func interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	timer := time.AfterFunc(quick, func() {

@@ -8,9 +8,8 @@ import (
 	"syscall"
 )
 
-// fd writes to a file descriptor without the os package, which makes of a closed stdout a sudden
-// death by SIGPIPE. Here it is a write error, as in main, where catching the signal sees to that;
-// to catch it takes 0.2 ms.
+// fd writes to a file descriptor without the os package, which lets SIGPIPE kill the process if stdout is
+// closed. Here that is a write error, as in main, which catches the signal; catching it takes 0.2 ms.
 type fd int
 
 // Write implements io.Writer.
@@ -21,7 +20,7 @@ func (f fd) Write(p []byte) (int, error) {
 		switch err {
 		case syscall.EINTR:
 			continue
-		case syscall.EAGAIN: // somebody made it non-blocking: os waits for such files
+		case syscall.EAGAIN: // stdout is non-blocking: os waits for such files
 			n, err := os.Stdout.Write(p[done:])
 			return done + n, err
 		}

@@ -1,9 +1,13 @@
-// Package verb holds what each verb of mcpl does: its flags, on a pflag.FlagSet, and its run
-// function, from parsed flags to a written answer.
+// Package verb holds the verbs of mcpl. Each has a file with all of it: a [Spec], which registers the
+// verb and explains it, a struct with its options, and a [Verb]'s three methods, which bind flags to
+// the options, judge the command line, and write the answer. [Table] lists the specs.
 //
-// It imports neither cobra nor the MCP SDK. That lets internal/early answer a verb before
-// those packages are initialised, and internal/cli hang the same verbs into its command tree:
-// both paths run the same code and print the same bytes.
+// To run a verb, find its spec with [Find], bind the flags of New's value and of [Globals] to a flag set,
+// parse that, and call [App.Run] on an App from [Process].
+//
+// The package imports neither cobra nor the MCP SDK. So internal/early can answer a verb before those
+// packages are initialised, and internal/cli can make its command tree of the same table: both ways
+// run the same code and print the same bytes.
 package verb
 
 import (
@@ -22,20 +26,20 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// App is the process as verbs see it. All of it is handed in, nothing is global.
+// App is the process as verbs see it. Nothing of it is global.
 type App struct {
 	Env            config.Env
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	OutTTY, ErrTTY output.Terminal
-	InTTY          bool // a person can be asked
+	InTTY          bool // stdin is a terminal, with a person at it
 	Version        string
 	Now            func() time.Time
 	Started        time.Time
-	// NewCaller reaches live servers. nil (the early path) means that only what a fresh index
-	// can answer is answered; all else is engine.ErrNotFresh.
+	// NewCaller reaches live servers. If nil, as on the early path, a verb answers from a fresh index or
+	// fails with engine.ErrNotFresh.
 	NewCaller func(*config.Config, CallerOptions) engine.Caller
-	// Warm lets a call go to a daemon that runs, where there is no NewCaller.
+	// Warm lets requests go to a running daemon if NewCaller is nil.
 	Warm bool
 	// InProcess opens a caller that starts servers as children of this process.
 	InProcess func(*config.Config, daemon.CallerOptions) engine.Caller
@@ -43,7 +47,8 @@ type App struct {
 	Logins Logins
 	// Browser opens a browser at an address.
 	Browser func(address string) error
-	// Detach starts mcpl with these arguments in a process that outlives this one; nil: not.
+	// Detach starts mcpl with these arguments in a process that outlives this one. If nil, nothing is
+	// started.
 	Detach func(args []string) error
 	// Script returns the completion script of a shell, "" if the shell is unknown.
 	Script func(shell string) (string, error)
@@ -51,10 +56,10 @@ type App struct {
 	Query func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
 }
 
-// CallerOptions are what the settings and flags say about connections; Environ is main's.
+// CallerOptions are what the settings and flags say about connections. NewCaller fills in Environ.
 type CallerOptions struct {
 	daemon.CallerOptions
-	// Daemon is how to reach the daemon, without InProcess; nil: it is not used.
+	// Daemon is how to reach the daemon; NewCaller fills in InProcess. If nil, the daemon is not used.
 	Daemon *daemon.ClientOptions
 }
 
@@ -96,8 +101,8 @@ func (a *App) Run(ctx context.Context, spec Spec, v Verb, g Globals, words []str
 	return a.Fail(p, err), nil
 }
 
-// Fail writes the fault in err and returns its exit code. Nobody reading stdout any more (a
-// closed pipe) is no failure of ours.
+// Fail writes the fault in err and returns its exit code. A closed pipe is not a failure: the reader of
+// stdout has read enough.
 func (a *App) Fail(p *output.Printer, err error) int {
 	if isClosedPipe(err) {
 		return 0
@@ -105,7 +110,7 @@ func (a *App) Fail(p *output.Printer, err error) int {
 	f := fault.From(err)
 	if lost := new(output.LostError); errors.As(err, &lost) {
 		f = fault.New(fault.Config, "the answer could not be written to stdout",
-			"Make room where it goes, or send it elsewhere, and type the command again.").Because(lost.Err)
+			"Make room there, or send it elsewhere, and type the command again.").Because(lost.Err)
 		return a.failAside(f)
 	}
 	if err := p.Fault(f); err != nil && !isClosedPipe(err) {
@@ -114,7 +119,7 @@ func (a *App) Fail(p *output.Printer, err error) int {
 	return f.Type.ExitCode()
 }
 
-// failAside writes a fault as text to stderr, where stdout takes nothing.
+// failAside writes a fault as text to stderr, because stdout takes nothing.
 func (a *App) failAside(f *fault.Fault) int {
 	_ = a.NewPrinter(Globals{}).Fault(f) // nowhere else to report it
 	return f.Type.ExitCode()

@@ -38,16 +38,16 @@ func authSpec() Spec {
 		Complete: completeAuth,
 		Help: Help{
 			Use:   "auth [login|logout|status] [SERVER]",
-			Short: "Log in to servers that want it, and out again",
-			Long: `Servers over HTTP may want a login (OAuth). A call to one says so, with the
-command to type; nothing but auth login opens a browser.
+			Short: "Log in to servers, and out again",
+			Long: `Servers over HTTP may want a login (OAuth). A call to such a server says so,
+with the command to type; only auth login opens a browser.
 
   login   log in by the browser; without SERVER, to the only one that wants it
-  logout  forget the login, and revoke it where the server can do that
+  logout  forget the login, and revoke it if the server can do that
   status  show what is known of each login (default)
 
-A login is renewed by itself for as long as the server allows. It is kept in the
-keyring of the system, or where there is none in a file that only you can read.
+mcpl renews a login for as long as the server allows. It keeps the login in the
+system's keyring or, without one, in a file that only you can read.
 
 With --no-browser the address is printed on stderr. Open it anywhere; the
 browser ends at an address of this machine. On another machine that page does
@@ -82,10 +82,10 @@ func completeAuth(n *Names, args []string) ([]Word, bool) {
 func (v *Auth) Flags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&v.Scopes, "scope", nil, "with login: ask for these `SCOPES`; repeatable")
 	fs.BoolVar(&v.NoBrowser, "no-browser", false, "with login: only print the address, on stderr")
-	fs.Var((*durationValue)(&v.Timeout), "timeout", "with login: limit for all of it (default 5m)")
+	fs.Var((*durationValue)(&v.Timeout), "timeout", "with login: limit for the whole login (default 5m)")
 }
 
-// authUsage is how the verb is used.
+// authUsage shows how to type the verb.
 const authUsage = "Type: mcpl auth login SERVER   or: mcpl auth logout SERVER   or: mcpl auth status"
 
 // Parse implements [Verb].
@@ -102,12 +102,16 @@ func (v *Auth) Parse(words []string) error {
 		return nil
 	case "logout":
 		if len(words) == 0 {
-			return fault.New(fault.Usage, "which login is to be forgotten?", "See them with: mcpl auth status")
+			return fault.New(fault.Usage, "which server do you want to log out of?", "").
+				Then("See the logins with", authStatus())
 		}
 		return nil
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("there is no auth %q", v.action), authUsage)
+	return fault.New(fault.Usage, fmt.Sprintf("unknown auth command %q", v.action), authUsage)
 }
+
+// authStatus is the step that shows all logins.
+func authStatus() fault.Step { return fault.Step{Verb: "auth status"} }
 
 // Run implements [Verb].
 func (v *Auth) Run(ctx context.Context, s *Session) error {
@@ -137,6 +141,7 @@ func (v *Auth) usable(s *Session, name string) (*config.Server, error) {
 	return server, server.Usable()
 }
 
+// login logs in to a server and lists what it offers.
 func (v *Auth) login(ctx context.Context, s *Session) error {
 	names := v.servers
 	if len(names) == 0 {
@@ -151,11 +156,12 @@ func (v *Auth) login(ctx context.Context, s *Session) error {
 		return err
 	}
 	name := server.Name
-	opt := login.Options{Timeout: cmp.Or(v.Timeout, loginTimeout), Notice: func(text string) { s.Printer.Notice("%s", text) }}
+	opt := login.Options{Timeout: cmp.Or(v.Timeout, loginTimeout)}
+	opt.Notice = func(text string) { s.Printer.Notice("%s", text) }
 	if !v.NoBrowser {
 		opt.Open = s.App.Browser
 	}
-	if v.NoBrowser || s.App.InTTY { // else it may be the input of a script
+	if v.NoBrowser || s.App.InTTY { // else stdin may be the input of a script
 		opt.Input = s.App.Stdin
 	}
 	for _, scope := range v.Scopes {
@@ -177,7 +183,7 @@ func (v *Auth) login(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// show shows the address of a login. Where a browser was opened it is said too, for the one that shows nothing.
+// show shows the address of a login, also if a browser was asked to open it: that may have failed.
 func (v *Auth) show(s *Session, name, address string) {
 	if v.NoBrowser {
 		s.Printer.Notice("log in to %s at this address:", name)
@@ -190,8 +196,8 @@ func (v *Auth) show(s *Session, name, address string) {
 	}
 }
 
-// needy returns the only server that has asked for a login; where none has, the only one over HTTP that has
-// none.
+// needy returns the only server that has asked for a login. If none has, it returns the only server over
+// HTTP without one.
 func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 	cfg, err := s.Engine.Config()
 	if err != nil {
@@ -212,8 +218,11 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 			if server.Transport == config.Stdio {
 				continue
 			}
-			// One whose login cannot be read is named too.
-			if state, err := s.App.Logins.State(ctx, server); err != nil || state.Kind == login.NotLoggedIn || state.Kind == login.Expired {
+			state, err := s.App.Logins.State(ctx, server)
+			if err != nil { // a login that cannot be read counts as none
+				state.Kind = login.NotLoggedIn
+			}
+			if state.Kind == login.NotLoggedIn || state.Kind == login.Expired {
 				wanted = append(wanted, server.Name)
 			}
 		}
@@ -221,16 +230,17 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 	if len(wanted) == 1 {
 		return wanted[0], nil
 	}
-	f := fault.New(fault.Usage, "which server is to be logged in to?", "")
-	switch f.Suggestions = wanted; {
-	case len(wanted) > 1:
-		f.Help = "These may want one: " + strings.Join(wanted, ", ") + ". Type: mcpl auth login " + fault.Quote(wanted[0])
-	default:
-		f.Help = "No server wants one: only servers over HTTP do, and all there are have theirs. See them with: mcpl auth status"
+	f := fault.New(fault.Usage, "which server do you want to log in to?", "")
+	if len(wanted) == 0 {
+		f.Help = "No server needs a login: only servers over HTTP do, and each of them has one."
+		return "", f.Then("See them with", authStatus())
 	}
-	return "", f
+	f.Suggestions = wanted
+	f.Help = "These may want a login: " + strings.Join(wanted, ", ") + "."
+	return "", f.Then("Type", fault.Step{Verb: "auth login", Server: wanted[0]})
 }
 
+// logout forgets the login to a server.
 func (v *Auth) logout(ctx context.Context, s *Session) error {
 	server, err := v.usable(s, v.servers[0])
 	if err != nil {
@@ -240,9 +250,10 @@ func (v *Auth) logout(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	return s.Printer.Answer(&logoutAnswer{Server: server.Name, LoggedOut: out.Was, Revoked: out.Revoked, Problem: out.Problem})
+	return s.Printer.Answer(&logoutAnswer{server.Name, out.Was, out.Revoked, out.Problem})
 }
 
+// status shows the logins to all servers over HTTP, or to one.
 func (v *Auth) status(ctx context.Context, s *Session) error {
 	cfg, err := s.Engine.Config()
 	if err != nil {
@@ -255,7 +266,8 @@ func (v *Auth) status(ctx context.Context, s *Session) error {
 			return err
 		}
 		if server.Transport == config.Stdio {
-			return fault.New(fault.Usage, server.Name+" is no server over HTTP, and has no login", "See those that have with: mcpl auth status").On(server.Name, "")
+			return fault.New(fault.Usage, server.Name+" is not a server over HTTP and has no login", "").
+				On(server.Name, "").Then("See the logins that there are with", authStatus())
 		}
 		servers = []*config.Server{server}
 	}
@@ -294,7 +306,7 @@ func (l *loginLine) summary() string {
 	return text
 }
 
-// loginOf says how a server over HTTP is logged in to.
+// loginOf returns what is known of the login to a server over HTTP, also if that cannot be read.
 func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine {
 	state, err := s.App.Logins.State(ctx, server)
 	line := lineOfLogin(server, state)
@@ -305,6 +317,7 @@ func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine 
 	return &line
 }
 
+// lineOfLogin returns what is known of the login to a server.
 func lineOfLogin(server *config.Server, st login.State) loginLine {
 	l := loginLine{Server: server.Name, URL: server.Display().URL, State: st, expires: st.Expires}
 	l.Obtained, l.Expires = inSeconds(st.Obtained), inSeconds(st.Expires)
@@ -314,7 +327,7 @@ func lineOfLogin(server *config.Server, st login.State) loginLine {
 // inSeconds returns a time as answers have it: in UTC, without fractions of a second.
 func inSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// until says when a token ends.
+// until says when a token expires, "" if that is not known.
 func (l loginLine) until() string {
 	switch d := l.expires.Sub(l.now).Round(time.Second); {
 	case l.expires.IsZero():
@@ -328,7 +341,7 @@ func (l loginLine) until() string {
 	}
 }
 
-// loginAnswer is a login that has just been made.
+// loginAnswer is the answer of a login.
 type loginAnswer struct {
 	loginLine
 	Tools   int    `json:"tools"`
@@ -345,17 +358,17 @@ func (a *loginAnswer) WriteText(t *output.Text) {
 		t.Line("expires ", until)
 	}
 	if !a.Renewable {
-		t.Line("It cannot be renewed: when it ends, log in again.")
+		t.Line("It cannot be renewed: log in again when it has expired.")
 	}
 	t.Line("kept in ", a.where())
 	if a.Warning != "" {
 		t.Line(output.Yellow("warning: "), a.Warning)
 		return
 	}
-	t.Line(fmt.Sprintf("%s has %s. See them with: mcpl list %s", a.Server, render.Plural(a.Tools, "tool"), fault.Quote(a.Server)))
+	t.Line(a.Server, " has ", render.Plural(a.Tools, "tool"), ". See them with: mcpl list ", fault.Quote(a.Server))
 }
 
-// where says where the tokens are.
+// where says where the tokens of a login are.
 func (l loginLine) where() string {
 	if l.Kept == config.InKeyring {
 		return "the keyring"
@@ -363,7 +376,7 @@ func (l loginLine) where() string {
 	return l.File
 }
 
-// logoutAnswer is a login that was forgotten.
+// logoutAnswer is the answer of a logout.
 type logoutAnswer struct {
 	Server    string `json:"server"`
 	LoggedOut bool   `json:"logged_out"`
@@ -373,19 +386,21 @@ type logoutAnswer struct {
 
 // WriteText implements [output.Document].
 func (a *logoutAnswer) WriteText(t *output.Text) {
-	switch {
-	case !a.LoggedOut:
+	if !a.LoggedOut {
 		t.Line("There was no login to ", output.Bold(a.Server), ".")
-	case a.Revoked:
-		t.Line("The login to ", output.Bold(a.Server), " is forgotten here, and revoked at its authorization server.")
-	case a.Problem != "":
-		t.Line("The login to ", output.Bold(a.Server), " is forgotten here. Its authorization server was told, but ", a.Problem, ".")
-	default:
-		t.Line("The login to ", output.Bold(a.Server), " is forgotten here. Its authorization server has no way to be told: the token ends by itself.")
+		return
 	}
+	revoked := ". Its authorization server cannot revoke it: the token ends by itself."
+	switch {
+	case a.Revoked:
+		revoked = ", and revoked at its authorization server."
+	case a.Problem != "":
+		revoked = ". Its authorization server did not revoke it: " + a.Problem + "."
+	}
+	t.Line("The login to ", output.Bold(a.Server), " is forgotten here", revoked)
 }
 
-// statusAnswer is what is known of all logins.
+// statusAnswer is the answer of auth status.
 type statusAnswer struct {
 	Servers []loginLine `json:"servers"`
 }
@@ -396,10 +411,11 @@ func (a *statusAnswer) WriteText(t *output.Text) {
 		t.Line("No server over HTTP is configured, and only those have logins.")
 		return
 	}
-	rows := [][]any{{output.Dim("SERVER"), output.Dim("LOGIN"), output.Dim("ENDS"), output.Dim("SCOPES"), output.Dim("THROUGH"), output.Dim("KEPT IN")}}
+	rows := [][]any{dim("SERVER", "LOGIN", "ENDS", "SCOPES", "THROUGH", "KEPT IN")}
 	none := false
 	for _, l := range a.Servers {
-		rows = append(rows, []any{output.Bold(l.Server), loginSpan(l.Kind), l.until(), strings.Join(l.Scopes, " "), l.Issuer, l.where()})
+		rows = append(rows, []any{output.Bold(l.Server), loginSpan(l.Kind), l.until(), strings.Join(l.Scopes, " "), l.Issuer,
+			l.where()})
 		none = none || l.Kind == login.NotLoggedIn
 	}
 	t.Table("", rows)
@@ -412,7 +428,7 @@ func (a *statusAnswer) WriteText(t *output.Text) {
 	}
 	if none {
 		t.Line()
-		t.Wrap("", "Whether a server wants a login shows when it is asked: mcpl list --refresh")
+		t.Wrap("", "A request shows whether a server wants a login: mcpl list --refresh")
 	}
 }
 

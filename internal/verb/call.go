@@ -19,21 +19,21 @@ func callSpec() Spec {
 		Help: Help{
 			Use:   "call SERVER TOOL [ARGS]",
 			Short: "Call one tool (starts its server only, if it does not run)",
-			Long: `Call checks the arguments against the tool's schema, starts its server where it
+			Long: `Call checks the arguments against the tool's schema, starts its server if it
 does not run, and calls the tool. The daemon keeps the server for the next call,
 until it was idle for 15 minutes; with --no-daemon it is stopped after this one.
 The tool may also be written SERVER/TOOL or SERVER.TOOL.
 
 ARGS is one JSON object, or pairs, or an object and pairs that override it:
-  key=value   typed by the schema: n=5 is a number only where the schema says so
+  key=value   typed by the schema: n=5 is a number only if the schema says so
   key:=json   any JSON value
   key=@file   the content of a file
   - (or --stdin), --args-file F   the object from stdin or from a file
 
-What the server asks meanwhile is asked at the terminal, or answered by
---elicit: a JSON object, accept, decline or cancel, the nth question by the
-nth. With neither it is declined, the exit code is 6, and the error shows what
-to type.
+If the server asks something meanwhile, you answer at the terminal, or with
+--elicit: a JSON object, accept, decline or cancel, the nth --elicit for the nth
+question. Without an answer mcpl declines, the exit code is 6, and the error
+shows what to type.
 
 A tool that reports an error makes the exit code 1; docs/contracts.md lists the
 others.`,
@@ -78,10 +78,10 @@ func (v *Call) Run(ctx context.Context, s *Session) error {
 	if err := v.readable(s, rest); err != nil {
 		return err
 	}
-	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
 	if v.DryRun {
-		return v.dryRun(ctx, s, ref, build)
+		return v.dryRun(ctx, s, ref, rest)
 	}
+	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
 	plan, err := s.Engine.Plan(ctx, ref, build, !v.NoValidate)
 	if err != nil {
 		return err

@@ -45,13 +45,16 @@ type Completion struct {
 // Flags implements [Verb].
 func (v *Completion) Flags(*pflag.FlagSet) {}
 
-// scriptHelp is the help of a command line that names no shell with a script.
-const scriptHelp = "There is one for bash, zsh, fish and powershell. For example: mcpl completion bash"
+// noScript is the fault of a command line that names no shell with a script.
+func noScript(message string) error {
+	return fault.New(fault.Usage, message, "There is one for bash, zsh, fish and powershell.").
+		Then("For example", fault.Step{Verb: "completion", Args: []string{"bash"}})
+}
 
 // Parse implements [Verb].
 func (v *Completion) Parse(words []string) error {
 	if len(words) != 1 {
-		return fault.New(fault.Usage, "completion for which shell?", scriptHelp)
+		return noScript("completion for which shell?")
 	}
 	v.shell = words[0]
 	return nil
@@ -64,11 +67,12 @@ func (v *Completion) Run(_ context.Context, s *Session) error {
 	case err != nil:
 		return err
 	case script == "":
-		return fault.New(fault.Usage, fmt.Sprintf("there is no completion for %q", v.shell), scriptHelp)
+		return noScript(fmt.Sprintf("there is no completion script for %q", v.shell))
 	}
 	return s.Printer.Answer(&scriptAnswer{Shell: v.shell, Script: script})
 }
 
+// scriptAnswer is the answer of completion.
 type scriptAnswer struct {
 	Shell  string `json:"shell"`
 	Script string `json:"script"`

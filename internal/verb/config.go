@@ -24,9 +24,9 @@ func configSpec() Spec {
 variables are set or missing (never their values), the settings in force, and
 every problem found.
 
-Its own verbs change a configuration file. Comments, order and indentation stay,
-the file is replaced as a whole or not at all, and what comes out is read and
-compared before.`,
+Its own verbs change a configuration file. Comments, order and indentation stay.
+The file is replaced as a whole or not at all, after the new text was parsed and
+compared with the old one.`,
 			Example: `  mcpl config
   mcpl --json config --config other.json
   mcpl config import --dry-run
@@ -44,7 +44,7 @@ func (v *Config) Flags(*pflag.FlagSet) {}
 // Parse implements [Verb].
 func (v *Config) Parse(words []string) error {
 	if len(words) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("config takes no %q", words[0]),
+		return fault.New(fault.Usage, fmt.Sprintf("unknown config command %q", words[0]),
 			"Type: mcpl config, or one of: mcpl config import, mcpl config add, mcpl config remove")
 	}
 	return nil
@@ -67,15 +67,18 @@ func (v *Config) Run(_ context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	a := &configAnswer{Looked: cfg.Sources.Looked, Servers: []configServer{}, Variables: append([]config.Variable{}, cfg.Variables...),
-		Problems: append([]config.Problem{}, cfg.Problems...), Settings: settings, Cache: cache, State: s.States.Path, SettingsFile: s.App.Env.SettingsFile()}
+	a := &configAnswer{Looked: cfg.Sources.Looked, Servers: []configServer{}, Settings: settings, Cache: cache,
+		Variables: append([]config.Variable{}, cfg.Variables...), Problems: append([]config.Problem{}, cfg.Problems...),
+		State: s.States.Path, SettingsFile: s.App.Env.SettingsFile()}
 	for _, server := range cfg.Servers {
 		a.Servers = append(a.Servers, configServer{Name: server.Name, File: server.File, Line: server.Line,
-			Disabled: server.Disabled || !s.Tools.AllowsServer(server.Name), Display: server.Display(), Missing: missingNames(server)})
+			Disabled: server.Disabled || !s.Tools.AllowsServer(server.Name), Missing: missingNames(server),
+			Display: server.Display()})
 	}
 	return s.Printer.Answer(a)
 }
 
+// missingNames returns the variables without a value that an entry refers to.
 func missingNames(s *config.Server) []string {
 	var names []string
 	for _, m := range s.Missing {
@@ -84,6 +87,7 @@ func missingNames(s *config.Server) []string {
 	return names
 }
 
+// configAnswer is the answer of config.
 type configAnswer struct {
 	Looked       []config.Looked   `json:"files"`
 	Servers      []configServer    `json:"servers"`
@@ -95,6 +99,7 @@ type configAnswer struct {
 	Cache        string            `json:"cache"`
 }
 
+// configServer is a server of the configuration.
 type configServer struct {
 	Name     string   `json:"name"`
 	File     string   `json:"file"`
@@ -144,6 +149,7 @@ func (a *configAnswer) WriteText(t *output.Text) {
 	t.Table("  ", [][]any{{"index", a.Cache}, {"enabled, disabled", a.State}})
 }
 
+// writeVariables writes which variables the configuration refers to.
 func (a *configAnswer) writeVariables(t *output.Text) {
 	if len(a.Variables) == 0 {
 		return
@@ -161,6 +167,7 @@ func (a *configAnswer) writeVariables(t *output.Text) {
 	t.Table("  ", rows)
 }
 
+// writeProblems writes what is wrong with the configuration.
 func (a *configAnswer) writeProblems(t *output.Text) {
 	if len(a.Problems) == 0 {
 		return

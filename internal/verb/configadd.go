@@ -21,9 +21,10 @@ func configAddSpec() Spec {
 		Help: Help{
 			Use:   "add NAME -- COMMAND ARGS...",
 			Short: "Put a server into the configuration",
-			Long: `Add puts a server into the configuration in force; where there is none, into
-.mcp.json at the root of the repository, outside of one into ~/.claude/mcp.json.
-What stands behind -- is its command; --url names a server that runs elsewhere.
+			Long: `Add puts a server into the configuration in force. Without one it makes
+.mcp.json at the root of the repository or, outside of a repository,
+~/.claude/mcp.json.
+The words behind -- are the server's command; --url names a remote server.
 
 Keep secrets out of the command line: write ${NAME}, in single quotes, and put
 NAME=... into an environment file.`,
@@ -48,8 +49,8 @@ type ConfigAdd struct {
 
 // Flags implements [Verb].
 func (v *ConfigAdd) Flags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.URL, "url", "", "the `URL` of a server elsewhere, instead of a command")
-	fs.StringVar(&v.Transport, "transport", "", "how it is reached, `KIND` http or sse (default http)")
+	fs.StringVar(&v.URL, "url", "", "the `URL` of a remote server, instead of a command")
+	fs.StringVar(&v.Transport, "transport", "", "reach it by `KIND` http or sse (default http)")
 	fs.StringArrayVar(&v.Headers, "header", nil, "send this header, `NAME=VALUE`; repeatable")
 	fs.StringArrayVar(&v.Env, "env", nil, "set this variable, `NAME=VALUE`; repeatable")
 	fs.StringVar(&v.Cwd, "cwd", "", "start the command in `FOLDER`")
@@ -57,7 +58,7 @@ func (v *ConfigAdd) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Force, "force", false, "replace a server of that name")
 }
 
-// addUsage is how the verb is used.
+// addUsage shows how to type the verb.
 const addUsage = "Type: mcpl config add NAME -- COMMAND ARGS...   or: mcpl config add NAME --url URL"
 
 // Run implements [Verb].
@@ -86,8 +87,8 @@ func (v *ConfigAdd) Run(ctx context.Context, s *Session) error {
 	put := s.App.Env.WhereToPut(target.Sources)
 	_, literals := trial.Lift(v.name, v.entry)
 	for _, l := range literals {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%s is a literal secret: it stands in %s now, and in your shell's history. "+
-			"Better put %s=... into %s, write ${%s} instead, in single quotes, and add it again with --force",
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s is a literal secret: it is in %s now, and in your shell's history. "+
+			"Better put %s=... into %s, write ${%s} instead, in single quotes, and add the server again with --force",
 			l.Where, target.Path, l.Variable, put, l.Variable))
 	}
 	for _, m := range server.Missing {
@@ -96,7 +97,7 @@ func (v *ConfigAdd) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// missingNote says where a variable without a value belongs, and where to get it.
+// missingNote says where to put a variable without a value, and where to get its value.
 func missingNote(variable, put string) string {
 	note := fmt.Sprintf("%s is not set: add %s=... to %s", variable, variable, put)
 	if page := config.WhereToGet(variable); page != "" {
@@ -108,7 +109,7 @@ func missingNote(variable, put string) string {
 // Parse implements [Verb]. It makes an entry of the command line.
 func (v *ConfigAdd) Parse(words []string) (err error) {
 	if len(words) == 0 {
-		return fault.New(fault.Usage, "what is the server to be called?", addUsage)
+		return fault.New(fault.Usage, "the server needs a name", addUsage)
 	}
 	v.name, words = words[0], words[1:]
 	if problem := v.conflict(len(words) > 0); problem != "" {
@@ -130,9 +131,9 @@ func (v *ConfigAdd) conflict(command bool) string {
 	transport := config.Transport(v.Transport)
 	switch {
 	case !command && v.URL == "":
-		return "there is no command and no --url"
+		return "the server needs a command or a --url"
 	case command && v.URL != "":
-		return "there are both a command and a --url"
+		return "the server has either a command or a --url, not both"
 	case command && (v.Transport != "" || len(v.Headers) > 0):
 		return "--transport and --header belong to a --url"
 	case !command && (len(v.Env) > 0 || v.Cwd != ""):
@@ -143,18 +144,18 @@ func (v *ConfigAdd) conflict(command bool) string {
 	return ""
 }
 
-// pairs reads NAME=VALUE flags. The last of a name counts. A header may be written as curl has
-// it, NAME: VALUE.
+// pairs reads NAME=VALUE flags. The last one of a name counts. A header may be written NAME: VALUE too,
+// as for curl.
 func pairs(flag string, texts []string) ([]config.KeyValue, error) {
 	var list []config.KeyValue
 	for _, text := range texts {
 		name, value, ok := strings.Cut(text, "=")
-		if before, after, isHeader := strings.Cut(text, ": "); flag == "--header" && isHeader && !strings.Contains(before, "=") {
+		if before, after, colon := strings.Cut(text, ": "); flag == "--header" && colon && !strings.Contains(before, "=") {
 			name, value, ok = before, after, true
 		}
 		if !ok || name == "" {
-			// The text may be a secret.
-			return nil, fault.New(fault.Usage, flag+" wants NAME=VALUE", fmt.Sprintf("Write it as in: %s 'TOKEN=${TOKEN}'", flag))
+			// The message does not quote the text: it may be a secret.
+			return nil, fault.New(fault.Usage, flag+" wants NAME=VALUE", "Write it as in: "+flag+" 'TOKEN=${TOKEN}'")
 		}
 		i := 0
 		for i < len(list) && list[i].Name != name {
@@ -168,6 +169,7 @@ func pairs(flag string, texts []string) ([]config.KeyValue, error) {
 	return list, nil
 }
 
+// addAnswer is the answer of config add.
 type addAnswer struct {
 	Name     string `json:"name"`
 	File     string `json:"file"`

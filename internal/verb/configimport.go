@@ -26,16 +26,16 @@ func configImportSpec() Spec {
 			Use:   "import [NAME...]",
 			Short: "Take servers over from other clients",
 			Long: `Import finds the servers that other clients have in files of their own, shows
-what it would take and what not and why, asks, and writes them into the
-configuration in force; where there is none, into .mcp.json at the root of the
-repository, outside of one into ~/.claude/mcp.json. The other clients' files
-are only read. The clients are claude-code, claude-desktop, cursor, vscode,
-windsurf, codex, gemini, opencode and zed.
+which it would take and why it skips others, asks, and writes them into the
+configuration in force. Without one it makes .mcp.json at the root of the
+repository or, outside of a repository, ~/.claude/mcp.json. The other clients'
+files are only read. The clients are claude-code, claude-desktop, cursor,
+vscode, windsurf, codex, gemini, opencode and zed.
 
 A literal secret is not copied: a variable takes its place, and the answer says
-which one to set where. --keep-secrets copies it. A server that is there
-already, under whatever name, is left out; one whose name another server has
-gets the client's name behind its own.`,
+which variable to set in which file. --keep-secrets copies it. Import skips a
+server that is there already, under whatever name. If another server has its
+name, it gets the client's name behind its own.`,
 			Example: `  mcpl config import --dry-run
   mcpl config import --from cursor,vscode
   mcpl --json config import github --from claude-desktop --yes`,
@@ -94,7 +94,8 @@ func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
 	}
 	for _, name := range v.names {
 		if !slices.ContainsFunc(found, func(f clients.Found) bool { return f.Name == name }) {
-			return fault.New(fault.ServerNotFound, fmt.Sprintf("no client has a server %q", name), "See what there is with: mcpl config import --dry-run")
+			return fault.New(fault.ServerNotFound, fmt.Sprintf("no client has a server %q", name), "").
+				Then("See what there is with", importStep("--dry-run"))
 		}
 	}
 	a := p.answer(looked)
@@ -113,12 +114,18 @@ func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// consent asks the person at the terminal. Without one, not having asked before is a fault.
+// importStep is the step that imports with a flag.
+func importStep(flag string) fault.Step {
+	return fault.Step{Verb: "config import", Args: []string{flag}}
+}
+
+// consent asks the person at the terminal whether to write. Without a terminal it is a fault that says
+// how to consent.
 func (s *Session) consent(ctx context.Context, p *importPlan, a *importAnswer) (bool, error) {
 	if !s.App.InTTY || !s.App.ErrTTY.Is || s.Globals.JSON {
-		f := fault.New(fault.ApprovalRequired, fmt.Sprintf("%s would be written to %s, which nobody has agreed to",
-			render.Plural(len(p.takes), "server"), p.target.Path),
-			"See what it is with: mcpl config import --dry-run, and take it with: mcpl config import --yes")
+		f := fault.New(fault.ApprovalRequired, fmt.Sprintf("writing %s to %s needs your consent",
+			render.Plural(len(p.takes), "server"), p.target.Path), "").
+			Then("See what would be written with", importStep("--dry-run")).Then("Write it with", importStep("--yes"))
 		for _, take := range p.takes {
 			f.Trace(fmt.Sprintf("%s from %s", take.name, take.found.Client))
 		}
@@ -127,7 +134,8 @@ func (s *Session) consent(ctx context.Context, p *importPlan, a *importAnswer) (
 	if err := s.Printer.Answer(a); err != nil {
 		return false, err
 	}
-	ok, err := s.Printer.Ask(ctx, s.App.Stdin, fmt.Sprintf("Write %s to %s?", render.Plural(len(p.takes), "server"), p.target.Path))
+	question := fmt.Sprintf("Write %s to %s?", render.Plural(len(p.takes), "server"), p.target.Path)
+	ok, err := s.Printer.Ask(ctx, s.App.Stdin, question)
 	if err != nil {
 		return false, fault.New(fault.Interrupted, "interrupted; nothing was written", "").Because(err)
 	}
@@ -143,8 +151,7 @@ type importPlan struct {
 	target *config.Target
 	trial  *config.Trial
 	keep   bool // literal secrets
-	// names are taken in the target, prints are the fingerprints of servers by what they are
-	// called there.
+	// names are in use in the target. prints are the names of its servers by their fingerprints.
 	names  map[string]bool
 	prints map[string]string
 	items  []importItem
@@ -159,10 +166,13 @@ type take struct {
 	literals []config.Literal
 }
 
+// newImportPlan returns a plan that takes nothing yet.
 func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPlan, error) {
-	p := &importPlan{env: env, target: target, trial: env.Trial(target), keep: keep, names: map[string]bool{}, prints: map[string]string{}}
+	p := &importPlan{env: env, target: target, trial: env.Trial(target), keep: keep,
+		names: map[string]bool{}, prints: map[string]string{}}
 	src := *target.Sources
-	src.Configs = slices.DeleteFunc(slices.Clone(src.Configs), func(f config.Source) bool { return f.Size == 0 }) // to be filled
+	empty := func(f config.Source) bool { return f.Size == 0 } // a file that the plan fills
+	src.Configs = slices.DeleteFunc(slices.Clone(src.Configs), empty)
 	cfg, err := env.Load(&src)
 	if err != nil {
 		return nil, err
@@ -172,12 +182,12 @@ func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPla
 		p.prints[server.Fingerprint()] = server.Name
 	}
 	for _, problem := range cfg.Problems {
-		p.names[problem.Server] = true // an entry that cannot be used has a name too
+		p.names[problem.Server] = true // of an entry that cannot be used
 	}
 	return p, nil
 }
 
-// consider decides about one server and notes why.
+// consider decides whether and how to take one server, and keeps the reason.
 func (p *importPlan) consider(f clients.Found) {
 	item := importItem{Name: f.Name, Client: f.Client, File: f.File, Line: f.Line, Action: "skip", Notes: f.Notes}
 	defer func() { p.items = append(p.items, item) }()
@@ -207,7 +217,7 @@ func (p *importPlan) consider(f clients.Found) {
 			return
 		}
 		if there := p.prints[server.Fingerprint()]; there != "" {
-			p.trial.Keep(literals) // from an earlier import; its variables are not for others
+			p.trial.Keep(literals) // of an earlier import: other servers must not get its variables
 			item.Reason = "already there as " + there
 			return
 		}
@@ -228,13 +238,13 @@ func (p *importPlan) consider(f clients.Found) {
 	}
 }
 
-// show keeps what a person may see of a server.
+// show keeps the parts of a server that a person may see.
 func (i *importItem) show(server *config.Server) {
 	display := server.Display()
 	i.Display, i.Disabled = &display, server.Disabled
 }
 
-// unset tells of variables that the entry referred to before, and that are not set here.
+// unset returns a note for each variable without a value that the entry of the other client refers to.
 func unset(server *config.Server, lifted []config.Literal) []string {
 	var notes []string
 	for _, m := range server.Missing {
@@ -245,7 +255,8 @@ func unset(server *config.Server, lifted []config.Literal) []string {
 	return notes
 }
 
-// candidate returns the n-th name for a server: its own, then with the client's, then numbered.
+// candidate returns the n-th name for a server, from 1: its own, its own with the client's, then that
+// with a number.
 func candidate(name, client string, n int) string {
 	switch n {
 	case 1:
@@ -256,7 +267,7 @@ func candidate(name, client string, n int) string {
 	return fmt.Sprintf("%s-%s-%d", name, client, n-1)
 }
 
-// allowedName takes out of a name what a server's may not have here.
+// allowedName removes from a name what a server's name may not have here.
 func allowedName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -273,7 +284,7 @@ func allowedName(name string) string {
 	return name
 }
 
-// write puts what is taken into the file, all or nothing.
+// write puts the servers that are taken into the file, all or none.
 func (p *importPlan) write(ctx context.Context) (created bool, err error) {
 	private := slices.ContainsFunc(p.takes, func(t take) bool { return t.entry.HoldsValues() })
 	return p.env.Edit(ctx, p.target.Path, private, func(data []byte) ([]byte, error) {
@@ -286,9 +297,10 @@ func (p *importPlan) write(ctx context.Context) (created bool, err error) {
 	})
 }
 
-// answer is what the plan comes to.
+// answer returns the plan as an answer.
 func (p *importPlan) answer(looked []clients.Looked) *importAnswer {
-	a := &importAnswer{File: p.target.Path, Why: p.target.Why, Files: looked, Servers: p.items, Variables: []importVariable{}}
+	a := &importAnswer{File: p.target.Path, Why: p.target.Why, Files: looked, Servers: p.items,
+		Variables: []importVariable{}}
 	if a.Servers == nil {
 		a.Servers = []importItem{}
 	}
@@ -299,7 +311,7 @@ func (p *importPlan) answer(looked []clients.Looked) *importAnswer {
 				continue
 			}
 			v := importVariable{Name: l.Variable, Set: l.Set, Server: t.name, Where: l.Where, ValueIn: t.found.File, Put: put}
-			if "env "+l.Variable == l.Where { // other names say little of the service
+			if "env "+l.Variable == l.Where { // the name was given by whoever knows the service
 				v.Get = config.WhereToGet(l.Variable)
 			}
 			a.Variables = append(a.Variables, v)
@@ -308,22 +320,23 @@ func (p *importPlan) answer(looked []clients.Looked) *importAnswer {
 	return a
 }
 
+// importAnswer is the answer of config import: the plan, and whether it was carried out.
 type importAnswer struct {
 	File    string `json:"file"`
 	Why     string `json:"why"`
 	Created bool   `json:"created"`
 	Written bool   `json:"written"`
-	// Files are the places of other clients that were looked at.
+	// Files are the places where other clients may have servers.
 	Files   []clients.Looked `json:"files"`
 	Servers []importItem     `json:"servers"`
-	// Variables are the ones that took the place of literal secrets.
+	// Variables take the place of literal secrets.
 	Variables []importVariable `json:"variables"`
 }
 
-// importItem is what happens to one server of another client.
+// importItem is the decision about one server of another client.
 type importItem struct {
 	Name string `json:"name"`
-	// Was is its name there, where that is another one.
+	// Was is its name there, if that is another one.
 	Was    string `json:"was,omitempty"`
 	Client string `json:"client"`
 	File   string `json:"file"`
@@ -339,14 +352,14 @@ type importItem struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// importVariable is a variable that has to be set for an imported server.
+// importVariable is a variable that an imported server needs.
 type importVariable struct {
 	Name   string `json:"name"`
 	Set    bool   `json:"set"` // to that value, already
 	Server string `json:"server"`
 	Where  string `json:"where"`
-	// ValueIn is the other client's file that has its value, Put the environment file for it, Get
-	// a page to get a new one from.
+	// ValueIn is the other client's file that holds the value, Put the environment file to put it into,
+	// and Get a page that gives a new one.
 	ValueIn string `json:"value_in"`
 	Put     string `json:"put"`
 	Get     string `json:"get,omitempty"`
@@ -397,7 +410,7 @@ func (a *importAnswer) WriteText(t *output.Text) {
 	}
 }
 
-// place returns where the entry stands.
+// place returns the file and line of the entry.
 func (i importItem) place() string {
 	if i.Line == 0 {
 		return i.File
@@ -405,7 +418,7 @@ func (i importItem) place() string {
 	return fmt.Sprintf("%s:%d", i.File, i.Line)
 }
 
-// instead says what happens to a literal secret.
+// instead says what becomes of a literal secret.
 func instead(kept bool, variable string) string {
 	if kept {
 		return ": copied as it is"
@@ -413,6 +426,7 @@ func instead(kept bool, variable string) string {
 	return ": ${" + variable + "} instead"
 }
 
+// split returns the servers that are taken and those that are not.
 func (a *importAnswer) split() (added, skipped []importItem) {
 	for _, s := range a.Servers {
 		if s.Action == "add" {
@@ -424,7 +438,7 @@ func (a *importAnswer) split() (added, skipped []importItem) {
 	return added, skipped
 }
 
-// writeFiles shows the files that are there, or all places where there is none.
+// writeFiles writes the files that exist or, if there are none, all places where files may be.
 func (a *importAnswer) writeFiles(t *output.Text) {
 	t.Line(output.Bold("Files of other clients"))
 	var rows, missing [][]any
@@ -446,6 +460,7 @@ func (a *importAnswer) writeFiles(t *output.Text) {
 	t.Table("  ", rows)
 }
 
+// writeVariables writes which variables to set in which file.
 func (a *importAnswer) writeVariables(t *output.Text) {
 	if len(a.Variables) == 0 {
 		return

@@ -42,7 +42,8 @@ func (v *ConfigRemove) Flags(fs *pflag.FlagSet) {
 // Parse implements [Verb].
 func (v *ConfigRemove) Parse(words []string) error {
 	if len(words) != 1 {
-		return fault.New(fault.Usage, "which server is to go? It takes one name", "Type: mcpl config remove NAME. See the names with: mcpl config")
+		return fault.New(fault.Usage, "config remove takes the name of one server", "Type: mcpl config remove NAME.").
+			Then("See the names with", fault.Step{Verb: "config"})
 	}
 	v.name = words[0]
 	return nil
@@ -61,7 +62,7 @@ func (v *ConfigRemove) Run(ctx context.Context, s *Session) error {
 		if v.To == "" {
 			return target.Sources.NoConfig()
 		}
-		return fault.New(fault.Config, target.Path+" is not there", "Correct the path, or leave --to away.")
+		return fault.New(fault.Config, target.Path+" is not there", "Correct the path, or omit --to.")
 	}
 	cfg, err := s.App.Env.Load(target.Sources)
 	if err != nil {
@@ -86,7 +87,7 @@ func (v *ConfigRemove) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// definedIn returns the file in which a server's entry stands, also one that cannot be used.
+// definedIn returns the file that has a server's entry, also if the entry cannot be used.
 func definedIn(cfg *config.Config, name string) (string, error) {
 	server, err := cfg.Server(name)
 	if err == nil {
@@ -100,11 +101,12 @@ func definedIn(cfg *config.Config, name string) (string, error) {
 	return "", err
 }
 
+// removeAnswer is the answer of config remove.
 type removeAnswer struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`
 	Removed bool   `json:"removed"`
-	// Still is another file whose definition is used now.
+	// Still is another file that defines the server. Its definition is used from now on.
 	Still string `json:"still_defined_in,omitempty"`
 }
 

@@ -29,13 +29,13 @@ func daemonSpec() Spec {
 			Use:   "daemon [status|stop|restart|logs [SERVER]|run]",
 			Short: "Look at or stop the daemon that keeps servers warm",
 			Long: `The daemon keeps servers running between calls, each until it was idle for 15
-minutes. The first call starts it, and it ends when nothing was asked for an
-hour. There is one for each set of configuration files.
+minutes. The first call starts the daemon, and it ends an hour after the last
+request. There is one for each set of configuration files.
 
-  status   whether it runs, and its servers (default)
-  stop     end it and its servers; calls that run may go on for 10 seconds
-  restart  end it where it runs, and start it
-  logs     what happened, to all servers or to one; -f goes on as it happens
+  status   show whether it runs, and its servers (default)
+  stop     end it and its servers; running calls have 10 seconds to finish
+  restart  end it if it runs, and start it
+  logs     show what happened, to all servers or to one; -f shows new lines too
   run      run it here, in the foreground, until Ctrl-C
 
 MCPL_DAEMON=off or daemon = false in config.toml switch it off, --no-daemon for
@@ -58,8 +58,8 @@ type Daemon struct {
 
 // Flags implements [Verb].
 func (v *Daemon) Flags(fs *pflag.FlagSet) {
-	fs.BoolVarP(&v.Follow, "follow", "f", false, "with logs: go on as things happen")
-	fs.BoolVar(&v.Detached, "detached", false, "with run: tell the process that started this one when it listens")
+	fs.BoolVarP(&v.Follow, "follow", "f", false, "with logs: show new lines as they come")
+	fs.BoolVar(&v.Detached, "detached", false, "with run: report to the parent process when it listens")
 	_ = fs.MarkHidden("detached") // it exists
 }
 
@@ -73,13 +73,15 @@ func (v *Daemon) Parse(words []string) error {
 		v.server, words = words[0], words[1:]
 	}
 	if len(words) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("daemon %s does not take %q", v.action, words[0]), "See what it takes with: mcpl daemon --help")
+		return fault.New(fault.Usage, fmt.Sprintf("daemon %s does not take %q", v.action, words[0]), "").
+			Then("See what it takes with", fault.Step{Verb: "daemon", Args: []string{"--help"}})
 	}
 	switch v.action {
 	case "status", "stop", "restart", "logs", "run":
 		return nil
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("there is no daemon %q", v.action), "Type one of: mcpl daemon status, stop, restart, logs, run")
+	return fault.New(fault.Usage, fmt.Sprintf("unknown daemon command %q", v.action),
+		"Type one of: mcpl daemon status, stop, restart, logs, run")
 }
 
 // Run implements [Verb].
@@ -102,7 +104,7 @@ func (v *Daemon) Run(ctx context.Context, s *Session) error {
 	}
 }
 
-// daemonPlace is where the daemon of this configuration set is, if it is anywhere.
+// daemonPlace returns the place of the daemon of this configuration set.
 func (s *Session) daemonPlace() (daemon.Place, error) {
 	folder, err := s.Engine.CacheFolder()
 	if err != nil {
@@ -110,8 +112,8 @@ func (s *Session) daemonPlace() (daemon.Place, error) {
 	}
 	place, err := daemon.PlaceOf(s.App.Env, filepath.Base(folder))
 	if err != nil {
-		return place, fault.New(fault.Config, "there can be no daemon here",
-			"Everything works without it, a server being started for each call.").Because(err)
+		return place, fault.New(fault.Config, "the daemon is not available here",
+			"Everything works without it: each call starts its server.").Because(err)
 	}
 	return place, nil
 }
@@ -121,11 +123,12 @@ func (s *Session) daemonCommand() []string {
 	return append([]string{"daemon", "run", "--detached"}, s.files()...)
 }
 
+// usesDaemon reports whether requests of this session may go to the daemon.
 func (s *Session) usesDaemon() bool {
 	return s.spec.Daemon != NoDaemon && s.Settings.Daemon && !s.Globals.NoDaemon && daemon.Supported
 }
 
-// daemonClient is how this session reaches the daemon.
+// daemonClient returns how this session reaches the daemon.
 func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 	c := daemon.ClientOptions{Env: s.App.Env, Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
 		Selection: s.selection(),
@@ -137,13 +140,13 @@ func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 	return c
 }
 
-// serve is the daemon.
+// serve runs the daemon until it ends.
 func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) error {
-	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), NewCaller: s.App.InProcess, NewEngine: s.App.daemonEngine,
-		StateDir: s.App.Env.StateDir()}
+	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), StateDir: s.App.Env.StateDir(),
+		NewCaller: s.App.InProcess, NewEngine: s.App.daemonEngine}
 	if v.Detached {
 		opt.Listening = daemon.Announce
-		// A folder that a daemon sits in cannot be unmounted.
+		// A process that lasts must not keep its folder from being unmounted.
 		if err := os.Chdir("/"); err != nil {
 			return err
 		}
@@ -153,17 +156,18 @@ func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) erro
 				s.Printer.Notice("listening on %s; Ctrl-C ends it", place.Socket)
 			}
 		}
-		opt.Ending = func() { s.Printer.Notice("ending; calls that run may go on for 10 s") }
+		opt.Ending = func() { s.Printer.Notice("ending; running calls have 10 s to finish") }
 		opt.Event = s.Printer.Verbose
 	}
 	if err := daemon.Serve(ctx, opt); err != nil {
-		return fault.New(fault.Config, "the daemon cannot run: "+err.Error(), "See whether one runs with: mcpl daemon status").Because(errors.Unwrap(err))
+		return fault.New(fault.Config, "the daemon cannot run: "+err.Error(), "").
+			Because(errors.Unwrap(err)).Then("See whether one runs with", fault.Step{Verb: "daemon status"})
 	}
 	return nil
 }
 
-// daemonEngine makes the engine that renews the index in the daemon, with the settings of the
-// client that asks for it.
+// daemonEngine returns an engine that renews the index in the daemon, with the settings of the client
+// that asks for it.
 func (a *App) daemonEngine(o daemon.EngineOptions) (daemon.Engine, error) {
 	settings, _, err := o.Env.LoadSettings()
 	if err != nil {
@@ -177,11 +181,12 @@ func (a *App) daemonEngine(o daemon.EngineOptions) (daemon.Engine, error) {
 	if notice != "" {
 		events.Notice("%s", notice)
 	}
-	return engine.New(engine.Options{Env: o.Env, Selection: o.Selection, Settings: settings, Switches: tools, Events: events, Now: a.Now,
+	return engine.New(engine.Options{Env: o.Env, Selection: o.Selection, Settings: settings, Switches: tools,
+		Events: events, Now: a.Now,
 		NewCaller: func(cfg *config.Config, _ func(string)) engine.Caller { return o.NewCaller(cfg) }}), nil
 }
 
-// daemonEvents writes what an engine tells into the daemon's log.
+// daemonEvents writes the events of an engine into the daemon's log.
 type daemonEvents struct{ log func(who, event string) }
 
 // Notice implements [engine.Events].
@@ -189,12 +194,13 @@ func (e daemonEvents) Notice(format string, args ...any) {
 	e.log("index", fmt.Sprintf(format, args...))
 }
 
-// Status implements [engine.Events]: nobody waits.
+// Status implements [engine.Events]. There is no terminal to show it.
 func (e daemonEvents) Status(string) {}
 
 // Verbose implements [engine.Events].
 func (e daemonEvents) Verbose(who, event string) { e.log(who, event) }
 
+// stop ends the daemon.
 func (v *Daemon) stop(ctx context.Context, s *Session, place daemon.Place) error {
 	stopped, err := end(ctx, s, place)
 	if err != nil {
@@ -205,18 +211,20 @@ func (v *Daemon) stop(ctx context.Context, s *Session, place daemon.Place) error
 
 // end ends the daemon, and reports whether one ran.
 func end(ctx context.Context, s *Session, place daemon.Place) (bool, error) {
-	s.Printer.Status("waiting for the daemon to end; calls that run may go on for 10 s")
+	s.Printer.Status("waiting for the daemon to end; running calls have 10 s to finish")
 	stopped, err := daemon.Stop(ctx, place)
 	s.Printer.Status("")
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return false, fault.New(fault.Interrupted, "interrupted while the daemon ends", "It ends all the same, once its calls have. See whether it has with: mcpl daemon")
+		return false, fault.New(fault.Interrupted, "interrupted while the daemon ends",
+			"It still ends, once its calls have ended.").Then("See whether it has with", fault.Step{Verb: "daemon"})
 	case err != nil:
 		return false, daemonFault("the daemon does not end", err)
 	}
 	return stopped, nil
 }
 
+// restart ends the daemon, if it runs, and starts it.
 func (v *Daemon) restart(ctx context.Context, s *Session, place daemon.Place) error {
 	if _, err := end(ctx, s, place); err != nil {
 		return err
@@ -227,10 +235,13 @@ func (v *Daemon) restart(ctx context.Context, s *Session, place daemon.Place) er
 	return v.status(s, place)
 }
 
+// daemonFault is the fault of a daemon that does not do what it should.
 func daemonFault(message string, err error) error {
-	return fault.New(fault.ServerConnection, message, "See what happened with: mcpl daemon logs").Because(err)
+	return fault.New(fault.ServerConnection, message, "").Because(err).
+		Then("See what happened with", fault.Step{Verb: "daemon logs"})
 }
 
+// status shows the daemon.
 func (v *Daemon) status(s *Session, place daemon.Place) error {
 	st, running, err := daemon.Ask(place)
 	if err != nil {
@@ -243,7 +254,7 @@ func (v *Daemon) status(s *Session, place daemon.Place) error {
 	return s.Printer.Answer(a)
 }
 
-// stopAnswer says whether there was something to stop.
+// stopAnswer is the answer of daemon stop. It is false if no daemon ran.
 type stopAnswer struct {
 	Stopped bool `json:"stopped"`
 }
@@ -257,7 +268,7 @@ func (a *stopAnswer) WriteText(t *output.Text) {
 	}
 }
 
-// daemonAnswer is what is known of the daemon.
+// daemonAnswer is the answer of daemon status.
 type daemonAnswer struct {
 	Running bool `json:"running"`
 	*daemon.Status
@@ -282,7 +293,7 @@ func (a *daemonAnswer) WriteText(t *output.Text) {
 		return
 	}
 	t.Line()
-	rows := [][]any{{output.Dim("SERVER"), output.Dim("STATE"), output.Dim("CALLS"), output.Dim("STARTED"), output.Dim("STOPS")}}
+	rows := [][]any{dim("SERVER", "STATE", "CALLS", "STARTED", "STOPS")}
 	for _, w := range a.Servers {
 		stops := ""
 		if !w.Stops.IsZero() {
@@ -303,10 +314,10 @@ func (a *daemonAnswer) WriteText(t *output.Text) {
 	}
 }
 
-// logs shows the log. As JSON it is one document, so that with -f there is none.
+// logs shows the log. An answer in JSON is one document, so --follow has none.
 func (v *Daemon) logs(ctx context.Context, s *Session, place daemon.Place) error {
 	if v.Follow && s.Printer.JSON() {
-		return fault.New(fault.Usage, "a log that goes on is no JSON document", "Leave --json or -f away.")
+		return fault.New(fault.Usage, "--follow cannot be combined with --json", "Omit one of them.")
 	}
 	if v.Follow {
 		return daemon.ReadLog(ctx, place, v.server, true, func(l daemon.LogLine) error {
@@ -326,6 +337,7 @@ func (v *Daemon) logs(ctx context.Context, s *Session, place daemon.Place) error
 	return s.Printer.Answer(a)
 }
 
+// logAnswer is the answer of daemon logs.
 type logAnswer struct {
 	Lines []daemon.LogLine `json:"lines"`
 }

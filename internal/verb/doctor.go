@@ -25,11 +25,11 @@ func doctorSpec() Spec {
 		Help: Help{
 			Use:   "doctor [SERVER...]",
 			Short: "Try the servers and say what is wrong with each",
-			Long: `Doctor starts or reaches every server, or those named, all at once, and says
-for each whether it answered, what it offers, how long that took, which
-protocol it speaks, how it is logged in to, what went wrong and what to do
-next. With --verbose it shows what servers wrote to stderr. The exit code is
-that of the first failure.`,
+			Long: `Doctor starts or reaches every server, or those named, all at once. It says for
+each whether it answered, what it offers, how long that took, which protocol it
+speaks, the state of its login, what went wrong and what to do next. With
+--verbose it shows what the servers wrote to stderr. The exit code is that of
+the first failure.`,
 			Example: `  mcpl doctor
   mcpl --json doctor github`,
 		},
@@ -65,7 +65,7 @@ func (v *Doctor) Run(ctx context.Context, s *Session) error {
 		d := diagnose(p)
 		d.verbose = s.Globals.Verbose
 		if p.Server.Transport != config.Stdio && p.Server.Transport != "" && !p.Off {
-			d.Login = loginOf(ctx, s, p.Server) // as it is after the trial, which may have renewed it
+			d.Login = loginOf(ctx, s, p.Server) // after the trial, which may have renewed it
 		}
 		a.Servers = append(a.Servers, d)
 		if d.Verdict == "ok" {
@@ -78,9 +78,11 @@ func (v *Doctor) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
+// diagnose returns what trying one server has shown.
 func diagnose(p engine.Probe) diagnosis {
 	d := diagnosis{Name: p.Server.Name, Transport: p.Server.Transport, File: p.Server.File, Line: p.Server.Line,
-		Verdict: "ok", Error: output.InWords(p.Failure), ConnectMS: p.Listing.Connect.Milliseconds(), TookMS: p.Took.Milliseconds(), Stderr: p.Listing.Stderr}
+		Verdict: "ok", Error: output.InWords(p.Failure), ConnectMS: p.Listing.Connect.Milliseconds(),
+		TookMS: p.Took.Milliseconds(), Stderr: p.Listing.Stderr}
 	shown := p.Server.Display()
 	if d.Start = shown.Command; d.Start == "" {
 		d.Start = shown.URL
@@ -96,14 +98,15 @@ func diagnose(p engine.Probe) diagnosis {
 	default:
 		d.Protocol, d.Identity = p.Listing.Known.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
 		d.ListMS = (p.Took - p.Listing.Connect).Milliseconds()
-		d.Tools, d.Resources, d.Prompts, d.Notes = len(p.Listing.Tools), len(p.Listing.Resources), len(p.Listing.Prompts), p.Listing.Notes
+		d.Tools, d.Resources, d.Prompts = len(p.Listing.Tools), len(p.Listing.Resources), len(p.Listing.Prompts)
+		d.Notes = p.Listing.Notes
 		d.Transport = config.Transport(cmp.Or(p.Listing.Known.Transport, string(d.Transport)))
 		d.Next = "mcpl list " + fault.Quote(p.Server.Name)
 	}
 	return d
 }
 
-// verdictOf says in a word what kind of failure it is.
+// verdictOf returns the kind of a failure in words of the contract.
 func verdictOf(f *fault.Fault) string {
 	switch f.Type {
 	case fault.Config:
@@ -120,16 +123,17 @@ func verdictOf(f *fault.Fault) string {
 	return "cannot be reached"
 }
 
+// doctorAnswer is the answer of doctor.
 type doctorAnswer struct {
 	Servers []diagnosis `json:"servers"`
 	Healthy int         `json:"healthy"`
 }
 
-// diagnosis is what trying one server brought to light.
+// diagnosis is what trying one server has shown.
 type diagnosis struct {
 	Name      string           `json:"name"`
 	Verdict   string           `json:"verdict"`
-	Transport config.Transport `json:"transport"` // the one that worked, else the entry's; "" for an entry that cannot be used
+	Transport config.Transport `json:"transport"` // the one that worked, else the entry's; "" if the entry cannot be used
 	File      string           `json:"file"`
 	Line      int              `json:"line"`
 	Start     string           `json:"start"` // the command or URL, secrets masked
@@ -143,7 +147,7 @@ type diagnosis struct {
 	Resources int              `json:"resources,omitempty"` // with templates
 	Prompts   int              `json:"prompts,omitempty"`
 	Notes     []string         `json:"notes,omitempty"`
-	Stderr    string           `json:"stderr,omitempty"` // its end; that of a failure is in its traceback
+	Stderr    string           `json:"stderr,omitempty"` // its end; a failure has it in its traceback
 	Error     *fault.Fault     `json:"error,omitempty"`
 	Next      string           `json:"next"`
 	verbose   bool
@@ -163,13 +167,14 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 		if d.Identity != "" || d.Protocol != "" {
 			rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
 		}
-		// Most servers want no login; that there is none is worth a line where it is missed.
+		// Most servers want no login. That there is none is worth a line only if the server wants one.
 		if d.Login != nil && (d.Login.Kind != login.NotLoggedIn || d.Verdict == "login needed") {
 			rows = append(rows, []any{output.Dim("login"), d.Login.summary()})
 		}
 		if d.Verdict == "ok" {
-			rows = append(rows, []any{output.Dim("offers"), d.offers()}, []any{output.Dim("took"), fmt.Sprintf("%s to connect, %s to list",
-				time.Duration(d.ConnectMS)*time.Millisecond, time.Duration(d.ListMS)*time.Millisecond)})
+			took := fmt.Sprintf("%s to connect, %s to list", time.Duration(d.ConnectMS)*time.Millisecond,
+				time.Duration(d.ListMS)*time.Millisecond)
+			rows = append(rows, []any{output.Dim("offers"), d.offers()}, []any{output.Dim("took"), took})
 		}
 		for _, note := range d.Notes {
 			rows = append(rows, []any{output.Yellow("note"), note})
@@ -208,7 +213,7 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
 }
 
-// offers says in a line what the server has.
+// offers says in a line what the server offers.
 func (d *diagnosis) offers() string {
 	parts := []string{render.Plural(d.Tools, "tool")}
 	if d.Resources > 0 {
@@ -220,6 +225,7 @@ func (d *diagnosis) offers() string {
 	return strings.Join(parts, ", ")
 }
 
+// verdictSpan colours a verdict.
 func verdictSpan(verdict string) any {
 	switch verdict {
 	case "ok":

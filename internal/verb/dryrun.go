@@ -15,9 +15,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// dryRun shows what a call would do. It starts nothing: a tool that the index does not know yet
-// is shown unchecked. It exits with 2 where the arguments do not fit.
-func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, build func([]byte) (json.RawMessage, error)) error {
+// dryRun shows what a call would do, and starts nothing. The arguments of a tool that the index does not
+// know yet stay unchecked. The exit code is 2 if the arguments do not fit.
+func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []string) error {
 	if err := s.live(); err != nil { // the configuration has to be read
 		return err
 	}
@@ -33,7 +33,7 @@ func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, build func(
 	if err != nil {
 		return err
 	}
-	args, err := build(def.InputSchema)
+	args, err := v.arguments(s, def.InputSchema, rest)
 	if err != nil {
 		return fault.From(err).On(ref.Server, ref.Name)
 	}
@@ -41,7 +41,8 @@ func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, build func(
 	faults, err := schema.Validate(def.InputSchema, args)
 	switch {
 	case !known:
-		a.unchecked = fmt.Sprintf("the tools of %s are not known yet; ask it with: mcpl list %s --refresh", ref.Server, fault.Quote(ref.Server))
+		a.unchecked = fmt.Sprintf("the tools of %s are not known yet; list them with: mcpl list %s --refresh",
+			ref.Server, fault.Quote(ref.Server))
 	case err != nil:
 		a.unchecked = err.Error()
 	case len(faults) > 0:
@@ -51,7 +52,7 @@ func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, build func(
 	return s.Printer.Answer(a)
 }
 
-// dryAnswer is what a call would do.
+// dryAnswer is the answer of a dry run.
 type dryAnswer struct {
 	ref       tool.Ref
 	server    config.Display
@@ -107,7 +108,8 @@ func (a *dryAnswer) WriteText(t *output.Text) {
 	t.Table("", rows)
 	if a.faults != nil {
 		for _, f := range a.faults.Arguments {
-			t.Line("  ", output.Bold(f.Pointer), " ", f.Problem, render.Prefixed("; expected ", f.Expected), render.Prefixed("; did you mean ", f.Nearest))
+			t.Line("  ", output.Bold(f.Pointer), " ", f.Problem, render.Prefixed("; expected ", f.Expected),
+				render.Prefixed("; did you mean ", f.Nearest))
 		}
 		t.Wrap("", output.InWords(a.faults).Help)
 	}

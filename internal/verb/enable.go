@@ -18,8 +18,8 @@ func enableSpec() Spec {
 		Help: Help{
 			Use:   "enable NAME...",
 			Short: "Switch servers or tools on",
-			Long: `Enable switches servers, or tools written SERVER/TOOL, on. What is off is found
-nowhere and cannot be called.`,
+			Long: `Enable switches servers, or tools written SERVER/TOOL, on. Servers and tools
+that are off are not found and cannot be called.`,
 			Example: `  mcpl enable github
   mcpl enable --only github filesystem/read_file
   mcpl enable --all`,
@@ -43,7 +43,8 @@ func (v *Enable) Flags(fs *pflag.FlagSet) {
 // Parse implements [Verb].
 func (v *Enable) Parse(words []string) error {
 	if v.All && (v.Only || len(words) > 0) {
-		return fault.New(fault.Usage, "--all stands alone", "Type: mcpl enable --all")
+		return fault.New(fault.Usage, "--all takes neither names nor --only", "").
+			Then("Type", fault.Step{Verb: "enable", Args: []string{"--all"}})
 	}
 	v.names = words
 	if !v.All && len(words) == 0 {

@@ -19,7 +19,7 @@ type Globals struct {
 // Flags defines the global flags.
 func (g *Globals) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&g.JSON, "json", false, "print one JSON document, also on failure")
-	fs.BoolVarP(&g.Verbose, "verbose", "v", false, "tell on stderr what happens, with times")
+	fs.BoolVarP(&g.Verbose, "verbose", "v", false, "show on stderr what happens, with times")
 	fs.BoolVar(&g.NoColor, "no-color", false, "print without colours (or set NO_COLOR=1)")
 	fs.StringArrayVar(&g.Configs, "config", nil, "use this configuration `FILE`; repeatable")
 	fs.StringArrayVar(&g.EnvFiles, "env-file", nil, "use this environment `FILE`; repeatable")

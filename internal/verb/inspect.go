@@ -31,7 +31,7 @@ it. With --json it prints the definition, its schemas byte for byte as the
 server sent them.
 
 The tool may also be written SERVER/TOOL or SERVER.TOOL. With --kind prompt or
---kind resource it shows the definition of one of those.`,
+--kind resource it shows the definition of a prompt or resource.`,
 			Example: `  mcpl inspect github create_pull_request
   mcpl --json inspect github/create_pull_request --example
   mcpl inspect everything simple-prompt --kind prompt`,
@@ -68,8 +68,8 @@ func (v *Inspect) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	if len(rest) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("inspect takes one %s, %q is too much", v.kind, rest[0]),
-			fmt.Sprintf("Type: mcpl inspect %s %s", fault.Quote(ref.Server), fault.Quote(ref.Name)))
+		return fault.New(fault.Usage, fmt.Sprintf("inspect takes one %s, %q is too much", v.kind, rest[0]), "").
+			Then("Type", fault.Step{Verb: "inspect", Server: ref.Server, Tool: ref.Name})
 	}
 	def, err := s.Engine.Inspect(ctx, ref)
 	if err != nil {
@@ -87,13 +87,13 @@ func (v *Inspect) Run(ctx context.Context, s *Session) error {
 type inspectAnswer struct {
 	ref     tool.Ref
 	def     tool.Def
-	example json.RawMessage // nil: not asked for
+	example json.RawMessage // nil without --example
 }
 
 // RawJSON implements [output.RawDocument].
 func (a *inspectAnswer) RawJSON() []byte {
 	var o output.Object
-	named := nameKey(a.ref.Kind) // by which a resource is named is among its own members
+	named := nameKey(a.ref.Kind) // the uri of a resource is among its own members too
 	o.Add("server", a.ref.Server)
 	if a.ref.Kind != tool.Tool {
 		o.Add("kind", string(a.ref.Kind))
@@ -157,8 +157,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	t.Line("  ", output.Cyan(output.Command(schema.Step(a.ref, example))))
 }
 
-// writeResource writes what a resource has beside its title and description: the plain members of
-// its definition, and how to read it.
+// writeResource writes a resource's members besides title and description, and how to read it.
 func (a *inspectAnswer) writeResource(t *output.Text) {
 	var rows [][]any
 	for _, f := range a.def.Fields {
@@ -180,6 +179,7 @@ func (a *inspectAnswer) writeResource(t *output.Text) {
 	t.Line(output.Dim(render.HowTo(a.ref.Kind)), output.Cyan(render.Use(a.ref)))
 }
 
+// writeParameters writes a table of the parameters.
 func (a *inspectAnswer) writeParameters(t *output.Text) {
 	params := schema.Params(a.def.InputSchema)
 	if len(params) == 0 {
@@ -205,8 +205,8 @@ func (a *inspectAnswer) writeParameters(t *output.Text) {
 	t.Table("  ", rows)
 }
 
-// hints says what the annotations mean (MCP 2025-11-25, ToolAnnotations). They are the server's
-// claim, not a guarantee.
+// hints explains the annotations (MCP 2025-11-25, ToolAnnotations). They are the server's claim, not a
+// guarantee.
 func (a *inspectAnswer) hints() []string {
 	h := a.def.Hints()
 	var lines []string

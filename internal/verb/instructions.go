@@ -57,8 +57,8 @@ const (
 // Parse implements [Verb].
 func (v *Instructions) Parse(words []string) error {
 	if len(words) > 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("instructions takes no %q", words[0]),
-			"Type: mcpl instructions --write "+fault.Quote(words[0]))
+		return fault.New(fault.Usage, fmt.Sprintf("instructions does not take %q", words[0]), "").
+			Then("To write them into a file, type", fault.Step{Verb: "instructions", Args: []string{"--write", words[0]}})
 	}
 	return nil
 }
@@ -82,7 +82,8 @@ func (v *Instructions) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// The rule, what is said where some server has more than tools, and what a line for each server follows.
+// The parts of the snippet before the line for each server: the rule, a line for servers that offer more
+// than tools, and the heading of the servers.
 const (
 	preamble = `## MCP tools through mcpl
 
@@ -93,18 +94,19 @@ Tools of MCP servers are reached by shell commands. Do not guess names or argume
     mcpl --json call SERVER TOOL '{"key": "value"}'
 
 `
-	beyondTools = "Resources and prompts: search --kind all, then mcpl read SERVER URI or mcpl prompt SERVER NAME key=value.\n"
-	servers     = `A failure is {"success":false,"error":{...}}: follow its "help". Servers:
+	beyondTools = "Resources and prompts: search --kind all, then mcpl read SERVER URI " +
+		"or mcpl prompt SERVER NAME key=value.\n"
+	servers = `A failure is {"success":false,"error":{...}}: follow its "help". Servers:
 `
 )
 
-// snippetBudget is what the snippet may take for ten servers, in bytes: about 250 tokens. With
-// more servers each gets less to say, down to its name and the number of its tools.
+// snippetBudget is the size of the snippet for ten servers, in bytes: about 250 tokens. The more servers
+// there are, the less is said about each, down to its name and the number of its tools.
 const snippetBudget = 1000
 
-// snippet is the text: the verbs, the rule, and a line for each server that is on.
+// snippet returns the text: the verbs, the rule, and a line for each server that is on.
 func (s *Session) snippet(ctx context.Context) (string, error) {
-	sn, err := s.Engine.Snapshot(ctx, engine.Need{Servers: []string{}}) // asks nobody
+	sn, err := s.Engine.Snapshot(ctx, engine.Need{Servers: []string{}}) // asks no server
 	if err != nil {
 		return "", err
 	}
@@ -136,11 +138,11 @@ func (s *Session) snippet(ctx context.Context) (string, error) {
 	return b.String(), nil
 }
 
-// leastAbout is how few bytes still tell something about a server.
+// leastAbout is the least number of bytes that still says something about a server.
 const leastAbout = 12
 
-// about says how many tools of a server are on and what it is for: its own words, or else their
-// names. A server's words must not end the comment that marks the snippet in a file.
+// about returns how many tools of a server are on and what the server is for: its own words, else the
+// names of the tools. A server's words must not end the comment that marks the snippet in a file.
 func (s *Session) about(sn *index.Snapshot, info index.ServerInfo) (tools int, about string, err error) {
 	recs, err := sn.Records(info.Name, tool.Tool)
 	var names []string
@@ -156,7 +158,7 @@ func (s *Session) about(sn *index.Snapshot, info index.ServerInfo) (tools int, a
 	return len(names), strings.NewReplacer("<!--", "", "-->", "").Replace(about), err
 }
 
-// clipWords returns the words of s that fit in n bytes, without line breaks; "" where none does.
+// clipWords returns the words of s that fit in n bytes, without line breaks, "" if none does.
 func clipWords(s string, n int) string {
 	var b strings.Builder
 	for _, w := range strings.Fields(s) {
@@ -174,8 +176,8 @@ func clipWords(s string, n int) string {
 	return b.String()
 }
 
-// writeBetween puts text between the markers in a file, at its end where they are not there
-// yet, and reports whether that changed the file.
+// writeBetween puts text between the markers in a file, or at its end if it has none, and reports
+// whether that changed the file.
 func writeBetween(path, text string) (bool, error) {
 	// CLAUDE.md is often a link to AGENTS.md: the file is replaced, not the link.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -190,7 +192,7 @@ func writeBetween(path, text string) (bool, error) {
 	if before, rest, ok := strings.Cut(string(old), beginMarker); ok {
 		_, after, closed := strings.Cut(rest, endMarker)
 		if !closed {
-			return false, fmt.Errorf("%s stands in it without %s after it", beginMarker, endMarker)
+			return false, fmt.Errorf("it has %s without %s after it", beginMarker, endMarker)
 		}
 		out = before + block + after
 	} else {
@@ -204,12 +206,13 @@ func writeBetween(path, text string) (bool, error) {
 		return false, nil
 	}
 	if old == nil {
-		// Instructions are for others to read too, unlike what atomic.WriteFile creates.
+		// Others may read instructions. A file that atomic.WriteFile creates is for its owner alone.
 		return true, os.WriteFile(path, []byte(out), 0o644)
 	}
 	return true, atomic.WriteFile(path, bytes.NewReader([]byte(out)))
 }
 
+// snippetAnswer is the answer of instructions.
 type snippetAnswer struct {
 	Text    string `json:"text"`
 	File    string `json:"file,omitempty"`

@@ -18,7 +18,7 @@ func kindOf(word string) (tool.Kind, error) {
 	case "prompt":
 		return tool.Prompt, nil
 	}
-	return "", fault.New(fault.Usage, fmt.Sprintf("there is no kind %q", word), "Use --kind tool, resource or prompt.")
+	return "", fault.New(fault.Usage, fmt.Sprintf("unknown kind %q", word), "Use --kind tool, resource or prompt.")
 }
 
 // kindsOf returns the kinds that --kind asks a search for.
@@ -28,16 +28,15 @@ func kindsOf(word string) ([]tool.Kind, error) {
 	}
 	kind, err := kindOf(word)
 	if err != nil {
-		return nil, fault.New(fault.Usage, fmt.Sprintf("there is no kind %q", word), "Use --kind tool, resource, prompt or all.")
+		return nil, fault.New(fault.Usage, fmt.Sprintf("unknown kind %q", word), "Use --kind tool, resource, prompt or all.")
 	}
 	return []tool.Kind{kind}, nil
 }
 
-// allKinds are the kinds that can be searched. Templates are found with resources.
+// allKinds returns the kinds that can be searched. Templates are found with resources.
 func allKinds() []tool.Kind { return []tool.Kind{tool.Tool, tool.Resource, tool.Prompt} }
 
-// resolve reads what a verb is about from the front of its arguments, as [engine.Engine.Resolve]
-// does, for any kind.
+// resolve reads a reference of any kind from the front of args, as engine.Engine.Resolve does for tools.
 func (s *Session) resolve(args []string, kind tool.Kind) (tool.Ref, []string, error) {
 	ref, rest, err := s.Engine.Resolve(args)
 	if err == nil {
@@ -47,13 +46,15 @@ func (s *Session) resolve(args []string, kind tool.Kind) (tool.Ref, []string, er
 	if kind == tool.Tool || !fault.Is(err, fault.Usage) {
 		return ref, rest, err
 	}
-	what, list := "SERVER NAME", "mcpl prompts"
+	what, list := "SERVER NAME", fault.Step{Verb: "prompts"}
 	if kind == tool.Resource {
-		what, list = "SERVER URI", "mcpl resources"
+		what, list = "SERVER URI", fault.Step{Verb: "resources"}
 	}
 	if len(args) == 0 {
-		return ref, rest, fault.New(fault.Usage, fmt.Sprintf("which %s?", kind), fmt.Sprintf("Name it as %s. See what there is with: %s", what, list))
+		return ref, rest, fault.New(fault.Usage, fmt.Sprintf("which %s?", kind), "Name it as "+what+".").
+			Then("See what there is with", list)
 	}
-	return ref, rest, fault.New(fault.Usage, fmt.Sprintf("which %s of %s?", kind, args[0]),
-		fmt.Sprintf("See its %ss with: %s %s", kind, list, fault.Quote(args[0]))).On(args[0], "")
+	list.Server = args[0]
+	return ref, rest, fault.New(fault.Usage, fmt.Sprintf("which %s of %s?", kind, args[0]), "").On(args[0], "").
+		Then(fmt.Sprintf("See its %ss with", kind), list)
 }

@@ -67,8 +67,8 @@ func atMostOne(verb string, servers []string) error {
 	if len(servers) <= 1 {
 		return nil
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("%s takes one server, %q is too much", verb, servers[1]),
-		fmt.Sprintf("Type: mcpl %s %s", verb, fault.Quote(servers[0])))
+	return fault.New(fault.Usage, fmt.Sprintf("%s takes one server, %q is too much", verb, servers[1]), "").
+		Then("Type", fault.Step{Verb: verb, Server: servers[0]})
 }
 
 // Run implements [Verb].
@@ -79,6 +79,7 @@ func (v *List) Run(ctx context.Context, s *Session) error {
 	return v.one(ctx, s, v.servers[0])
 }
 
+// all lists the servers.
 func (v *List) all(ctx context.Context, s *Session) error {
 	listed, err := s.Engine.List(ctx, v.Refresh)
 	if err != nil {
@@ -96,6 +97,7 @@ func (v *List) all(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
+// lineOf returns the line of one server.
 func lineOf(l engine.Listed) serverLine {
 	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Error: output.InWords(l.Error)}
 	if !l.Disabled {
@@ -112,7 +114,7 @@ func lineOf(l engine.Listed) serverLine {
 	return line
 }
 
-// status is the state of a server in one word of the contract.
+// status returns the state of a server in a word of the contract.
 func status(l engine.Listed) string {
 	switch {
 	case l.Disabled:
@@ -127,6 +129,7 @@ func status(l engine.Listed) string {
 	return "unknown"
 }
 
+// listAnswer is the answer of list without a server.
 type listAnswer struct {
 	Servers  []serverLine `json:"servers"`
 	Tools    int          `json:"tools"`
@@ -135,12 +138,13 @@ type listAnswer struct {
 	now      time.Time
 }
 
+// serverLine is one server of a list.
 type serverLine struct {
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Tools  int    `json:"tools"`
 	Tokens int    `json:"tokens"`
-	// Resources, with templates, and prompts.
+	// Resources counts templates too.
 	Resources int          `json:"resources,omitempty"`
 	Prompts   int          `json:"prompts,omitempty"`
 	ListedAt  string       `json:"listed_at,omitempty"`
@@ -182,17 +186,17 @@ func (a *listAnswer) WriteText(t *output.Text) {
 		render.Plural(a.Tools, "tool"), render.Plural(on, "server"), render.Count(a.Tokens)))
 }
 
-// writeServers writes a line for each server. Resources and prompts have columns where there are
-// some.
+// writeServers writes a line for each server. Resources and prompts have columns if there are any.
 func (a *listAnswer) writeServers(t *output.Text) {
-	row := []any{output.Dim("SERVER"), output.Dim("STATUS"), output.Dim("TOOLS"), output.Dim("TOKENS")}
+	row := dim("SERVER", "STATUS", "TOOLS", "TOKENS")
 	more := slices.ContainsFunc(a.Servers, func(s serverLine) bool { return s.Resources+s.Prompts > 0 })
 	if more {
-		row = append(row, output.Dim("RESOURCES"), output.Dim("PROMPTS"))
+		row = append(row, dim("RESOURCES", "PROMPTS")...)
 	}
 	rows := [][]any{append(row, output.Dim("ASKED"))}
 	for _, s := range a.Servers {
-		row := []any{output.Bold(s.Name), statusSpan(s.Status), fmt.Sprintf("%5d", s.Tools), fmt.Sprintf("%6s", render.Count(s.Tokens))}
+		row := []any{output.Bold(s.Name), statusSpan(s.Status), fmt.Sprintf("%5d", s.Tools),
+			fmt.Sprintf("%6s", render.Count(s.Tokens))}
 		if more {
 			row = append(row, fmt.Sprintf("%9d", s.Resources), fmt.Sprintf("%7d", s.Prompts))
 		}
@@ -201,6 +205,16 @@ func (a *listAnswer) writeServers(t *output.Text) {
 	t.Table("", rows)
 }
 
+// dim returns the heading of a table.
+func dim(texts ...string) []any {
+	var row []any
+	for _, text := range texts {
+		row = append(row, output.Dim(text))
+	}
+	return row
+}
+
+// statusSpan colours a status.
 func statusSpan(status string) any {
 	switch status {
 	case "connected":
@@ -213,18 +227,20 @@ func statusSpan(status string) any {
 	return output.Dim(status)
 }
 
-// others says what a server has beside tools and how to see it; "" for nothing.
+// others says what a server offers besides tools and how to see it, "" for nothing.
 func others(server string, resources, prompts int) string {
 	var parts []string
+	server = fault.Quote(server)
 	if resources > 0 {
-		parts = append(parts, fmt.Sprintf("%s (mcpl resources %s)", render.Plural(resources, "resource"), fault.Quote(server)))
+		parts = append(parts, render.Plural(resources, "resource")+" (mcpl resources "+server+")")
 	}
 	if prompts > 0 {
-		parts = append(parts, fmt.Sprintf("%s (mcpl prompts %s)", render.Plural(prompts, "prompt"), fault.Quote(server)))
+		parts = append(parts, render.Plural(prompts, "prompt")+" (mcpl prompts "+server+")")
 	}
 	return strings.Join(parts, " and ")
 }
 
+// one lists the tools of a server.
 func (v *List) one(ctx context.Context, s *Session, server string) error {
 	st, err := s.Engine.ListServer(ctx, server, v.Refresh)
 	if err != nil {
@@ -238,6 +254,7 @@ func (v *List) one(ctx context.Context, s *Session, server string) error {
 	return s.Printer.Answer(a)
 }
 
+// toolsAnswer is the answer of list for one server.
 type toolsAnswer struct {
 	Server    string     `json:"server"`
 	Tools     []toolLine `json:"tools"`
@@ -247,6 +264,7 @@ type toolsAnswer struct {
 	info      index.ServerInfo
 }
 
+// toolLine is one tool of a list.
 type toolLine struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -266,7 +284,7 @@ func (a *toolsAnswer) WriteText(t *output.Text) {
 	if len(a.Tools) > 0 {
 		t.Line()
 	}
-	t.Line(fmt.Sprintf("%s has %s, about %s tokens.", a.Server, render.Plural(len(a.Tools), "tool"), render.Count(a.info.Tokens)))
+	t.Line(a.Server, " has ", render.Plural(len(a.Tools), "tool"), ", about ", render.Count(a.info.Tokens), " tokens.")
 	if more := others(a.Server, a.Resources, a.Prompts); more != "" {
 		t.Line("It also has ", more)
 	}

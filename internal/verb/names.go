@@ -100,12 +100,11 @@ func (n *Names) open() bool {
 		return n.index != nil
 	}
 	n.opened = true
-	s := &Session{App: n.app, Globals: n.globals, Printer: n.app.NewPrinter(n.globals), States: state.FileIn(n.app.Env.StateDir())}
-	states, _, err := s.States.Read()
+	states, _, err := state.FileIn(n.app.Env.StateDir()).Read()
 	if err != nil {
 		return false
 	}
-	e := s.newEngine()
+	e := (&Session{App: n.app, Globals: n.globals, Printer: n.app.NewPrinter(n.globals)}).newEngine()
 	sn, err := e.Cached()
 	if err != nil || sn == nil {
 		_ = e.Close() // nothing was started or opened
@@ -138,7 +137,9 @@ func (n *Names) servers(on bool) []string {
 
 // tools returns a server's tools, all or only those that are on.
 func (n *Names) tools(server string, on bool) []index.Record {
-	return slices.DeleteFunc(n.records(server, tool.Tool), func(r index.Record) bool { return on && !n.states.Allows(server, r.Name) })
+	return slices.DeleteFunc(n.records(server, tool.Tool), func(r index.Record) bool {
+		return on && !n.states.Allows(server, r.Name)
+	})
 }
 
 // offers returns the resources, without templates, or the prompts of a server that is on.

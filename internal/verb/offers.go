@@ -19,9 +19,9 @@ func refreshFlag(fs *pflag.FlagSet, refresh *bool) {
 	fs.BoolVar(refresh, "refresh", false, "ask the servers again, all at once")
 }
 
-// listOffers lists what servers, or all if none is named, offer of some kinds; what is the kind that the answer
-// speaks of.
-func (s *Session) listOffers(ctx context.Context, what tool.Kind, servers []string, refresh bool, kinds ...tool.Kind) error {
+// listOffers lists what servers, or all of them if none is named, offer of some kinds. The answer speaks
+// of the first kind.
+func (s *Session) listOffers(ctx context.Context, servers []string, refresh bool, kinds ...tool.Kind) error {
 	if len(servers) == 0 {
 		servers = nil
 	}
@@ -29,6 +29,7 @@ func (s *Session) listOffers(ctx context.Context, what tool.Kind, servers []stri
 	if err != nil {
 		return err
 	}
+	what := kinds[0]
 	a := &offersAnswer{kind: what, recs: recs}
 	if len(recs) == 0 {
 		a.help = fmt.Sprintf("There are no %ss", what)
@@ -43,7 +44,7 @@ func (s *Session) listOffers(ctx context.Context, what tool.Kind, servers []stri
 	return s.Printer.Answer(a)
 }
 
-// offersAnswer lists resources and templates, or prompts.
+// offersAnswer is the answer of resources and of prompts.
 type offersAnswer struct {
 	kind tool.Kind
 	recs []index.Record
@@ -65,6 +66,7 @@ func (a *offersAnswer) RawJSON() []byte {
 	return o.Bytes()
 }
 
+// list returns the records of a kind as a JSON array.
 func (a *offersAnswer) list(kind tool.Kind) json.RawMessage {
 	list := []byte{'['}
 	for _, rec := range a.recs {
@@ -93,7 +95,7 @@ func (a *offersAnswer) list(kind tool.Kind) json.RawMessage {
 	return append(list, ']')
 }
 
-// nameKey is the member of a JSON answer that names something of that kind.
+// nameKey returns the member of a JSON answer that names something of a kind.
 func nameKey(kind tool.Kind) string {
 	switch kind {
 	case tool.Resource:
@@ -129,7 +131,7 @@ func (a *offersAnswer) WriteText(t *output.Text) {
 	writeUses(t, a.recs)
 }
 
-// writeUses says how to use the first of each kind.
+// writeUses writes how to use the first record of each kind.
 func writeUses(t *output.Text, recs []index.Record) {
 	said := map[tool.Kind]bool{}
 	for _, rec := range recs {
@@ -140,6 +142,7 @@ func writeUses(t *output.Text, recs []index.Record) {
 			t.Line()
 		}
 		said[rec.Kind] = true
-		t.Line(output.Dim(render.HowTo(rec.Kind)), output.Cyan(render.Use(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind})))
+		use := render.Use(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind})
+		t.Line(output.Dim(render.HowTo(rec.Kind)), output.Cyan(use))
 	}
 }

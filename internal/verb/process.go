@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// Process returns the app of this process: its streams, environment, version and clock, without a
-// way to live servers.
+// Process returns the app of this process, with its streams, environment, version and clock. It cannot
+// reach live servers.
 func Process() (*App, error) {
 	env, err := config.ProcessEnv()
 	if err != nil {
@@ -25,7 +25,7 @@ func Process() (*App, error) {
 	}, nil
 }
 
-// version returns the version that the Go toolchain stamped into the binary: a tag, or a
+// version returns the version that the Go toolchain has stamped into the binary: a tag, or a
 // pseudo-version with the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()

@@ -45,5 +45,5 @@ func (v *Prompts) Parse(words []string) error {
 
 // Run implements [Verb].
 func (v *Prompts) Run(ctx context.Context, s *Session) error {
-	return s.listOffers(ctx, tool.Prompt, v.servers, v.Refresh, tool.Prompt)
+	return s.listOffers(ctx, v.servers, v.Refresh, tool.Prompt)
 }

@@ -17,15 +17,15 @@ func readSpec() Spec {
 	return Spec{
 		Name: "read", Group: Offers, New: func() Verb { return new(Read) },
 		Early: true, Daemon: StartDaemon,
-		Aliases:  []Alias{{Words: "read-resource read_resource readresource get-resource get_resource resources/read cat fetch"}},
+		Aliases: []Alias{{Words: "read-resource read_resource readresource get-resource get_resource " +
+			"resources/read cat fetch"}},
 		Complete: completeResource,
 		Help: Help{
 			Use:   "read SERVER URI",
 			Short: "Read one resource (starts its server only)",
-			Long: `Read prints the text of a resource as it is. Of what is no text it tells the
-type and the size, and saves it with --output-dir. A URI need not be listed: it
-may be made from a template by filling in what stands in braces, or come from
-the result of a tool.`,
+			Long: `Read prints the text of a resource as it is. For binary contents it prints the
+type and the size; --output-dir saves them. A URI need not be listed: it may
+come from a template whose braces you fill in, or from the result of a tool.`,
 			Example: `  mcpl read everything demo://resource/static/document/features.md
   mcpl --json read everything demo://resource/dynamic/text/1
   mcpl read everything demo://resource/dynamic/blob/1 --output-dir .`,
@@ -60,11 +60,13 @@ func (v *Read) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
+	use := fault.Step{Verb: "read", Server: ref.Server, Tool: ref.Name}
 	switch {
 	case len(rest)+2 > len(v.words): // a URI holds slashes and dots, so the two cannot be one word
-		return fault.New(fault.Usage, "the server and the URI are two words", "Type: "+render.Use(ref)).On(ref.Server, "")
+		return fault.New(fault.Usage, "the server and the URI are two words", "").On(ref.Server, "").Then("Type", use)
 	case len(rest) > 0:
-		return fault.New(fault.Usage, fmt.Sprintf("read takes one URI, %q is too much", rest[0]), "Type: "+render.Use(ref)).On(ref.Server, "")
+		return fault.New(fault.Usage, fmt.Sprintf("read takes one URI, %q is too much", rest[0]), "").
+			On(ref.Server, "").Then("Type", use)
 	}
 	plan, err := s.Engine.Plan(ctx, ref, nil, false)
 	if err != nil {

@@ -22,8 +22,8 @@ func refreshSpec() Spec {
 	}
 }
 
-// Refresh asks the servers whose turn has come, behind an answer that was given from a list
-// older than its TTL. It prints nothing; mcpl itself starts it.
+// Refresh asks the servers whose lists have expired, behind an answer that relied on such a list. mcpl
+// itself starts it, and it prints nothing.
 type Refresh struct{}
 
 // Flags implements [Verb].
@@ -37,14 +37,14 @@ func (v *Refresh) Run(ctx context.Context, s *Session) error {
 	return s.Engine.RefreshLate(ctx)
 }
 
-// refreshBehind has the daemon renew the index, where one runs, or else a process of its own.
+// refreshBehind has the daemon renew the index, if it runs, or else a process of its own.
 func (s *Session) refreshBehind(sources *config.Sources) error {
 	if s.usesDaemon() {
 		err := daemon.NewClient(sources, s.daemonClient(s.callerOptions())).Refresh(context.Background())
 		if err == nil {
 			return nil
 		}
-		s.Printer.Verbose("mcpl", fmt.Sprintf("the index is not refreshed by the daemon: %v", err))
+		s.Printer.Verbose("mcpl", fmt.Sprintf("the daemon does not refresh the index: %v", err))
 	}
 	return s.App.Detach(s.refreshCommand())
 }

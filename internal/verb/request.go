@@ -23,6 +23,7 @@ type request struct {
 	Delivery         render.Delivery
 }
 
+// flags defines the flags, bound to v.
 func (v *request) flags(fs *pflag.FlagSet) {
 	fs.Var((*durationValue)(&v.Timeout), "timeout", "limit for the request once connected (default 30s)")
 	fs.Var((*durationValue)(&v.MaxTime), "max-time", "limit whatever progress it makes (default 10m)")

@@ -19,8 +19,8 @@ func resourcesSpec() Spec {
 		Help: Help{
 			Use:   "resources [SERVER]",
 			Short: "List the resources of the servers (starts no server)",
-			Long: `Resources lists what can be read, by its URI, and templates of such URIs: of all
-servers or of one. It answers from the index, as list does. Find one with:
+			Long: `Resources lists the resources of all servers or of one, by their URIs, and the
+templates of such URIs. It answers from the index, as list does. Find one with:
 mcpl search --kind resource WORDS`,
 			Example: `  mcpl resources
   mcpl --json resources everything`,
@@ -46,5 +46,5 @@ func (v *Resources) Parse(words []string) error {
 
 // Run implements [Verb].
 func (v *Resources) Run(ctx context.Context, s *Session) error {
-	return s.listOffers(ctx, tool.Resource, v.servers, v.Refresh, tool.Resource, tool.Template)
+	return s.listOffers(ctx, v.servers, v.Refresh, tool.Resource, tool.Template)
 }

@@ -34,10 +34,10 @@ func searchSpec() Spec {
 			Use:   "search QUERY...",
 			Short: "Find tools by what they do (starts no server)",
 			Long: `Search finds tools by words, best first. The score, from 0 to 1, says how much
-of the query the tool covers. Nothing found is an answer, not an error.
+of the query the tool covers. Finding nothing is an answer, not an error.
 
 With --method regex the query is an RE2 pattern over "server/name", title,
-description and parameter names; case counts only where the pattern has flags of
+description and parameter names; case counts only if the pattern has flags of
 its own. With --method exact it is a piece of text.
 
 With --kind resource, prompt or all it finds resources (and templates of them)
@@ -83,10 +83,10 @@ type searchAnswer struct {
 	help          string
 }
 
-// searchHit is one hit. Text shows the whole record, JSON what fits the budget.
+// searchHit is one hit. Text shows the whole record, JSON as much as the budget allows.
 type searchHit struct {
 	engine.Found
-	schema json.RawMessage // nil: not asked for
+	schema json.RawMessage // nil without --schema
 }
 
 // RawJSON implements [output.RawDocument].
@@ -108,14 +108,15 @@ func (a *searchAnswer) RawJSON() []byte {
 	return o.Bytes()
 }
 
-// A hit is to cost an agent about 60 tokens, so that five cost about 300: hitBudget is what it
-// may take of the JSON answer, in bytes. The signature is cut first, then the description.
+// A hit costs an agent about 60 tokens, so that five cost about 300. hitBudget is the size of a hit in
+// the JSON answer, in bytes. The signature is cut first, then the description.
 const (
 	hitBudget       = 240
 	maxSignature    = 80
 	leastOfAbstract = 60
 )
 
+// json returns the hit as JSON.
 func (h searchHit) json() []byte {
 	var o output.Object
 	o.Add("server", h.Server)
@@ -158,13 +159,13 @@ func (h searchHit) json() []byte {
 	return o.Bytes()
 }
 
-// deprecated reports that the tool's own words advise against it, which may be just those that
-// the budget cuts off.
+// deprecated reports whether the tool's own words advise against it. The budget may have cut off just
+// those.
 func (h searchHit) deprecated() bool {
 	return strings.Contains(strings.ToLower(h.Title+" "+h.Description), "deprecated")
 }
 
-// contribution is a part of a score: a term of the query, where it was found, how much it gave.
+// contribution is a part of a score: a term of the query, the field that has it, and its share.
 type contribution struct {
 	Term  string  `json:"term"`
 	Field string  `json:"field"`
@@ -174,14 +175,16 @@ type contribution struct {
 // Parse implements [Verb].
 func (v *Search) Parse(words []string) (err error) {
 	if v.query = strings.TrimSpace(strings.Join(words, " ")); v.query == "" {
-		return fault.New(fault.Usage, "search for what?", `Say it in words: mcpl search "open a pull request". To see everything: mcpl list`)
+		return fault.New(fault.Usage, "search for what?", `Say it in words: mcpl search "open a pull request".`).
+			Then("To see everything", fault.Step{Verb: "list"})
 	}
 	v.method = search.Method(strings.ToLower(v.Method))
 	if v.method != search.BM25 && v.method != search.Regex && v.method != search.Exact {
-		return fault.New(fault.Usage, fmt.Sprintf("there is no search method %q", v.Method), "Use --method bm25, regex or exact.")
+		return fault.New(fault.Usage, fmt.Sprintf("unknown search method %q", v.Method), "Use --method bm25, regex or exact.")
 	}
 	if v.Limit < 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("cannot show %d hits", v.Limit), "Give --limit a number of 1 or more.")
+		return fault.New(fault.Usage, fmt.Sprintf("--limit %d is not a number of hits", v.Limit),
+			"Give a number of 1 or more.")
 	}
 	v.kinds, err = kindsOf(v.Kind)
 	return err
@@ -209,6 +212,7 @@ func (v *Search) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(answer)
 }
 
+// answer returns the hits as an answer.
 func (v *Search) answer(s *Session, found []engine.Found) (*searchAnswer, error) {
 	a := &searchAnswer{query: v.query, method: string(v.method)}
 	for _, f := range found {
@@ -225,8 +229,8 @@ func (v *Search) answer(s *Session, found []engine.Found) (*searchAnswer, error)
 	return a, nil
 }
 
-// clipSignature shortens a signature of more than limit bytes by whole parameters and says how
-// many are left out. Its required parameters stand first, so the optional ones go first.
+// clipSignature shortens a signature of more than limit bytes by whole parameters and says how many it
+// leaves out. Required parameters come first in it, so the optional ones go first.
 func clipSignature(signature string, limit int) string {
 	if len(signature) <= limit {
 		return signature
@@ -251,7 +255,7 @@ func clipSignature(signature string, limit int) string {
 	return short
 }
 
-// splitParams splits a signature at the commas between parameters, not those within types.
+// splitParams splits a signature at the commas between parameters, but not at those within types.
 func splitParams(signature string) []string {
 	var params []string
 	depth, begin, quoted := 0, 0, false
@@ -276,7 +280,7 @@ func splitParams(signature string) []string {
 	return append(params, signature[begin:])
 }
 
-// emptyHelp says what to try where nothing was found.
+// emptyHelp says what to try if nothing was found.
 func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query) (string, error) {
 	var tries []string
 	q.Limit = 1
@@ -310,6 +314,7 @@ func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query) (str
 	return help, nil
 }
 
+// capital returns s with its first letter in upper case.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 // WriteText implements [output.Document].

@@ -54,7 +54,7 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 	}()
 	err = v.Run(ctx, s)
 	if late := s.Engine.CatchUp(ctx); late != nil {
-		s.Printer.Verbose("mcpl", fmt.Sprintf("what a server offers now could not be found out: %v", late))
+		s.Printer.Verbose("mcpl", fmt.Sprintf("a server that changed could not be listed again: %v", late))
 	}
 	if err != nil {
 		return err
@@ -65,6 +65,7 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 	return nil
 }
 
+// newEngine returns the engine for these settings and flags.
 func (s *Session) newEngine() *engine.Engine {
 	opt := engine.Options{
 		Env:       s.App.Env,
@@ -97,6 +98,7 @@ func (s *Session) newEngine() *engine.Engine {
 	return engine.New(opt)
 }
 
+// callerOptions returns what the settings and flags say about connections.
 func (s *Session) callerOptions() CallerOptions {
 	o := CallerOptions{CallerOptions: daemon.CallerOptions{Dir: s.App.Env.Dir, Limits: tool.Limits{
 		Connect: s.Settings.ConnectTimeout, Call: s.Settings.CallTimeout, ForceConnect: s.Globals.ConnectTimeout}}}
@@ -106,12 +108,12 @@ func (s *Session) callerOptions() CallerOptions {
 	return o
 }
 
-// selection is what the command line says about files.
+// selection returns the files that the command line names.
 func (s *Session) selection() config.Selection {
 	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles}
 }
 
-// live is for verbs that cannot be answered from the index: it stops the early path.
+// live fails on the early path. Verbs that the index cannot answer call it before they print.
 func (s *Session) live() error {
 	if s.App.NewCaller == nil {
 		return engine.ErrNotFresh

@@ -13,11 +13,12 @@ import (
 
 // noNames is the fault of a command line that names nothing to switch.
 func noNames() error {
-	return fault.New(fault.Usage, "which server or tool?", "Name servers, or tools as SERVER/TOOL. See them with: mcpl list")
+	return fault.New(fault.Usage, "which server or tool?", "Name servers, or tools as SERVER/TOOL.").
+		Then("See them with", fault.Step{Verb: "list"})
 }
 
-// named splits the words of a command into names of servers and tools, written as SERVER or
-// SERVER/TOOL, and those that stand for nothing. Those are warned about; only them is a fault.
+// named splits words into names of servers and tools, written as SERVER or SERVER/TOOL, and unknown
+// words. It warns about those; if all words are unknown, it fails.
 func (s *Session) named(args []string) (names, skipped []string, err error) {
 	if err := s.live(); err != nil {
 		return nil, nil, err
@@ -30,22 +31,23 @@ func (s *Session) named(args []string) (names, skipped []string, err error) {
 		case ok:
 			names = append(names, name)
 		case slices.Contains(s.Tools.Enabled, arg) || slices.Contains(s.Tools.Disabled, arg):
-			names = append(names, arg) // of a server that is configured no more
+			names = append(names, arg) // of a server that is no longer configured
 		default:
 			skipped = append(skipped, arg)
 		}
 	}
 	if len(names) == 0 {
-		return nil, nil, fault.New(fault.ServerNotFound, "none of these names is known: "+strings.Join(skipped, ", "),
+		return nil, nil, fault.New(fault.ServerNotFound,
+			"no server or tool has one of these names: "+strings.Join(skipped, ", "),
 			"Name servers, or tools as SERVER/TOOL. See them with: mcpl list, mcpl list SERVER")
 	}
 	for _, name := range skipped {
-		s.Printer.Notice("%s is no server and no tool that is known; it is skipped", name)
+		s.Printer.Notice("%s is not a known server or tool; it is skipped", name)
 	}
 	return names, skipped, nil
 }
 
-// change edits what is switched on and off, and says how that is now.
+// change edits what is on and off, and answers with the new state.
 func (s *Session) change(ctx context.Context, skipped []string, edit func(*state.Tools)) error {
 	if err := s.live(); err != nil {
 		return err
@@ -65,6 +67,7 @@ func (s *Session) change(ctx context.Context, skipped []string, edit func(*state
 		Enabled: orEmpty(after.Enabled), Disabled: orEmpty(after.Disabled), Skipped: skipped, file: s.States.Path})
 }
 
+// orEmpty returns an empty list for nil, which JSON writes as null.
 func orEmpty(list []string) []string {
 	if list == nil {
 		return []string{}
@@ -72,6 +75,7 @@ func orEmpty(list []string) []string {
 	return list
 }
 
+// switchAnswer is the answer of enable and disable.
 type switchAnswer struct {
 	Enabled  []string `json:"enabled"`
 	Disabled []string `json:"disabled"`

@@ -20,7 +20,7 @@ func versionSpec() Spec {
 	}
 }
 
-// Version says which mcpl this is: mcpl version.
+// Version prints the version of mcpl: mcpl version.
 type Version struct{}
 
 // Flags implements [Verb].
@@ -34,6 +34,7 @@ func (v *Version) Run(_ context.Context, s *Session) error {
 	return s.Printer.Answer(&versionAnswer{s.App.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
 }
 
+// versionAnswer is the answer of version.
 type versionAnswer struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`

@@ -81,7 +81,7 @@ func CheckAnswers(texts []string) error {
 		switch tool.Action(text) {
 		case tool.Accept, tool.Decline, tool.Cancel:
 		default:
-			return fault.New(fault.Usage, fmt.Sprintf("--elicit %s is no answer to a question", fault.Quote(text)),
+			return fault.New(fault.Usage, fmt.Sprintf("--elicit %s is not an answer to a question", fault.Quote(text)),
 				`Give a JSON object, as in --elicit '{"name": "Ada"}', or one of the words accept, decline, cancel.`)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -61,10 +62,10 @@ func (d *form) answer(ctx context.Context, q tool.Question) (json.RawMessage, er
 	members, ok := schema.Form(q.Schema)
 	d.Show(func(t *output.Text) {
 		t.Line()
-		t.Line(output.Bold(d.server), " asks you something. Its own words stand behind a bar:")
+		t.Line(output.Bold(d.server), " asks you something. Lines behind a bar are its own words:")
 		d.quote(t, q.Message, maxQuestionText)
 		if !ok || len(members) > 0 {
-			t.Wrap("", "Enter takes what stands in [brackets], or skips what is optional. Ctrl-D or the word decline declines.")
+			t.Wrap("", "Enter takes the value in [brackets], or skips an optional one. Ctrl-D or the word decline declines.")
 		}
 	})
 	if !ok {
@@ -189,7 +190,8 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 		about = append(about, "optional")
 	}
 	t.Line()
-	t.Table("", [][]any{{fmt.Sprintf("%d/%d", at, of), output.Bold(render.OneLine(m.Name, maxNameText)), "(" + strings.Join(about, ", ") + ")"}})
+	name := render.OneLine(m.Name, maxNameText)
+	t.Table("", [][]any{{fmt.Sprintf("%d/%d", at, of), output.Bold(name), "(" + strings.Join(about, ", ") + ")"}})
 	d.quote(t, m.Title, maxMemberText)
 	d.quote(t, m.Description, maxMemberText)
 	for i, c := range m.Choices[:min(len(m.Choices), maxChoices)] {
@@ -203,14 +205,15 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 		t.Line(fmt.Sprintf("  and %d more: type the value", more))
 	}
 	if looksSecret(m) {
-		t.Table("", [][]any{{output.Yellow("note:"), "this looks like a secret. MCP forbids servers to ask for one this way: " +
-			"what you type is shown here and given to " + d.server + "."}})
+		note := "this looks like a secret. MCP forbids servers to ask for one this way: " +
+			"what you type is shown here and given to " + d.server + "."
+		t.Table("", [][]any{{output.Yellow("note:"), note}})
 	}
 }
 
-// agree shows what would be sent and asks whether to send it. It returns again if the person wants to
+// agree shows what would be sent and asks whether to send it. It returns true if the person wants to
 // change it first.
-func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, changeable bool) (again bool, err error) {
+func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, changeable bool) (bool, error) {
 	var wrong []string
 	for _, f := range checkAnswer(inputSchema, content) {
 		wrong = append(wrong, strings.TrimSpace(f.Pointer+" "+f.Problem+render.Prefixed("; expected ", f.Expected)))
@@ -261,7 +264,7 @@ func (d *form) askJSON(ctx context.Context, inputSchema json.RawMessage) (json.R
 		}
 		content := json.RawMessage(strings.TrimSpace(text))
 		if _, err := tool.SplitObject(content); err != nil {
-			d.problem(`that is no JSON object, like {"name": "value"}`)
+			d.problem(`that is not a JSON object, like {"name": "value"}`)
 			continue
 		}
 		again, err := d.agree(ctx, inputSchema, content, true)
@@ -276,12 +279,12 @@ func (d *form) askURL(ctx context.Context, q tool.Question) error {
 	u, err := url.Parse(q.URL)
 	d.Show(func(t *output.Text) {
 		t.Line()
-		t.Line(output.Bold(d.server), " wants you to open a page in your browser. Its own words stand behind a bar:")
+		t.Line(output.Bold(d.server), " wants you to open a page in your browser. Lines behind a bar are its own words:")
 		d.quote(t, q.Message, maxQuestionText)
 		t.Line("  ", q.URL)
 		switch {
 		case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
-			t.Line(output.Yellow("note: "), "that is no address of a web page.")
+			t.Line(output.Yellow("note: "), "that is not the address of a web page.")
 		case u.Scheme == "http":
 			t.Line("  at ", output.Bold(u.Host), ", unencrypted")
 		default:
@@ -300,7 +303,8 @@ func (d *form) askURL(ctx context.Context, q tool.Question) error {
 
 // imitable reports whether a host's name holds letters outside ASCII, as they are or in Punycode.
 func imitable(host string) bool {
-	return strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 }) || strings.Contains("."+strings.ToLower(host), ".xn--")
+	return strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) ||
+		strings.Contains("."+strings.ToLower(host), ".xn--")
 }
 
 // fieldOf returns the value of a member, nil if there is none.

@@ -27,7 +27,8 @@ func (a *Audience) prepared(q tool.Question) tool.Reply {
 	case q.URL != "" && action == tool.Accept:
 		return tool.Reply{Action: tool.Accept}
 	case q.URL != "":
-		wrong := fault.Argument{Problem: "is a JSON object", Expected: "accept, once the URL was opened: " + render.Cut(q.URL, maxQuoted)}
+		wrong := fault.Argument{Problem: "is a JSON object"}
+		wrong.Expected = "accept, once the URL was opened: " + render.Cut(q.URL, maxQuoted)
 		a.unfit = append(a.unfit, unfit{q: q, at: at, mended: string(tool.Accept), faults: []fault.Argument{wrong}})
 		return tool.Reply{Action: tool.Decline}
 	case action == tool.Accept:
@@ -73,7 +74,8 @@ func checkAnswer(inputSchema, object json.RawMessage) []fault.Argument {
 				continue
 			}
 			if expected := wrongFormat(m.Format, text); expected != "" {
-				faults = append(faults, fault.Argument{Pointer: "/" + escaped(m.Name), Problem: "is not of its format", Expected: expected})
+				faults = append(faults, fault.Argument{Pointer: "/" + escaped(m.Name), Problem: "is not of its format",
+					Expected: expected})
 			}
 		}
 	}
@@ -101,9 +103,9 @@ func (a *Audience) unansweredFault() *fault.Fault {
 		answers = append(answers, string(schema.Example(q.Schema, false)))
 		help = append(help, "The answer: "+orNothing(schema.LongSignature(q.Schema)))
 	}
-	message := fmt.Sprintf("%s asks %s, and nobody is there to answer", a.opt.Ref.Server, texts[0])
+	message := fmt.Sprintf("%s asks %s, and there is no one to answer", a.opt.Ref.Server, texts[0])
 	if a.asked > 1 {
-		message = fmt.Sprintf("%s asks %d questions, and nobody is there to answer: %s", a.opt.Ref.Server, a.asked,
+		message = fmt.Sprintf("%s asks %d questions, and there is no one to answer: %s", a.opt.Ref.Server, a.asked,
 			strings.Join(slices.Compact(texts), "; "))
 	}
 	if more := a.asked - len(a.declined); more > 0 {
@@ -111,7 +113,7 @@ func (a *Audience) unansweredFault() *fault.Fault {
 	}
 	f := fault.New(fault.ApprovalRequired, message, strings.Join(slices.Compact(help), "\n")+
 		"\nAnswer it in the command: "+a.withAnswers(answers)+"\nTo decline it knowingly: --elicit decline")
-	return f.Trace(a.opt.Ref.Server + " was told that it is declined")
+	return f.Trace("mcpl declined the question")
 }
 
 // unfitFault says what is wrong with the answers of --elicit.
@@ -135,7 +137,7 @@ func (a *Audience) unfitFault() *fault.Fault {
 	f := fault.New(fault.InvalidArguments, fmt.Sprintf("--elicit does not fit what %s asks: %s", a.opt.Ref.Server,
 		strings.Join(slices.Compact(texts), "; ")), help+a.withAnswers(answers))
 	f.Arguments = all
-	return f.Trace(a.opt.Ref.Server + " was told that it is declined")
+	return f.Trace("mcpl declined the question")
 }
 
 // withAnswers returns the command line with these answers. Equal ones at its end become one, since
@@ -170,7 +172,7 @@ func commandOf(ref tool.Ref, args []byte) string {
 // orNothing returns the signature of a form, or the words for an empty one.
 func orNothing(signature string) string {
 	if signature == "" {
-		return "yes or no, with no more to say"
+		return "accept or decline, with nothing to fill in"
 	}
 	return signature
 }

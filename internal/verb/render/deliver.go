@@ -60,7 +60,8 @@ func (v *Delivery) Check() error {
 
 // Answer writes a result as the flags say; parse reads it. A result that reports an error is a fault,
 // except with --raw: that prints it and returns the fault's exit code.
-func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res *tool.Result, parse Parse) (exit int, err error) {
+func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res *tool.Result,
+	parse Parse) (exit int, err error) {
 	if v.Raw {
 		if res.IsError {
 			exit = fault.Tool.ExitCode()
@@ -108,11 +109,10 @@ func toolError(ref tool.Ref, value Result) error {
 	}
 	whole := message
 	message = Cut(whole, maxErrorText)
-	f := fault.New(fault.Tool, message,
-		fmt.Sprintf("The tool ran and reported this itself. Check the arguments against: mcpl inspect %s %s",
-			fault.Quote(ref.Server), fault.Quote(ref.Name))).On(ref.Server, ref.Name)
+	f := fault.New(fault.Tool, message, "The tool ran and reported this itself.").On(ref.Server, ref.Name).
+		Then("Check the arguments against", fault.Step{Verb: "inspect", Server: ref.Server, Tool: ref.Name})
 	if f.Result = value.JSON(); whole != message {
-		f.Help += "\nIts whole report is the member error.result of the JSON answer (--json), or printed by --raw."
+		f.Help += " Its whole report is the member error.result of the JSON answer (--json), or printed by --raw."
 	}
 	return f
 }

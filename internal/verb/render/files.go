@@ -34,7 +34,8 @@ func (r Result) saved(dir string, ref tool.Ref) (Result, error) {
 		}
 		content, err := base64.StdEncoding.DecodeString(data)
 		if err != nil {
-			return r, fault.New(fault.Protocol, fmt.Sprintf("%s sent a %s that is not base64", ref.Server, cmp.Or(b.Type, "blob")),
+			return r, fault.New(fault.Protocol,
+				fmt.Sprintf("%s sent a %s that is not base64", ref.Server, cmp.Or(b.Type, "blob")),
 				"See it as it came with --raw.").On(ref.Server, ref.Tool()).Because(err)
 		}
 		if b.file, err = saveFile(dir, ref, content, extension(b.mime())); err != nil {
@@ -72,8 +73,8 @@ func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, err
 		if ref.Kind == tool.Tool {
 			help += " The tool has run: look before you call it again."
 		}
-		return "", fault.New(fault.Config, fmt.Sprintf("%s has answered, but its result cannot be written to %s", ref, dir), help).
-			On(ref.Server, ref.Tool()).Because(err)
+		message := fmt.Sprintf("%s has answered, but its result cannot be written to %s", ref, dir)
+		return "", fault.New(fault.Config, message, help).On(ref.Server, ref.Tool()).Because(err)
 	}
 	return path, nil
 }
