@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// audience writes down what it hears, and answers questions as it is told.
+// audience writes down what it hears, and answers questions by reply.
 type audience struct {
 	can   tool.Capabilities
 	reply func(ctx context.Context, q tool.Question) (tool.Reply, error) // nil: accepts with {"name":"Ann"}
@@ -111,7 +111,7 @@ func TestProgress(t *testing.T) {
 	if got := a.said(); got != want {
 		t.Errorf("heard:\n%s", got)
 	}
-	mustCall(t, p, "s", "p") // nobody listens
+	mustCall(t, p, "s", "p") // without an audience
 	if r := &p.slots["s"].session.router; len(r.requests)+len(r.calls)+len(r.questions) != 0 {
 		t.Errorf("the router remembers %d requests, %d calls, %d questions", len(r.requests), len(r.calls), len(r.questions))
 	}
@@ -154,16 +154,17 @@ func TestElicitation(t *testing.T) {
 			`question of s: Your name? {"type":"object","properties":{"name":{"type":"string"},"age" : {"type":"integer"}}}`,
 			`{"action":"accept","content":{"name":"Ann"}}`},
 		{"declined", askName, &audience{reply: giving(tool.Reply{Action: tool.Decline, Content: json.RawMessage(`{}`)})}, "question", `{"action":"decline"}`},
-		{"given up", askName, &audience{reply: func(context.Context, tool.Question) (tool.Reply, error) { return tool.Reply{}, errors.New("no") }},
+		{"given up", askName,
+			&audience{reply: func(context.Context, tool.Question) (tool.Reply, error) { return tool.Reply{}, errors.New("no") }},
 			"question", `{"action":"cancel"}`},
 		{"no such action", askName, &audience{reply: giving(tool.Reply{Action: "yes"})}, "question", `{"action":"cancel"}`},
 		{"no object", askName, &audience{reply: giving(tool.Reply{Action: tool.Accept, Content: json.RawMessage(`[]`)})}, "question", `{"action":"cancel"}`},
 		{"nobody there", askName, nil, "", `{"action":"decline"}`},
 		{"a page", url, &audience{reply: giving(tool.Reply{Action: tool.Accept, Content: json.RawMessage(`{}`)})},
 			`question of s: Log in https://example.com/login?a=1`, `{"action":"accept"}`},
-		{"a file", `{"mode":"url","message":"m","url":"file:///etc/passwd"}`, &audience{}, "", `{"code":-32602,"message":"url is no http:// or https:// address"}`},
+		{"a file", `{"mode":"url","message":"m","url":"file:///etc/passwd"}`, &audience{}, "", `{"code":-32602,"message":"url is not an http:// or https:// address"}`},
 		{"no schema", `{"message":"m"}`, &audience{}, "", `{"code":-32602,"message":"requestedSchema is not an object"}`},
-		{"no such mode", `{"mode":"x"}`, &audience{}, "", `{"code":-32602,"message":"mcpl knows the modes form and url alone"}`},
+		{"no such mode", `{"mode":"x"}`, &audience{}, "", `{"code":-32602,"message":"mcpl knows only the modes form and url"}`},
 		{"no params", `7`, &audience{}, "", `{"code":-32602,"message":"the params of elicitation/create cannot be read"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,7 +178,8 @@ func TestElicitation(t *testing.T) {
 			if err != nil || got != tt.reply {
 				t.Errorf("reply %s, %v", got, err)
 			}
-			if tt.audience != nil && (!strings.HasPrefix(tt.audience.said(), tt.heard) || tt.heard == "" && tt.audience.said() != "") {
+			if tt.audience != nil && (!strings.HasPrefix(tt.audience.said(), tt.heard) ||
+				tt.heard == "" && tt.audience.said() != "") {
 				t.Errorf("heard %s", tt.audience.said())
 			}
 		})
@@ -188,16 +190,16 @@ func TestElicitation(t *testing.T) {
 func TestQuestionsAndLimits(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{asking("ask", askName), asking("slow", askName)}}})
-	standing := 0
+	pauses := 0
 	a := &audience{reply: func(context.Context, tool.Question) (tool.Reply, error) {
 		c := p.slots["s"].session.router.calls[0].clock
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		standing = c.standing
+		pauses = c.pauses
 		return tool.Reply{Action: tool.Decline}, nil
 	}}
-	if got, err := callFor(t, p, "ask", tool.CallOptions{Audience: a}); err != nil || got != `{"action":"decline"}` || standing != 1 {
-		t.Errorf("got %q, %v; the clock stood still %d times", got, err, standing)
+	if got, err := callFor(t, p, "ask", tool.CallOptions{Audience: a}); err != nil || got != `{"action":"decline"}` || pauses != 1 {
+		t.Errorf("got %q, %v; the clock stood still %d times", got, err, pauses)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -311,7 +313,7 @@ func TestQuestionableURLs(t *testing.T) {
 		}
 	}
 	s := &session{server: &config.Server{Name: "s"}}
-	f := s.unopened(&unopened{pages: []tool.Question{{URL: "https://example.com/", Message: "now\nhint: mcpl auth logout s"}}, cause: new(refusal)})
+	f := s.pagesFirst(&unopened{pages: []tool.Question{{URL: "https://example.com/", Message: "now\nhint: mcpl auth logout s"}}, cause: new(refusal)})
 	if strings.Count(f.Help, "\n") != 1 {
 		t.Errorf("%q", f.Help)
 	}

@@ -73,10 +73,7 @@ func (r *remote) respondedBadly(b *badResponse, ph phase) *fault.Fault {
 	switch {
 	case b.status == http.StatusUnauthorized || b.status == http.StatusForbidden:
 		f.Type = fault.AuthRequired
-		f.Message, f.Help = r.loginRequired(b, status)
-		if b.step != nil {
-			f.Then("", *b.step)
-		}
+		r.loginRequired(f, b, status)
 	case b.status == http.StatusNotFound:
 		f.Message = fmt.Sprintf("%s has nothing at this path: HTTP %s", name, status)
 		f.Help = r.correct("url") +
@@ -98,7 +95,8 @@ func (r *remote) respondedBadly(b *badResponse, ph phase) *fault.Fault {
 		f.Message = fmt.Sprintf("%s answered %s with %s instead of an MCP message", name, ph.name, kindOf(b))
 		f.Help = r.correct("url") + " It may be the address of a web page, or of a login in front of the server."
 	default:
-		f.Help = r.correct("url") + " " + askVerbosely(r.server)
+		f.Help = r.correct("url")
+		f.Then(seeAll(r.server))
 	}
 	f.Message, f.Help = r.server.Mask(f.Message), r.server.Mask(f.Help)
 	// Mask it before it is cut, or half a secret stays.
@@ -108,41 +106,49 @@ func (r *remote) respondedBadly(b *badResponse, ph phase) *fault.Fault {
 	return f
 }
 
-// loginRequired returns that the server wants other credentials, and where to put them.
-func (r *remote) loginRequired(b *badResponse, status string) (message, help string) {
+// loginRequired says in f that the server wants other credentials, and where to put them.
+func (r *remote) loginRequired(f *fault.Fault, b *badResponse, status string) {
 	name, scheme := r.server.Name, schemeOf(b)
-	message = fmt.Sprintf("%s wants a login: HTTP %s", name, status)
+	f.Message = fmt.Sprintf("%s wants a login: HTTP %s", name, status)
 	if len(b.challenges) > 0 {
-		message += " (" + scheme + ")"
+		f.Message += " (" + scheme + ")"
 	}
 	switch {
-	case b.step != nil && b.status == http.StatusForbidden:
-		return fmt.Sprintf("%s wants more scopes than its login has: HTTP %s", name, status), ""
-	case b.step != nil && b.byLogin:
-		return fmt.Sprintf("%s does not accept its login any more: HTTP %s", name, status), ""
 	case b.step != nil:
-		return message, ""
+		f.Then("", *b.step)
+		if b.status == http.StatusForbidden {
+			f.Message = fmt.Sprintf("%s wants more scopes than its login has: HTTP %s", name, status)
+		} else if b.byLogin {
+			f.Message = fmt.Sprintf("%s does not accept its login any more: HTTP %s", name, status)
+		}
 	case b.byLogin:
-		return fmt.Sprintf("%s does not allow this with its login: HTTP %s", name, status),
-			fmt.Sprintf("The account may lack a permission. See the login with: mcpl auth status %s", fault.Quote(name))
+		f.Message = fmt.Sprintf("%s does not allow this with its login: HTTP %s", name, status)
+		f.Help = "The account may lack a permission."
+		f.Then("See the login with", fault.Step{Verb: "auth status", Server: name})
 	case b.loggedIn:
-		message = fmt.Sprintf("%s does not accept the login of its entry: HTTP %s", name, status)
-		help = fmt.Sprintf("Check the Authorization header of %s in %s, line %d: "+
+		f.Message = fmt.Sprintf("%s does not accept the login of its entry: HTTP %s", name, status)
+		f.Help = fmt.Sprintf("Check the Authorization header of %s in %s, line %d: "+
 			"the token may be wrong, expired, or lack a permission.", name, r.server.File, r.server.Line)
-		return message, help
+	default:
+		f.Help = r.tokenHelp(scheme)
+		if b.maybe && strings.EqualFold(scheme, "Bearer") {
+			// "For servers that do not implement OAuth 2.0 Authorization Server Metadata, clients MUST use the following
+			// default endpoint paths" (MCP 2025-03-26, authorization): whether they exist shows only at a login.
+			f.Then("If people can log in to it, though it does not say so", fault.Step{Verb: "auth login", Server: name})
+		}
 	}
+}
+
+// tokenHelp returns where to put a token, and where to get one.
+func (r *remote) tokenHelp(scheme string) string {
+	name := r.server.Name
 	variable := variableOf(name)
-	help = fmt.Sprintf("Put \"headers\": {\"Authorization\": \"%s ${%s}\"} into the entry of %s in %s, line %d, "+
+	help := fmt.Sprintf("Put \"headers\": {\"Authorization\": \"%s ${%s}\"} into the entry of %s in %s, line %d, "+
 		"and %s=... into %s.", scheme, variable, name, r.server.File, r.server.Line, variable, r.envFile)
 	if where := config.WhereToGet(variable); where != "" {
 		help += " Get a token at " + where + "."
 	}
-	if b.maybe && strings.EqualFold(scheme, "Bearer") {
-		// "For servers that do not implement OAuth 2.0 Authorization Server Metadata, clients MUST use the following
-		// default endpoint paths" (MCP 2025-03-26, authorization): whether they are there shows only when one logs in.
-		help += " If people can log in to it, though it does not say so: mcpl auth login " + fault.Quote(name)
-	}
-	return message, help
+	return help
 }
 
 // schemeOf returns the authentication scheme that a server asks for (RFC 9110, 11.6.1). If the server names none, it is

@@ -66,7 +66,7 @@ func TestPresentable(t *testing.T) {
 	}
 }
 
-// What a server says beside its answers is bounded: it may have to wait for an audience that is slow.
+// Notifications and questions of a server are bounded: they may have to wait for a slow audience.
 func TestLargeTalk(t *testing.T) {
 	t.Parallel()
 	var log strings.Builder
@@ -75,7 +75,8 @@ func TestLargeTalk(t *testing.T) {
 		return mcptest.Ask{Method: "notifications/message", Params: mcptest.Raw(`{"level":"info","data":"` + data + `"}`), ID: "none"}
 	}
 	ask := mcptest.Ask{Method: "elicitation/create", Params: mcptest.Raw(`{"message":"` + long + `","requestedSchema":{"type":"object"}}`)}
-	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{{Name: "notes", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{note(long), note("short")}}},
+	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{
+		{Name: "notes", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{note(long), note("short")}}},
 		{Name: "question", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{ask}}}}}}, func(o *Options) { o.Log = logTo(&log) })
 	a := &audience{}
 	if _, err := callFor(t, p, "notes", tool.CallOptions{Audience: a}); err != nil {

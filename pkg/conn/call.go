@@ -13,7 +13,7 @@ import (
 const (
 	// defaultMaxTime bounds a request that makes progress, unless its options do.
 	defaultMaxTime = 10 * time.Minute
-	// maxQueued is how many signs of progress and log messages wait for a slow audience; then the oldest are dropped.
+	// maxQueued bounds the signs of progress and log messages that wait for a slow audience; the oldest are dropped.
 	maxQueued = 256
 )
 
@@ -22,7 +22,7 @@ const (
 type call struct {
 	clock    *clock
 	audience tool.Audience // may be nil
-	client   string        // whose call it is; see tool.CallOptions
+	client   string        // that makes the call, see tool.CallOptions
 	askable  bool          // the server may ask something for it: it is not a listing
 	turn     chan struct{} // closed when its turn comes; nil if it did not wait for one
 	answered bool          // the server has answered, or was never asked
@@ -77,7 +77,7 @@ func (s *session) end(c *call) {
 	c.end(givenUp)
 }
 
-// maxTime is how long a request may take in all.
+// maxTime returns the limit of a request in all.
 func maxTime(limit, asked time.Duration) time.Duration {
 	if asked > 0 {
 		return asked
@@ -125,8 +125,8 @@ func (c *call) progress(p tool.Progress) {
 }
 
 var (
-	// errNobody says that there is nobody to ask.
-	errNobody = errors.New("nobody is there to ask")
+	// errNoAudience is the error of a question in a call without an audience.
+	errNoAudience = errors.New("the call has no audience")
 	// errOver is the error of a question that comes, or waits, when the call or the connection ends.
 	errOver = errors.New("it has ended")
 )
@@ -134,7 +134,7 @@ var (
 // ask runs question with the audience while the clock stands still. The context of question ends with the call too.
 func (c *call) ask(ctx context.Context, question func(context.Context, tool.Audience) error) error {
 	if c.audience == nil {
-		return errNobody
+		return errNoAudience
 	}
 	c.mu.Lock()
 	if c.ended {

@@ -20,26 +20,26 @@ type clock struct {
 	limit time.Duration
 	end   context.CancelCauseFunc
 
-	mu       sync.Mutex
-	silence  *time.Timer
-	due      time.Time // when silence ends the request
-	most     *time.Timer
-	left     time.Duration // of most, when it last began to run
-	since    time.Time     // when that was
-	standing int           // questions being answered; one more before start and after stop
-	renewed  bool          // there was progress
+	mu      sync.Mutex
+	silence *time.Timer
+	due     time.Time // when silence ends the request
+	most    *time.Timer
+	left    time.Duration // of most, when it last began to run
+	since   time.Time     // when that was
+	pauses  int           // questions being answered; one more before start and after stop
+	renewed bool          // there was progress
 }
 
 // newClock returns a clock that ends a request by calling end. It stands still until [clock.start].
 func newClock(limit, most time.Duration, end context.CancelCauseFunc) *clock {
-	return &clock{limit: limit, end: end, left: most, standing: 1}
+	return &clock{limit: limit, end: end, left: most, pauses: 1}
 }
 
 // start starts the clock, once. The caller has to stop it.
 func (c *clock) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.standing--; c.standing == 0 {
+	if c.pauses--; c.pauses == 0 {
 		c.run()
 	}
 }
@@ -56,7 +56,7 @@ func (c *clock) run() {
 func (c *clock) silent() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.standing > 0 || time.Now().Before(c.due) {
+	if c.pauses > 0 || time.Now().Before(c.due) {
 		return
 	}
 	c.end(errTimeout)
@@ -67,7 +67,7 @@ func (c *clock) over() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.standing > 0:
+	case c.pauses > 0:
 	case c.renewed || c.left < c.limit:
 		c.end(errMaxTime)
 	default:
@@ -79,7 +79,7 @@ func (c *clock) over() {
 func (c *clock) renew() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.standing == 0 && c.silence.Stop() {
+	if c.pauses == 0 && c.silence.Stop() {
 		c.renewed = true
 		c.due = time.Now().Add(c.limit)
 		c.silence.Reset(c.limit)
@@ -90,7 +90,7 @@ func (c *clock) renew() {
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.standing++; c.standing > 1 {
+	if c.pauses++; c.pauses > 1 {
 		return
 	}
 	c.silence.Stop()
@@ -103,7 +103,7 @@ func (c *clock) pause() {
 func (c *clock) resume() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.standing--; c.standing == 0 {
+	if c.pauses--; c.pauses == 0 {
 		c.renewed = true
 		c.run()
 	}
@@ -117,5 +117,5 @@ func (c *clock) stop() {
 		c.silence.Stop()
 		c.most.Stop()
 	}
-	c.standing++ // a limit that is just ending comes too late
+	c.pauses++ // a limit that is just ending comes too late
 }

@@ -31,7 +31,8 @@ func TestClock(t *testing.T) {
 		{"a limit as the most", 10 * sec, 10 * sec, nil, 10 * sec, errTimeout},
 		{"a question", 10 * sec, 20 * sec, []step{{9 * sec, pause}, {90 * sec, resume}}, 109 * sec, errTimeout},
 		{"time left after a question", 10 * sec, 20 * sec, []step{{9 * sec, pause}, {90 * sec, resume}, {9 * sec, renew}}, 110 * sec, errMaxTime},
-		{"two questions", 10 * sec, 20 * sec, []step{{1 * sec, pause}, {1 * sec, pause}, {90 * sec, resume}, {sec, renew}, {90 * sec, resume}}, 193 * sec, errTimeout},
+		{"two questions", 10 * sec, 20 * sec, []step{{1 * sec, pause}, {1 * sec, pause}, {90 * sec, resume}, {sec, renew},
+			{90 * sec, resume}}, 193 * sec, errTimeout},
 		{"stopped", 10 * sec, 20 * sec, []step{{sec, pause}, {sec, stop}, {sec, resume}, {sec, renew}}, 0, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -13,12 +13,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// maxURL is how long the URL of a question may be, in bytes.
+// maxURL bounds the URL of a question, in bytes.
 const maxURL = 8 << 10
 
-// elicit asks the user of a call, which may be nil, what a server wants to know (MCP 2025-11-25, client/elicitation), and
-// returns the result. Without a user to ask it is declined.
-func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (json.RawMessage, *tool.UpstreamError) {
+// elicit asks the user of a call what a server wants to know (MCP 2025-11-25, client/elicitation), and returns the
+// result. If the call is nil or has no audience, elicit declines.
+func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (
+	json.RawMessage, *tool.UpstreamError) {
 	q, wrong := questionIn(s.server.Name, params)
 	if wrong != "" {
 		return nil, &tool.UpstreamError{Code: mcp.INVALID_PARAMS, Message: wrong}
@@ -38,7 +39,7 @@ func (s *session) ask(ctx context.Context, c *call, q tool.Question) tool.Reply 
 		return err
 	})
 	switch {
-	case errors.Is(err, errNobody):
+	case errors.Is(err, errNoAudience):
 		reply = tool.Reply{Action: tool.Decline}
 	case err != nil:
 		reply = tool.Reply{Action: tool.Cancel}
@@ -51,15 +52,14 @@ func (s *session) ask(ctx context.Context, c *call, q tool.Question) tool.Reply 
 func (s *session) during(ctx context.Context, c *call, question func(context.Context, tool.Audience) error) error {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	defer s.crew.after(giveUp)()
+	defer s.goroutines.after(giveUp)()
 	return c.ask(ctx, question)
 }
 
 // maxQuestion bounds a question, in bytes.
 const maxQuestion = 256 << 10
 
-// questionIn reads the params of elicitation/create; the schema keeps its bytes. wrong says why
-// they are none.
+// questionIn reads the params of elicitation/create; the schema keeps its bytes. wrong says why they are invalid.
 func questionIn(server string, params json.RawMessage) (q tool.Question, wrong string) {
 	var p struct {
 		Mode    string          `json:"mode"`
@@ -81,23 +81,27 @@ func questionIn(server string, params json.RawMessage) (q tool.Question, wrong s
 		}
 		q.Schema = p.Schema
 	case "url":
-		// Anything else than a web page (file:, javascript:) is nothing to send a person to, and neither is one
-		// whose host a reader may take for another: https://bank.example@evil.example.
-		if u, err := url.Parse(p.URL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil {
-			return q, "url is no http:// or https:// address"
+		// Only a web page is safe to open (not file: or javascript:), and not one whose host a reader may take for
+		// another: https://bank.example@evil.example.
+		u, err := url.Parse(p.URL)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil {
+			return q, "url is not an http:// or https:// address"
 		}
-		if len(p.URL) > maxURL || strings.ContainsFunc(p.URL, func(r rune) bool { return r <= ' ' || unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
-			return q, "url is too long, or has characters that no URL has"
+		if len(p.URL) > maxURL || strings.ContainsFunc(p.URL, notInURL) {
+			return q, "url is too long, or has characters that are invalid in a URL"
 		}
 		q.URL = p.URL
 	default:
-		return q, "mcpl knows the modes form and url alone"
+		return q, "mcpl knows only the modes form and url"
 	}
 	return q, ""
 }
 
-// outcome returns a reply as the result of elicitation/create. One that the protocol does not allow
-// is a cancellation.
+// notInURL reports whether a URL cannot hold a character.
+func notInURL(r rune) bool { return r <= ' ' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+
+// outcome returns a reply as the result of elicitation/create. A reply that the protocol does not allow is a
+// cancellation.
 func outcome(r tool.Reply, q tool.Question) json.RawMessage {
 	content := r.Content
 	switch r.Action {

@@ -15,12 +15,12 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// phase is what was going on when something failed, and how to give it more time.
+// phase is the part of a request that failed, and how to give it more time.
 type phase struct {
-	name  string
+	name  string // the method, mostly
 	limit time.Duration
-	most  time.Duration // that progress may extend limit to
-	flag  string        // of the command line; "" where there is none
+	most  time.Duration // the limit in all, whatever the progress
+	flag  string        // of the command line; may be empty
 	key   string        // of the server's entry
 }
 
@@ -37,7 +37,7 @@ func (r *refusal) Error() string {
 	return fmt.Sprintf("%s was answered with error %d: %s", r.method, r.details.Code, r.details.Message)
 }
 
-// upstream returns the error as the server has answered with it.
+// upstream returns the error as the server has sent it.
 func (r *refusal) upstream() *tool.UpstreamError {
 	e := &tool.UpstreamError{Code: r.details.Code, Message: r.details.Message}
 	if r.details.Data != nil {
@@ -46,7 +46,7 @@ func (r *refusal) upstream() *tool.UpstreamError {
 	return e
 }
 
-// breach is an answer that is not what the protocol says.
+// breach is a response that is not what the protocol says.
 type breach struct {
 	what  string
 	cause error
@@ -55,8 +55,8 @@ type breach struct {
 func (b *breach) Error() string { return b.what }
 func (b *breach) Unwrap() error { return b.cause }
 
-// explain turns what went wrong in a phase into the fault that a user sees. An answer counts
-// more than a limit that ended just after it.
+// explain turns the error of a phase into the fault that a user sees. A response counts more than a limit that ended
+// just after it.
 func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault {
 	name := s.server.Name
 	var refused *refusal
@@ -69,7 +69,8 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 	case s.closing.Load():
 		return interrupted(errClosed, s.server, ph.name)
 	case errors.Is(err, errTurn):
-		return fault.New(fault.Timeout, fmt.Sprintf("%s was busy with calls of other clients for %s; nothing was sent", name, ph.limit),
+		message := fmt.Sprintf("%s was busy with calls of other clients for %s; nothing was sent", name, ph.limit)
+		return fault.New(fault.Timeout, message,
 			"Type the command again, or give it more time with "+ph.flag+". It asks its users questions that name no call, "+
 				"so that the calls of different clients take turns.").On(name, "")
 	case errors.As(err, &refused):
@@ -79,9 +80,9 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 			"Update the server, or report this to its authors.").On(name, "")
 		return s.peer.attach(f.Because(masked(s.server, broke.cause)), ph)
 	case errors.As(err, &waits):
-		return s.peer.attach(s.unopened(waits), ph)
+		return s.peer.attach(s.pagesFirst(waits), ph)
 	case errors.As(err, &other):
-		return s.peer.attach(s.unpinned(other), ph)
+		return s.peer.attach(s.otherRevision(other), ph)
 	case errors.Is(err, errRounds), errors.Is(err, errLater), errors.Is(err, errModel):
 		return s.peer.attach(fault.New(fault.Protocol, fmt.Sprintf("%s did not answer %s: %s", name, ph.name, err),
 			"Give all it may need in the arguments of the call, or try again later.").On(name, ""), ph)
@@ -99,16 +100,16 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 	}
 }
 
-// messageTooLong is the fault of an answer that exceeds maxMessage.
+// messageTooLong returns the fault of a response that exceeds maxMessage.
 func messageTooLong(server *config.Server) *fault.Fault {
 	return fault.New(fault.Protocol, fmt.Sprintf("%s sent a message of more than %d MB", server.Name, maxMessage>>20),
 		"Ask the tool for less: most have a limit, page or filter argument.").On(server.Name, "")
 }
 
-// failedAt is the fault of what nobody foresaw about a server.
+// failedAt returns the fault of an unforeseen error of a server.
 func failedAt(server *config.Server, err error, ph phase) *fault.Fault {
-	return fault.New(fault.Protocol, fmt.Sprintf("%s failed at %s", server.Name, ph.name), askVerbosely(server)).
-		On(server.Name, "").Because(masked(server, err))
+	return fault.New(fault.Protocol, fmt.Sprintf("%s failed at %s", server.Name, ph.name), "").
+		On(server.Name, "").Because(masked(server, err)).Then(seeAll(server))
 }
 
 // masked returns err without the server's secrets.
@@ -119,42 +120,50 @@ func masked(server *config.Server, err error) error {
 	return errors.New(server.Mask(err.Error()))
 }
 
-func askVerbosely(server *config.Server) string {
-	return "See all it says with: mcpl list " + fault.Quote(server.Name) + " --refresh --verbose"
+// seeAll is the step that shows all that a server says.
+func seeAll(server *config.Server) (why string, s fault.Step) {
+	return "See all it says with", fault.Step{
+		Verb: "list", Server: server.Name, Args: []string{"--refresh", "--verbose"}}
 }
 
-// maxRefusal is how much of the message of an error is told, in bytes: some list all that is wrong with the
-// arguments.
+// maxRefusal bounds the message of a JSON-RPC error, in bytes: some list all that is wrong with the arguments.
 const maxRefusal = 16 << 10
 
-// refused is the fault of a request that was answered with a JSON-RPC error.
+// refused returns the fault of a request that was answered with a JSON-RPC error.
 func (s *session) refused(r *refusal) *fault.Fault {
 	name := s.server.Name
-	f := fault.New(fault.Protocol, presentable(s.server, fmt.Sprintf("%s refused %s: %s", name, r.method, r.details.Message), maxRefusal), "")
+	message := fmt.Sprintf("%s refused %s: %s", name, r.method, r.details.Message)
+	f := fault.New(fault.Protocol, presentable(s.server, message, maxRefusal), "")
 	switch {
 	case r.method == methodInitialize:
-		f.Help = "It runs, but does not accept the handshake. " + askVerbosely(s.server)
+		f.Help = "It runs, but does not accept the handshake."
+		f.Then(seeAll(s.server))
 	case r.method == methodDiscover: // of an entry that pins the revision
 		f.Help = fmt.Sprintf("It may be older than revision %s of the protocol. %s", s.server.Protocol, s.agree())
 	case r.method == "tools/list":
-		f.Help = "It runs, but cannot say which tools it has; often a service behind it is down. " + askVerbosely(s.server)
+		f.Help = "It runs, but cannot say which tools it has; often a service behind it is down."
+		f.Then(seeAll(s.server))
 	case r.method == methodRead && (r.details.Code == mcp.RESOURCE_NOT_FOUND || r.details.Code == mcp.INVALID_PARAMS):
-		f.Help = "The server has nothing at this URI. See what it offers with: mcpl resources " + fault.Quote(name)
+		f.Help = "The server has nothing at this URI."
+		f.Then("See what it offers with", fault.Step{Verb: "resources", Server: name})
 	case r.method == methodPrompt && r.details.Code == mcp.INVALID_PARAMS:
-		f.Help = "The server does not know this prompt or does not take these arguments. See what it offers with: mcpl prompts " + fault.Quote(name)
+		f.Help = "The server does not know this prompt or does not take these arguments."
+		f.Then("See what it offers with", fault.Step{Verb: "prompts", Server: name})
 	case r.details.Code == mcp.INVALID_PARAMS:
-		f.Help = "The server does not know this tool or does not take these arguments. See what it offers now with: mcpl list " +
-			fault.Quote(name) + " --refresh"
+		f.Help = "The server does not know this tool or does not take these arguments."
+		f.Then("See what it offers now with", fault.Step{Verb: "list", Server: name, Args: []string{"--refresh"}})
 	case r.details.Code == serverError && s.overHTTP() && !s.alive():
-		f.Help = "The server may have been started anew and have forgotten the session. Type the command again: that starts a new session."
+		f.Help = "The server may have been started anew and have forgotten the session. " +
+			"Type the command again: that starts a new session."
 		f.Because(errForgotten)
 	default:
-		f.Help = "The server runs, but failed at this call. " + askVerbosely(s.server)
+		f.Help = "The server runs, but failed at this call."
+		f.Then(seeAll(s.server))
 	}
 	return f.On(name, "").Trace(presentable(s.server, r.Error(), maxRefusal))
 }
 
-// timedOut is the fault of a phase that took too long.
+// timedOut returns the fault of a phase that took too long.
 func timedOut(server *config.Server, ph phase) *fault.Fault {
 	more := 2 * ph.limit
 	help := "Give it more time "
@@ -162,56 +171,61 @@ func timedOut(server *config.Server, ph phase) *fault.Fault {
 		help += fmt.Sprintf("with %s %s, or for good ", ph.flag, more)
 	}
 	help += fmt.Sprintf("with \"%s\": \"%s\" in its entry in %s, line %d.", ph.key, more, server.File, server.Line)
-	return fault.New(fault.Timeout, fmt.Sprintf("%s did not answer %s within %s", server.Name, ph.name, ph.limit), help).On(server.Name, "")
+	message := fmt.Sprintf("%s did not answer %s within %s", server.Name, ph.name, ph.limit)
+	return fault.New(fault.Timeout, message, help).On(server.Name, "")
 }
 
-// outOfTime is the fault of a request that made progress, but took too long in all.
+// outOfTime returns the fault of a request that made progress, but took too long in all.
 func outOfTime(server *config.Server, ph phase) *fault.Fault {
 	return fault.New(fault.Timeout, fmt.Sprintf("%s did not finish %s within %s in all", server.Name, ph.name, ph.most),
 		fmt.Sprintf("Give it more time with --max-time %s.", 2*ph.most)).On(server.Name, "")
 }
 
-// unopened is the fault of a call that waits for pages that the user has to open.
-func (s *session) unopened(u *unopened) *fault.Fault {
+// pagesFirst returns the fault of a call that waits for pages that the user has to open.
+func (s *session) pagesFirst(u *unopened) *fault.Fault {
 	var pages []string
 	for _, q := range u.pages {
 		pages = append(pages, s.server.Mask(strings.TrimSpace(q.URL+" "+excerpt(q.Message))))
 	}
 	return fault.New(fault.ApprovalRequired, fmt.Sprintf("%s wants you to open a page first", s.server.Name),
-		"Open it if you trust it, and type the command again:\n  "+strings.Join(pages, "\n  ")).On(s.server.Name, "").Trace(s.server.Mask(u.Error()))
+		"Open it if you trust it, and type the command again:\n  "+strings.Join(pages, "\n  ")).
+		On(s.server.Name, "").Trace(s.server.Mask(u.Error()))
 }
 
-// unpinned says that a server does not speak the revision that its entry asks for.
+// unpinned is the error of a server that does not speak the revision that its entry asks for.
 type unpinned struct{ pin, offered string }
 
 func (u *unpinned) Error() string { return "it speaks revision " + u.offered + ", not " + u.pin }
 
-// unpinned is the fault of that.
-func (s *session) unpinned(u *unpinned) *fault.Fault {
-	return fault.New(fault.Protocol, s.server.Mask(fmt.Sprintf("%s speaks revision %s of the protocol, not %s", s.server.Name, u.offered, u.pin)), s.agree()).
-		On(s.server.Name, "")
+// otherRevision returns the fault of a server that does not speak the revision that its entry asks for.
+func (s *session) otherRevision(u *unpinned) *fault.Fault {
+	message := fmt.Sprintf("%s speaks revision %s of the protocol, not %s", s.server.Name, u.offered, u.pin)
+	return fault.New(fault.Protocol, s.server.Mask(message), s.agree()).On(s.server.Name, "")
 }
 
-// agree says how to have a revision agreed on.
+// agree returns how to have a revision agreed on.
 func (s *session) agree() string {
-	return fmt.Sprintf("Correct \"protocol\" of %s in %s, line %d, or leave it away to have one agreed on.", s.server.Name, s.server.File, s.server.Line)
+	return fmt.Sprintf("Correct \"protocol\" of %s in %s, line %d, or omit it to have one agreed on.",
+		s.server.Name, s.server.File, s.server.Line)
 }
 
-// interrupted is the fault of a request that was given up, by the user or by closing the pool.
+// interrupted returns the fault of a request that was given up, by the user or by closing the pool.
 func interrupted(cause error, server *config.Server, during string) *fault.Fault {
 	help := "Type the command again to retry."
 	if during == methodCall {
-		help = "The server was told to give it up, and may have done part or all of it: look before you type the command again."
+		help = "mcpl cancelled it, but the server may have done part or all of it: look before you type the command again."
 	}
-	f := fault.New(fault.Interrupted, fmt.Sprintf("interrupted during %s of %s", during, server.Name), help).On(server.Name, "")
+	message := fmt.Sprintf("interrupted during %s of %s", during, server.Name)
+	f := fault.New(fault.Interrupted, message, help).On(server.Name, "")
 	if errors.Is(cause, context.Canceled) {
 		return f // says no more than the message
 	}
 	return f.Because(cause)
 }
 
-// closedPool is the fault of a request to a pool after its end.
+// closedPool returns the fault of a request to a pool after its end.
 func closedPool(server string) *fault.Fault {
 	return fault.New(fault.Internal, "a server was asked for after the end of its pool",
-		"This is a defect of mcpl. Run the command again with --verbose and report what it prints.").On(server, "").Because(errClosed)
+		"This is a defect of mcpl. Run the command again with --verbose and report what it prints.").
+		On(server, "").Because(errClosed)
 }

@@ -27,7 +27,7 @@ func TestVariablesNamed(t *testing.T) {
 		{"process.env.FIGMA_API_KEY is undefined", "FIGMA_API_KEY"},
 		{"Warning: starting\n\nAA_B is required\nAA_B is required, really\nand CC_D", "AA_B"},
 		{"\x1b[31mError: ACME_TOKEN is not set\x1b[0m", "ACME_TOKEN"},
-		// What is no variable, or not missing.
+		// Words that are not variables, or not missing.
 		{"", ""},
 		{"Error [ERR_MODULE_NOT_FOUND]: package is missing", ""},
 		{"the environment is PRODUCTION, it is required", ""},
@@ -99,7 +99,8 @@ func TestFaultsSayAll(t *testing.T) {
 		Start: mcptest.Behaviour{Stderr: []string{"using " + secret, "WARN_KEY is not set, and MY_TOKEN environment variable is"}},
 		Tools: []mcptest.Tool{
 			{Name: "refuse", Behaviour: mcptest.Behaviour{Error: &mcptest.Error{Code: -32602, Message: "bad " + secret}}},
-			{Name: "die", Behaviour: mcptest.Behaviour{Noise: []string{"log " + secret}, Stderr: []string{"dying of " + secret}, Exit: &mcptest.Exit{Code: 9}}},
+			{Name: "die", Behaviour: mcptest.Behaviour{
+				Noise: []string{"log " + secret}, Stderr: []string{"dying of " + secret}, Exit: &mcptest.Exit{Code: 9}}},
 			{Name: "break", Behaviour: mcptest.Behaviour{Result: `"` + secret + `"`}},
 		}})
 	env["MY_TOKEN"] = secret
@@ -118,18 +119,20 @@ func TestFaultsSayAll(t *testing.T) {
 		trace         []string
 	}{
 		{"refuse", fault.Protocol, "s refused tools/call: bad ***",
-			"The server does not know this tool or does not take these arguments. See what it offers now with: mcpl list s --refresh " + warnKey(path),
+			"The server does not know this tool or does not take these arguments. " + warnKey(path) +
+				" See what it offers now with: mcpl list s --refresh",
 			[]string{"tools/call was answered with error -32602: bad ***", "process: still running after "}},
 		{"break", fault.Protocol, "s broke the protocol: its answer to tools/call is not what the protocol says",
 			"Update the server, or report this to its authors. " + warnKey(path), []string{"cannot unmarshal"}},
 		{"die", fault.ServerConnection, "s exited with code 9 after ",
-			"It is started again when it is next called. See all it says with: mcpl list s --refresh --verbose " + warnKey(path),
+			"It is started again when it is next called. " + warnKey(path) +
+				" See all it says with: mcpl list s --refresh --verbose",
 			[]string{"process: exited with code 9 after ", "stdout: 1 lines that are not MCP messages", "  dying of ***"}},
 	} {
 		_, err := callTool(t.Context(), p, "s", tt.tool)
 		f := wantFault(t, err, tt.typ, tt.message)
-		if f.Server != "s" || f.Tool != tt.tool || f.Help != tt.help {
-			t.Errorf("%s: server %q, tool %q, help %q\nwant %q", tt.tool, f.Server, f.Tool, f.Help, tt.help)
+		if f.Server != "s" || f.Tool != tt.tool || helpOf(f) != tt.help {
+			t.Errorf("%s: server %q, tool %q, help %q\nwant %q", tt.tool, f.Server, f.Tool, helpOf(f), tt.help)
 		}
 		for _, part := range append(tt.trace, "command: "+command, "stderr:\n  using ***\n") {
 			if !strings.Contains(f.Traceback, part) {

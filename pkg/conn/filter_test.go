@@ -15,7 +15,8 @@ import (
 // filtered runs a stream through a filter and returns what it passes and drops.
 func filtered(t testing.TB, in io.Reader, limit int) (passed string, dropped []string, tooLong bool) {
 	t.Helper()
-	f := newMessageFilter(in, nil, func(line []byte) { dropped = append(dropped, string(line)) }, func() { tooLong = true })
+	drop := func(line []byte) { dropped = append(dropped, string(line)) }
+	f := newMessageFilter(in, nil, drop, func() { tooLong = true })
 	f.limit = limit
 	out, err := io.ReadAll(f)
 	if err != nil {

@@ -20,11 +20,13 @@ func FuzzEventFilter(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in string) {
 		var takenWhole, takenBytes []string
-		whole, err := readAll(newEventFilter(body{strings.NewReader(in)}, "", func(m []byte) { takenWhole = append(takenWhole, string(m)) }))
+		whole, err := readAll(newEventFilter(body{strings.NewReader(in)}, "",
+			func(m []byte) { takenWhole = append(takenWhole, string(m)) }))
 		if err != nil {
 			t.Fatal(err)
 		}
-		single, err := readAll(newEventFilter(body{iotest.OneByteReader(strings.NewReader(in))}, "", func(m []byte) { takenBytes = append(takenBytes, string(m)) }))
+		single, err := readAll(newEventFilter(body{iotest.OneByteReader(strings.NewReader(in))}, "",
+			func(m []byte) { takenBytes = append(takenBytes, string(m)) }))
 		if err != nil || single != whole || strings.Join(takenBytes, "|") != strings.Join(takenWhole, "|") {
 			t.Fatalf("%q by the byte is %q and %q, %v", whole, single, takenBytes, err)
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// handmade is a server over Streamable HTTP that does as it is told: what is not told otherwise by
-// method, it does as the protocol says, with the session "S-1" and a tool that answers "ok".
+// handmade is a scripted server over Streamable HTTP. It answers methods without a script as the protocol says, with
+// the session "S-1" and a tool that answers "ok".
 type handmade struct {
 	on map[string]func(w http.ResponseWriter, r *http.Request, m message)
 

@@ -58,7 +58,7 @@ func (s *session) handshake(ctx context.Context, known tool.Known) error {
 	case pin != "" && res.ProtocolVersion != pin:
 		return &unpinned{pin: pin, offered: res.ProtocolVersion}
 	}
-	s.version, s.info, s.about, s.offers = res.ProtocolVersion, res.ServerInfo, res.Instructions, res.Capabilities
+	s.version, s.info, s.instructions, s.offers = res.ProtocolVersion, res.ServerInfo, res.Instructions, res.Capabilities
 	return nil
 }
 

@@ -24,7 +24,8 @@ import (
 // sdkServer is a server of mcp-go's with a tool "echo".
 func sdkServer() *server.MCPServer {
 	s := server.NewMCPServer("sdk", "1.0", server.WithInstructions("Be kind."))
-	s.AddTool(mcp.NewTool("echo", mcp.WithString("a")), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	echo := mcp.NewTool("echo", mcp.WithString("a"))
+	s.AddTool(echo, func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(fmt.Sprint(req.GetArguments()["a"])), nil
 	})
 	return s
@@ -182,7 +183,7 @@ func TestForgottenSessionOfAnotherKind(t *testing.T) {
 	}
 }
 
-// What is under way in a session that is replaced was lost, not interrupted.
+// A call under way in a session that is replaced is lost, not interrupted.
 func TestReplacedSession(t *testing.T) {
 	t.Parallel()
 	var calls atomic.Int64
@@ -353,7 +354,7 @@ func TestCloseOfBadServers(t *testing.T) {
 	})
 }
 
-// What a server asks during a call is answered on the way, also where its ids are ours.
+// conn answers what a server asks during a call on the way, even if its ids are ours.
 func TestServerAsksOverHTTP(t *testing.T) {
 	t.Parallel()
 	h := &handmade{}
@@ -398,7 +399,8 @@ func TestManyCallsOverHTTP(t *testing.T) {
 // on the headers of that revision.
 func TestModernServerOverHTTP(t *testing.T) {
 	t.Parallel()
-	for status, code := range map[int]int{http.StatusNotFound: mcp.METHOD_NOT_FOUND, http.StatusBadRequest: mcp.UNSUPPORTED_PROTOCOL_VERSION, http.StatusOK: mcp.METHOD_NOT_FOUND} {
+	for status, code := range map[int]int{http.StatusNotFound: mcp.METHOD_NOT_FOUND,
+		http.StatusBadRequest: mcp.UNSUPPORTED_PROTOCOL_VERSION, http.StatusOK: mcp.METHOD_NOT_FOUND} {
 		t.Run(fmt.Sprint(status), func(t *testing.T) {
 			t.Parallel()
 			sdk := server.NewMCPServer("sdk", "1.0")
@@ -467,7 +469,8 @@ func TestArgumentsInHeaders(t *testing.T) {
 				},
 			}}
 			p := handmadePool(t, h, "")
-			if _, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, []byte(`{"a":"Eü","b":"x"}`), tool.CallOptions{HeaderSchema: tt.schema}); err != nil {
+			opt := tool.CallOptions{HeaderSchema: tt.schema}
+			if _, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, []byte(`{"a":"Eü","b":"x"}`), opt); err != nil {
 				t.Fatal(err)
 			}
 			all := slices.DeleteFunc(h.all(), func(s seen) bool { return s.what == "GET" }) // of older revisions

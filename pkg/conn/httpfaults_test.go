@@ -87,7 +87,8 @@ func TestBadAnswers(t *testing.T) {
 			if help := strings.ReplaceAll(f.Help, file, "FILE"); !strings.Contains(help, tt.help) {
 				t.Errorf("help %s", help)
 			}
-			if trace := strings.ReplaceAll(f.Traceback, url, "URL"); !strings.Contains(trace, tt.trace) || !strings.Contains(trace, "url: URL") {
+			trace := strings.ReplaceAll(f.Traceback, url, "URL")
+			if !strings.Contains(trace, tt.trace) || !strings.Contains(trace, "url: URL") {
 				t.Errorf("traceback %s", trace)
 			}
 			if strings.Contains(f.Message+f.Help+f.Traceback, secret) || f.Server != "my-s" {
@@ -144,8 +145,10 @@ func TestFallbackFails(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := urlPool(t, map[string]string{"s": fmt.Sprintf(`"url": %q`, serve(t, byMethod(tt.post, tt.get)))}).List(t.Context(), "s", tool.CallOptions{})
-			if f := wantFault(t, err, tt.typ, tt.message); !strings.Contains(f.Traceback, tt.trace) || tt.trace == "" && strings.Contains(f.Traceback, "sse") {
+			entry := fmt.Sprintf(`"url": %q`, serve(t, byMethod(tt.post, tt.get)))
+			_, err := urlPool(t, map[string]string{"s": entry}).List(t.Context(), "s", tool.CallOptions{})
+			f := wantFault(t, err, tt.typ, tt.message)
+			if !strings.Contains(f.Traceback, tt.trace) || tt.trace == "" && strings.Contains(f.Traceback, "sse") {
 				t.Errorf("traceback %s", f.Traceback)
 			}
 		})
@@ -155,7 +158,9 @@ func TestFallbackFails(t *testing.T) {
 // Redirects within the server are followed with all headers; none goes elsewhere.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	elsewhere := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s came here with %v", r.Method, r.Header) }))
+	elsewhere := serve(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s came here with %v", r.Method, r.Header)
+	}))
 	h := &handmade{}
 	url := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
@@ -218,7 +223,8 @@ func certify(t *testing.T, until time.Time, host string) tls.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.Add(-2 * time.Hour), NotAfter: until, IsCA: true, BasicConstraintsValid: true,
+	c := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: until.Add(-2 * time.Hour), NotAfter: until,
+		IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature}
 	if ip := net.ParseIP(host); ip != nil {
 		c.IPAddresses = []net.IP{ip}
@@ -247,8 +253,7 @@ func serveTLS(t *testing.T, c *tls.Config) string {
 	return srv.URL
 }
 
-// The certificates are those of no authority the system knows; the pool's own client is told to
-// trust them where that is not the point.
+// The system knows no authority of these certificates; the pool's own client trusts them unless that is the point.
 func TestTLSFaults(t *testing.T) {
 	t.Parallel()
 	valid := certify(t, time.Now().Add(time.Hour), "127.0.0.1")
@@ -339,7 +344,8 @@ func TestTimeoutsOverHTTP(t *testing.T) {
 	t.Run("tools/call", func(t *testing.T) {
 		t.Parallel()
 		h := on("tools/call")
-		_, err := handmadePool(t, h, "").Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{Timeout: 100 * time.Millisecond, Repeatable: true})
+		opt := tool.CallOptions{Timeout: 100 * time.Millisecond, Repeatable: true}
+		_, err := handmadePool(t, h, "").Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, opt)
 		wantFault(t, err, fault.Timeout, "s did not answer tools/call within 100ms")
 		h.wait(t, "notifications/cancelled", 1)
 	})

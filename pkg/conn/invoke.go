@@ -24,7 +24,7 @@ func (s *session) invoke(ctx context.Context, ref tool.Ref, args json.RawMessage
 	}
 	defer s.end(c)
 	ctx = inCall
-	s.attend(ctx)
+	s.awaitStream(ctx)
 	started := time.Now()
 	s.learnHeader(ref, opt.HeaderSchema)
 	res, err := s.repeated(ctx, c, method, params, opt.Task)
@@ -52,7 +52,7 @@ func (s *session) verbatim(ctx context.Context, method string, params json.RawMe
 	}
 	defer s.end(c)
 	ctx = inCall
-	s.attend(ctx)
+	s.awaitStream(ctx)
 	raw, err := s.request(ctx, c, method, fields)
 	var refused *refusal
 	c.answered = err == nil || errors.As(err, &refused)
@@ -82,8 +82,8 @@ func requestFor(ref tool.Ref, args json.RawMessage) (method string, params []too
 	return method, params
 }
 
-// repeated makes a call, and makes it again where the server only wanted it otherwise: as a task, with
-// arguments repeated in headers, or after the user has opened pages.
+// repeated makes a call, and makes it again if the server only wanted it otherwise: as a task, with arguments repeated
+// in headers, or after the user has opened pages.
 func (s *session) repeated(ctx context.Context, c *call, method string, params []tool.Field, task bool) (
 	*tool.Result, error) {
 	res, err := s.rounds(ctx, c, method, params, task)
@@ -92,7 +92,8 @@ func (s *session) repeated(ctx context.Context, c *call, method string, params [
 		return res, err
 	}
 	switch refused.details.Code {
-	case mcp.METHOD_NOT_FOUND: // "If taskSupport is "required", ... servers MUST return a -32601 error" (MCP 2025-11-25, tasks)
+	case mcp.METHOD_NOT_FOUND:
+		// "If taskSupport is "required", ... servers MUST return a -32601 error" (MCP 2025-11-25, tasks)
 		if task || method != methodCall || !s.takesTasks() {
 			return nil, err
 		}
@@ -102,7 +103,7 @@ func (s *session) repeated(ctx context.Context, c *call, method string, params [
 			return nil, err
 		}
 	case mcp.URL_ELICITATION_REQUIRED:
-		if stay := s.opened(ctx, c, refused); stay != nil {
+		if stay := s.openPages(ctx, c, refused); stay != nil {
 			return nil, stay
 		}
 	default:
@@ -111,20 +112,19 @@ func (s *session) repeated(ctx context.Context, c *call, method string, params [
 	return s.rounds(ctx, c, method, params, task)
 }
 
-// learnHeader lets a call of a tool with that schema have the headers that it marks.
+// learnHeader notes the headers that the schema of a tool marks, for its calls.
 func (s *session) learnHeader(ref tool.Ref, schema string) {
 	if schema == "" || !s.modern() || !s.overHTTP() {
 		return
 	}
 	definition := &mcp.Tool{Name: ref.Name, RawInputSchema: json.RawMessage(schema)}
 	if mcp.ValidateParamHeaderAnnotations(definition) == nil {
-		s.headered.Store(ref.Name, definition)
+		s.headerTools.Store(ref.Name, definition)
 	}
 }
 
-// learnHeaders reads the definitions of the tools, since some say that arguments are to be repeated
-// in headers (x-mcp-header, MCP 2026-07-28, HTTP alone). It reports whether the call that was refused
-// for their lack may be made again.
+// learnHeaders lists the tools, since some definitions want arguments repeated in headers (x-mcp-header, MCP
+// 2026-07-28, HTTP only). It reports whether the call that was refused for their lack may be made again.
 func (s *session) learnHeaders(ctx context.Context, c *call) bool {
 	var tools collector
 	if !s.modern() || s.pages(ctx, c, toolList(), &tools) != nil {
@@ -134,9 +134,9 @@ func (s *session) learnHeaders(ctx context.Context, c *call) bool {
 	return true
 }
 
-// opened asks the user to open the pages that a refused call names (MCP 2025-11-25,
-// client/elicitation, URL elicitation required error). It returns why the call is not to be made again.
-func (s *session) opened(ctx context.Context, c *call, refused *refusal) error {
+// openPages asks the user to open the pages that a refused call names (MCP 2025-11-25, client/elicitation, URL
+// elicitation required error). It returns why the call cannot be made again, or nil.
+func (s *session) openPages(ctx context.Context, c *call, refused *refusal) error {
 	data, err := json.Marshal(refused.details.Data)
 	var asked struct {
 		Elicitations []json.RawMessage `json:"elicitations"`
@@ -160,7 +160,7 @@ func (s *session) opened(ctx context.Context, c *call, refused *refusal) error {
 	return nil
 }
 
-// unopened is the error of a call that waits for pages to be opened, which the user has not done.
+// unopened is the error of a call that waits for pages that the user has not opened.
 type unopened struct {
 	pages []tool.Question
 	cause *refusal
@@ -168,7 +168,7 @@ type unopened struct {
 
 func (u *unopened) Error() string { return u.cause.Error() }
 
-// resultIn reads a result: that of a tool may say that it failed.
+// resultIn reads a result. The result of a tool may say that the tool failed.
 func resultIn(method string, raw json.RawMessage) (*tool.Result, error) {
 	if method != methodCall {
 		return &tool.Result{Raw: raw}, nil

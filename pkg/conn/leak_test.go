@@ -123,9 +123,12 @@ func TestLeaks(t *testing.T) {
 	talk.Progress = 2
 	urls := urlPool(t, map[string]string{"http": fmt.Sprintf(`"url": %q`, web.URL), "sse": fmt.Sprintf(`"type": "sse", "url": %q`, old.URL)},
 		func(o *Options) { o.Listen = true })
-	pipes := newPool(t, scripts{"stdio": {Tools: []mcptest.Tool{{Name: "echo"}, {Name: "error", Behaviour: mcptest.Behaviour{Error: &mcptest.Error{Code: 1, Message: "no"}}},
-		{Name: "crash", Behaviour: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 1}}}, {Name: "lost", Behaviour: mcptest.Behaviour{Exit: &mcptest.Exit{Signal: "KILL"}}},
-		{Name: "hang", Behaviour: mcptest.Behaviour{Delay: mcptest.Duration(time.Hour)}}, talk}, Grandchild: &mcptest.Grandchild{PID: filepath.Join(t.TempDir(), "pid")}}})
+	pipes := newPool(t, scripts{"stdio": {Tools: []mcptest.Tool{{Name: "echo"},
+		{Name: "error", Behaviour: mcptest.Behaviour{Error: &mcptest.Error{Code: 1, Message: "no"}}},
+		{Name: "crash", Behaviour: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 1}}},
+		{Name: "lost", Behaviour: mcptest.Behaviour{Exit: &mcptest.Exit{Signal: "KILL"}}},
+		{Name: "hang", Behaviour: mcptest.Behaviour{Delay: mcptest.Duration(time.Hour)}}, talk},
+		Grandchild: &mcptest.Grandchild{PID: filepath.Join(t.TempDir(), "pid")}}})
 	answered := make([]int, 500)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 8) // as many at a time

@@ -13,19 +13,18 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// How long to wait before a stream of notifications that has ended is opened again: twice as long
-// each time it ends at once.
+// Bounds of the wait before a stream of notifications that has ended is opened again. The wait doubles each time the
+// stream ends at once.
 const (
 	minRelisten = time.Second
 	maxRelisten = time.Minute
 )
 
-// listenGrace is how long a call waits for the stream on which its server may ask something.
+// listenGrace bounds the wait of a call for the stream on which its server may ask something.
 const listenGrace = 300 * time.Millisecond
 
-// listen keeps a stream of notifications open, once, where the server sends them only so: from
-// 2026-07-28 on the answer to subscriptions/listen, before that the GET of Streamable HTTP. Elsewhere
-// they come unasked.
+// listen keeps a stream of notifications open, once, if the server sends them only in one: from 2026-07-28 on the
+// response to subscriptions/listen, before that the GET of Streamable HTTP. Over other transports they come unasked.
 func (s *session) listen() {
 	open := s.subscribe
 	if !s.modern() {
@@ -34,13 +33,12 @@ func (s *session) listen() {
 		}
 		open = s.listenHTTP
 	}
-	s.listening.Do(func() { s.crew.do(func(ctx context.Context) { s.keepOpen(ctx, open) }) })
+	s.listening.Do(func() { s.goroutines.run(func(ctx context.Context) { s.keepOpen(ctx, open) }) })
 }
 
-// attend lets the server ask something in the middle of a call: over Streamable HTTP before 2026-07-28
-// many send that on the GET stream and not on that of the call, and then wait for ever where nobody
-// listens.
-func (s *session) attend(ctx context.Context) {
+// awaitStream lets the server ask something in the middle of a call. Over Streamable HTTP before 2026-07-28 many
+// servers ask on the GET stream and not on that of the call, and wait for ever if that is not open.
+func (s *session) awaitStream(ctx context.Context) {
 	if s.modern() || !s.overHTTP() {
 		return
 	}
@@ -50,12 +48,12 @@ func (s *session) attend(ctx context.Context) {
 	select {
 	case <-s.http.listened:
 	case <-timer.C:
-		s.http.waited() // many answer the GET only when they have something to say: that is waited for once
+		s.http.waited() // many answer the GET only when they have something to say: one call waits for that
 	case <-ctx.Done():
 	}
 }
 
-// keepOpen opens a stream again and again, until the session ends or the server has none.
+// keepOpen opens a stream again and again, until the session ends or the server does not have one.
 func (s *session) keepOpen(ctx context.Context, open func(context.Context) error) {
 	for wait := minRelisten; ; wait = min(2*wait, maxRelisten) {
 		opened := time.Now()
@@ -81,13 +79,14 @@ func (s *session) keepOpen(ctx context.Context, open func(context.Context) error
 func final(err error) bool {
 	var refused *refusal
 	var bad *badResponse
-	return errors.As(err, &refused) || errors.As(err, &bad) && bad.status/100 == 4 || errors.Is(err, errSessionEnded) || errors.Is(err, errNothing)
+	return errors.As(err, &refused) || errors.As(err, &bad) && bad.status/100 == 4 ||
+		errors.Is(err, errSessionEnded) || errors.Is(err, errNothing)
 }
 
-// errNothing says that the server has nothing to notify of.
+// errNothing is the error of a server that declares no notifications.
 var errNothing = errors.New("it declares none")
 
-// subscribe holds a subscriptions/listen open (SEP-2575). What it brings goes to receive.
+// subscribe holds a subscriptions/listen open (SEP-2575). Its notifications go to receive.
 func (s *session) subscribe(ctx context.Context) error {
 	var filter mcp.SubscriptionFilter
 	filter.ToolsListChanged = s.offers.Tools != nil && s.offers.Tools.ListChanged
@@ -105,7 +104,7 @@ func (s *session) subscribe(ctx context.Context) error {
 }
 
 // listenHTTP reads the GET stream of Streamable HTTP (MCP 2025-11-25, transports, listening for
-// messages from the server). The round tripper hands out what it brings.
+// messages from the server). The round tripper passes its messages to receive.
 func (s *session) listenHTTP(ctx context.Context) error {
 	req, err := s.http.newRequest(ctx, http.MethodGet, nil)
 	if err != nil {

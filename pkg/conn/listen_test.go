@@ -51,7 +51,8 @@ func TestListenOverHTTP(t *testing.T) {
 	t.Parallel()
 	gets := 0
 	h := &handmade{}
-	h.on = map[string]func(http.ResponseWriter, *http.Request, message){"GET": func(w http.ResponseWriter, r *http.Request, _ message) {
+	type handler = func(http.ResponseWriter, *http.Request, message)
+	h.on = map[string]handler{"GET": func(w http.ResponseWriter, r *http.Request, _ message) {
 		if gets++; gets > 2 {
 			w.WriteHeader(http.StatusNotFound) // which is not the end of the session
 			return
@@ -164,8 +165,9 @@ func TestLogMessages(t *testing.T) {
 	say := func(params string) mcptest.Ask {
 		return mcptest.Ask{Method: "notifications/message", Params: mcptest.Raw(params), ID: "none"}
 	}
-	p := newPool(t, scripts{"s": {Received: received, Capabilities: `{"tools":{},"logging":{}}`, Tools: []mcptest.Tool{{Name: "t", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{
-		say(`{"level":"info","logger":"db","data":"ready"}`), say(`{"level":"debug","data":{"a": 1}}`), say(`{"level":"error","data":"` + strings.Repeat("x", maxLogged+1) + `"}`)}}}}}},
+	p := newPool(t, scripts{"s": {Received: received, Capabilities: `{"tools":{},"logging":{}}`,
+		Tools: []mcptest.Tool{{Name: "t", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{
+			say(`{"level":"info","logger":"db","data":"ready"}`), say(`{"level":"debug","data":{"a": 1}}`), say(`{"level":"error","data":"` + strings.Repeat("x", maxLogged+1) + `"}`)}}}}}},
 		func(o *Options) { o.Log = logTo(&log) })
 	mustCall(t, p, "s", "t")
 	p.Close()
@@ -194,7 +196,7 @@ func TestKnownTransport(t *testing.T) {
 	if strings.Contains(log.String(), "over http") {
 		t.Errorf("log:\n%s", log.String())
 	}
-	// What is known is not so any more.
+	// The server speaks another revision than is known.
 	h := &handmade{}
 	moved := handmadePool(t, h, "")
 	l, err = moved.List(t.Context(), "s", tool.CallOptions{Known: tool.Known{Transport: "sse"}})
@@ -218,7 +220,8 @@ func TestTooManyQuestions(t *testing.T) {
 	}
 	asks = append(asks, mcptest.Ask{Method: "notifications/tools/list_changed", ID: "none"})
 	c, option := changes(false)
-	p := newPool(t, scripts{"s": {Tools: []mcptest.Tool{{Name: "t", Behaviour: mcptest.Behaviour{Asks: asks, Never: true}}}}}, option,
+	p := newPool(t,
+		scripts{"s": {Tools: []mcptest.Tool{{Name: "t", Behaviour: mcptest.Behaviour{Asks: asks, Never: true}}}}}, option,
 		func(o *Options) { o.Log = logTo(&log) })
 	done := make(chan error, 1)
 	hold := &audience{reply: holding}

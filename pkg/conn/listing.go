@@ -14,29 +14,29 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Bounds of one list, so that a server that invents pages cannot hold us for ever.
+// Bounds of one list: a server may invent pages for ever.
 const (
 	maxPages = 1000
 	maxTools = 100_000
 	maxList  = 256 << 20 // bytes
-	maxNotes = 100       // about what is odd
+	maxNotes = 100       // about oddities
 )
 
-// listGrace is how long the other lists may take once the tools are listed.
+// listGrace bounds the other lists once the tools are listed.
 const listGrace = 10 * time.Second
 
 // offered is one of a server's lists.
 type offered struct {
-	what   string // they are, as in "tools"
+	what   string // a word for its entries, as in "tools"
 	method string
 	key    string // of the result
 	kind   tool.Kind
 }
 
-// toolList is the list that a server is asked for first of all.
+// toolList is the list that every server is asked for.
 func toolList() offered { return offered{"tools", string(mcp.MethodToolsList), "tools", tool.Tool} }
 
-// otherLists are those that the server says it has beside its tools.
+// otherLists are the lists that the server declares beside its tools.
 func (s *session) otherLists() []offered {
 	var lists []offered
 	if s.offers.Resources != nil {
@@ -69,19 +69,22 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 	if err := s.pages(ctx, c, toolList(), &tools); err != nil && !s.toolless(err) {
 		giveUp(nil)
 		wg.Wait()
-		return tool.Listing{}, s.explain(ctx, err, phase{name: toolList().method, limit: limit, most: maxTime(limit, opt.MaxTime), key: "callTimeout"})
+		ph := phase{name: toolList().method, limit: limit, most: maxTime(limit, opt.MaxTime), key: "callTimeout"}
+		return tool.Listing{}, s.explain(ctx, err, ph)
 	}
 	grace := time.AfterFunc(listGrace, func() { giveUp(errTimeout) })
 	wg.Wait()
 	grace.Stop()
 
-	l := tool.Listing{Known: tool.Known{Protocol: s.version, Transport: string(s.via), Asks: s.router.takesTurns()}, ServerName: s.info.Name,
-		ServerVersion: s.info.Version, Instructions: s.about, Connect: s.connected, TTL: tools.ttl, Stderr: s.peer.stderr()}
+	l := tool.Listing{Known: tool.Known{Protocol: s.version, Transport: string(s.via), Asks: s.router.takesTurns()},
+		ServerName: s.info.Name, ServerVersion: s.info.Version, Instructions: s.instructions, Connect: s.connected,
+		TTL: tools.ttl, Stderr: s.peer.stderr()}
 	l.Tools = s.withHeaders(&tools)
 	l.Notes = tools.notes
 	for i, list := range lists {
 		if failed[i] != nil {
-			l.Notes = append(l.Notes, s.server.Mask(fmt.Sprintf("its %s could not be listed: %v", list.what, failed[i])))
+			note := fmt.Sprintf("its %s could not be listed: %v", list.what, failed[i])
+			l.Notes = append(l.Notes, s.server.Mask(note))
 		}
 		l.Notes = append(l.Notes, found[i].notes...)
 		if list.kind == tool.Prompt {
@@ -120,8 +123,9 @@ func (s *session) pages(ctx context.Context, c *call, l offered, col *collector)
 	}
 }
 
-// page asks for one page and collects the definitions from the raw answer.
-func (s *session) page(ctx context.Context, c *call, l offered, cursor string, col *collector) (next string, err error) {
+// page asks for one page and collects the definitions from the raw result.
+func (s *session) page(ctx context.Context, c *call, l offered, cursor string, col *collector) (
+	next string, err error) {
 	var params []tool.Field
 	if cursor != "" {
 		params = append(params, tool.Field{Key: "cursor", Value: tool.Quote(cursor)})
@@ -156,7 +160,7 @@ func (s *session) page(ctx context.Context, c *call, l offered, cursor string, c
 	return next, nil
 }
 
-// ttlOf reads a ttlMs; one that is no time at all counts as unsaid, one of years as a year.
+// ttlOf reads a ttlMs. It ignores an invalid one, and returns at most one year.
 func ttlOf(raw json.RawMessage) time.Duration {
 	const year = 365 * 24 * time.Hour
 	var ms float64
@@ -166,9 +170,9 @@ func ttlOf(raw json.RawMessage) time.Duration {
 	return time.Duration(min(ms, float64(year/time.Millisecond)) * float64(time.Millisecond))
 }
 
-// withHeaders returns the tools that may be used. Over HTTP from 2026-07-28 on some want arguments
-// repeated in headers (x-mcp-header); those are remembered, and those that want what cannot be are
-// left out: "Clients using Streamable HTTP MUST exclude it from tools/list" (SEP-2243).
+// withHeaders returns the tools that may be used. Over HTTP from 2026-07-28 on some want arguments repeated in headers
+// (x-mcp-header). withHeaders remembers those, and omits tools whose headers are invalid: "Clients using Streamable
+// HTTP MUST exclude it from tools/list" (SEP-2243).
 func (s *session) withHeaders(col *collector) []tool.Def {
 	if !s.modern() || !s.overHTTP() {
 		return col.defs
@@ -181,20 +185,20 @@ func (s *session) withHeaders(col *collector) []tool.Def {
 		}
 		definition := &mcp.Tool{Name: def.Name, RawInputSchema: def.InputSchema}
 		if err := mcp.ValidateParamHeaderAnnotations(definition); err != nil {
-			s.headered.Delete(def.Name)
+			s.headerTools.Delete(def.Name)
 			col.note("the tool %q is left out, since its headers cannot be sent: %v", def.Name, err)
 			continue
 		}
-		s.headered.Store(def.Name, definition)
+		s.headerTools.Store(def.Name, definition)
 		usable = append(usable, def)
 	}
 	return usable
 }
 
-// collector gathers definitions over pages and notes what is odd about them.
+// collector collects definitions over pages and notes what is odd about them.
 type collector struct {
 	defs    []tool.Def
-	size    int // of all that was offered, in bytes
+	size    int // of all definitions, in bytes
 	ttl     time.Duration
 	notes   []string
 	names   map[string]bool
@@ -219,18 +223,19 @@ func (c *collector) add(l offered, raw json.RawMessage) {
 	c.defs = append(c.defs, def)
 }
 
-// note notes what is odd, as long as there is not too much of it.
+// note adds a note, up to maxNotes.
 func (c *collector) note(format string, args ...any) {
 	if len(c.notes) < maxNotes {
 		c.notes = append(c.notes, fmt.Sprintf(format, args...))
 	}
 }
 
-// stop reports whether to ask for no more pages although the server offers next.
+// stop reports whether page is the last to ask for although the server offers next.
 func (c *collector) stop(l offered, next string, pages int) bool {
 	switch {
 	case c.cursors[next]:
-		c.notes = append(c.notes, fmt.Sprintf("page %d of its %s points back to an earlier one; what came until then is kept", pages, l.what))
+		c.notes = append(c.notes, fmt.Sprintf(
+			"page %d of its %s points back to an earlier one; what came until then is kept", pages, l.what))
 	case pages >= maxPages || len(c.defs) >= maxTools || c.size >= maxList:
 		c.notes = append(c.notes, fmt.Sprintf("its %s have no end; the first %d are kept", l.what, len(c.defs)))
 	default:

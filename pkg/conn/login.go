@@ -39,7 +39,8 @@ func (l *login) renew(ctx context.Context, used string, challenges []string) (st
 // step returns the login that helps if a request was refused with bad. It is nil if none does: a server may forbid
 // what no scope allows.
 func (l *login) step(ctx context.Context, bad *badResponse) *fault.Step {
-	if l == nil || bad.status == http.StatusForbidden && !strings.Contains(strings.Join(bad.challenges, ","), "insufficient_scope") {
+	lacksScope := strings.Contains(strings.Join(bad.challenges, ","), "insufficient_scope")
+	if l == nil || bad.status == http.StatusForbidden && !lacksScope {
 		return nil
 	}
 	return l.tokens.LoginStep(ctx, l.server, bad.challenges)

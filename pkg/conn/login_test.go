@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -50,20 +51,8 @@ func (p *purse) LoginStep(_ context.Context, s *config.Server, _ []string) *faul
 	return &fault.Step{Verb: "auth login", Server: s.Name}
 }
 
-// helpOf returns a fault's help and its steps, as a terminal shows them.
-func helpOf(f *fault.Fault) string {
-	texts := []string{f.Help}
-	for _, next := range f.Next {
-		texts = append(texts, next.Why)
-		if next.Step != nil {
-			texts = append(texts, strings.Join(next.Step.Words(), " "))
-		}
-		if next.Set != nil {
-			texts = append(texts, next.Set.Variable+"=...")
-		}
-	}
-	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), " ")
-}
+// helpOf returns what helps, as a terminal shows it.
+func helpOf(f *fault.Fault) string { return output.InWords(f).Help }
 
 // guarded is a server that takes one token.
 func guarded(takes string) *handmade {
@@ -132,7 +121,7 @@ func TestRefusedTokens(t *testing.T) {
 			h := guarded("right-token")
 			_, err := handmadePool(t, h, "", withTokens(tt.purse)).List(t.Context(), "s", tool.CallOptions{})
 			f := wantFault(t, err, fault.AuthRequired, tt.message)
-			if help := helpOf(f); help != "auth login s" {
+			if help := helpOf(f); help != "mcpl auth login s" {
 				t.Errorf("help %q", help)
 			}
 			if n := len(h.all()); n != tt.requests {
@@ -161,11 +150,11 @@ func TestOwnAuthorization(t *testing.T) {
 	}
 }
 
-// 403 is no reason for another token. A server that lacks scopes says so; else the account lacks a permission.
+// conn does not renew a token after 403. A server that lacks scopes says so; else the account lacks a permission.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
 	for challenge, want := range map[string][2]string{
-		`Bearer error="insufficient_scope", scope="write"`: {"s wants more scopes than its login has: HTTP 403 Forbidden", "auth login s"},
+		`Bearer error="insufficient_scope", scope="write"`: {"s wants more scopes than its login has: HTTP 403 Forbidden", "mcpl auth login s"},
 		`Bearer`: {"s does not allow this with its login: HTTP 403 Forbidden", "The account may lack a permission. See the login with: mcpl auth status s"},
 	} {
 		h, p := guarded("a-token"), &purse{tokens: []string{"a-token", "b-token"}}
@@ -212,8 +201,8 @@ func TestSilentLogin(t *testing.T) {
 			},
 		}}
 		_, err := handmadePool(t, h, tt.more, withTokens(&silent{})).List(t.Context(), "s", tool.CallOptions{})
-		if f := wantFault(t, err, fault.AuthRequired, ""); strings.HasSuffix(f.Help, way) != tt.named {
-			t.Errorf("%+v: help %s", tt, f.Help)
+		if f := wantFault(t, err, fault.AuthRequired, ""); strings.HasSuffix(helpOf(f), way) != tt.named {
+			t.Errorf("%+v: help %s", tt, helpOf(f))
 		}
 	}
 }
@@ -254,13 +243,14 @@ func TestLoginForDiscoverOnly(t *testing.T) {
 	wantFault(t, err, fault.AuthRequired, "s wants a login: HTTP 401 Unauthorized (Bearer)")
 }
 
-// What a server quotes of a login's token is in no error, also where the quotation is cut in its middle.
+// No error holds what a server quotes of a login's token, even if the quotation is cut in its middle.
 func TestQuotedToken(t *testing.T) {
 	t.Parallel()
 	const token = "a-token-of-a-login-that-is-long-enough-to-be-cut"
 	for _, before := range []int{0, maxTraced - 20} {
 		var log strings.Builder
-		h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){"initialize": func(w http.ResponseWriter, r *http.Request, _ message) {
+		type handler = func(http.ResponseWriter, *http.Request, message)
+		h := &handmade{on: map[string]handler{"initialize": func(w http.ResponseWriter, r *http.Request, _ message) {
 			w.WriteHeader(http.StatusInternalServerError)
 			fmt.Fprint(w, strings.Repeat("x", before), r.Header.Get("Authorization"))
 		}}}
@@ -275,7 +265,8 @@ func TestQuotedToken(t *testing.T) {
 		}).List(t.Context(), "s", tool.CallOptions{})
 		f := wantFault(t, err, fault.ServerConnection, "HTTP 500")
 		mu.Lock()
-		if all := f.Message + f.Traceback + f.Help + log.String(); strings.Contains(all, token[:6]) || !strings.Contains(f.Traceback, "body: ") {
+		all := f.Message + f.Traceback + f.Help + log.String()
+		if strings.Contains(all, token[:6]) || !strings.Contains(f.Traceback, "body: ") {
 			t.Errorf("%s", all)
 		}
 		mu.Unlock()

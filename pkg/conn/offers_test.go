@@ -20,7 +20,8 @@ func TestKinds(t *testing.T) {
 	p := newPool(t, scripts{"s": {
 		Resources: []mcptest.Resource{{URI: "note://a b", Text: "hello"}},
 		Templates: []mcptest.Raw{`{"uriTemplate":"note://{x}","name":"n"}`},
-		Prompts:   []mcptest.Prompt{{Name: "greet"}, {Name: "bad", Behaviour: mcptest.Behaviour{Error: &mcptest.Error{Code: -32602, Message: "no"}}}},
+		Prompts: []mcptest.Prompt{{Name: "greet"},
+			{Name: "bad", Behaviour: mcptest.Behaviour{Error: &mcptest.Error{Code: -32602, Message: "no"}}}},
 	}, "few": {Resources: []mcptest.Resource{{URI: "x:y", Blob: true}}}})
 	for _, tt := range []struct {
 		ref             tool.Ref
@@ -43,8 +44,9 @@ func TestKinds(t *testing.T) {
 		}
 		res, err := p.Call(t.Context(), tt.ref, args, tool.CallOptions{})
 		if tt.problem != "" {
-			if f := wantFault(t, err, fault.Protocol, tt.problem); !strings.Contains(f.Help, tt.help) || f.Tool != tt.ref.Name {
-				t.Errorf("%s: help %s", tt.ref, f.Help)
+			f := wantFault(t, err, fault.Protocol, tt.problem)
+			if !strings.Contains(helpOf(f), tt.help) || f.Tool != tt.ref.Name {
+				t.Errorf("%s: help %s", tt.ref, helpOf(f))
 			}
 			continue
 		}
@@ -72,8 +74,9 @@ func TestLists(t *testing.T) {
 			Methods: map[string]mcptest.Behaviour{"tools/list": {Error: &mcptest.Error{Code: -32603, Message: "what?"}}}},
 		"half": {Tools: []mcptest.Tool{{Name: "t"}}, Resources: []mcptest.Resource{{URI: "a:1"}}, Prompts: []mcptest.Prompt{{Name: "p"}},
 			Methods: map[string]mcptest.Behaviour{"resources/list": {Error: &mcptest.Error{Code: -32603, Message: "down"}}, "prompts/list": {Result: `{"prompts":7}`}}},
-		"mute":    {Tools: []mcptest.Tool{{Name: "t"}}, Capabilities: `{"tools":{},"resources":{},"prompts":{}}`},
-		"down":    {Resources: resources, Methods: map[string]mcptest.Behaviour{"tools/list": {Error: &mcptest.Error{Code: -32603, Message: "down"}}}},
+		"mute": {Tools: []mcptest.Tool{{Name: "t"}}, Capabilities: `{"tools":{},"resources":{},"prompts":{}}`},
+		"down": {Resources: resources,
+			Methods: map[string]mcptest.Behaviour{"tools/list": {Error: &mcptest.Error{Code: -32603, Message: "down"}}}},
 		"endless": {Tools: []mcptest.Tool{{Name: "t"}}, Prompts: []mcptest.Prompt{{Name: "p"}}, Cursor: "repeat"},
 	})
 	for _, tt := range []struct{ server, tools, resources, prompts, notes string }{
@@ -92,10 +95,12 @@ func TestLists(t *testing.T) {
 			continue
 		}
 		notes := strings.Join(slices.DeleteFunc(l.Notes, func(n string) bool { return strings.Contains(n, `the tool "t"`) }), "; ")
-		if names(l.Tools) != tt.tools || names(l.Resources) != tt.resources || names(l.Prompts) != tt.prompts || notes != tt.notes {
+		if names(l.Tools) != tt.tools || names(l.Resources) != tt.resources || names(l.Prompts) != tt.prompts ||
+			notes != tt.notes {
 			t.Errorf("%s: got %s; %s; %s\nnotes %s", tt.server, names(l.Tools), names(l.Resources), names(l.Prompts), notes)
 		}
-		if l.Known != (tool.Known{Protocol: "2025-11-25", Transport: "stdio"}) || tt.server == "all" && (l.Stderr != "ready" || string(l.Resources[1].Raw()) != `{"uri":"a:2","size":1e2}`) {
+		if l.Known != (tool.Known{Protocol: "2025-11-25", Transport: "stdio"}) || tt.server == "all" &&
+			(l.Stderr != "ready" || string(l.Resources[1].Raw()) != `{"uri":"a:2","size":1e2}`) {
 			t.Errorf("%s: known %+v, stderr %q", tt.server, l.Known, l.Stderr)
 		}
 	}
@@ -122,7 +127,8 @@ func TestHeaderTools(t *testing.T) {
 	if names(l.Tools) != "tool good, tool plain" || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], `the tool "bad" is left out`) {
 		t.Errorf("got %s, %q", names(l.Tools), l.Notes)
 	}
-	if _, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "good"}, json.RawMessage(`{"a":"north"}`), tool.CallOptions{Audience: &audience{}}); err != nil {
+	opt := tool.CallOptions{Audience: &audience{}}
+	if _, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "good"}, json.RawMessage(`{"a":"north"}`), opt); err != nil {
 		t.Fatal(err)
 	}
 	got := h.wait(t, "tools/call", 1)[0]
@@ -170,7 +176,9 @@ func TestRoots(t *testing.T) {
 		}
 		p.Close()
 		lines := mcptest.Lines(t, ask.Received)
-		if got := lines[len(lines)-4]; strings.Contains(got, `"roots"`) != (tt.declared != "") || !strings.Contains(got, tt.declared) || !strings.Contains(got, `"method":"initialize"`) {
+		got := lines[len(lines)-4]
+		if strings.Contains(got, `"roots"`) != (tt.declared != "") || !strings.Contains(got, tt.declared) ||
+			!strings.Contains(got, `"method":"initialize"`) {
 			t.Errorf("handshake %s", got)
 		}
 	}

@@ -192,7 +192,8 @@ func TestCancellationIsSentBeforeClose(t *testing.T) {
 	for range 10 {
 		dir := t.TempDir()
 		received, cancelled := filepath.Join(dir, "received"), filepath.Join(dir, "cancelled")
-		p := newPool(t, scripts{"s": {Received: received, Cancelled: cancelled, Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}}}})
+		p := newPool(t, scripts{"s": {Received: received, Cancelled: cancelled,
+			Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}}}})
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -212,7 +213,8 @@ func TestCancellationIsSentBeforeClose(t *testing.T) {
 // The last words on stderr are in the fault, however slowly they are heard.
 func TestFaultWaitsForLastWords(t *testing.T) {
 	t.Parallel()
-	path := mcptest.Config(t, scripts{"s": {Start: mcptest.Behaviour{StderrBytes: 800 * 64, Stderr: []string{"the reason"}, Exit: &mcptest.Exit{Code: 1}}}})
+	path := mcptest.Config(t, scripts{"s": {Start: mcptest.Behaviour{
+		StderrBytes: 800 * 64, Stderr: []string{"the reason"}, Exit: &mcptest.Exit{Code: 1}}}})
 	cfg := load(t, path)
 	server, err := cfg.Server("s")
 	if err != nil {
@@ -288,8 +290,9 @@ func TestGivingUp(t *testing.T) {
 	dir := t.TempDir()
 	starts, received, cancelled := filepath.Join(dir, "starts"), filepath.Join(dir, "received"), filepath.Join(dir, "cancelled")
 	p := newPool(t, scripts{
-		"deaf":  {Starts: starts, Start: mcptest.Behaviour{Never: true}},
-		"calls": {Received: received, Cancelled: cancelled, Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}, {Name: "echo"}}},
+		"deaf": {Starts: starts, Start: mcptest.Behaviour{Never: true}},
+		"calls": {Received: received, Cancelled: cancelled,
+			Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}, {Name: "echo"}}},
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	var wg sync.WaitGroup
@@ -331,7 +334,8 @@ func TestTimeouts(t *testing.T) {
 	if !strings.HasPrefix(f.Help, `Give it more time with --connect-timeout 400ms, or for good with "connectTimeout": "400ms" in its entry in `) {
 		t.Errorf("help %s", f.Help)
 	}
-	p = newPool(t, scripts{"calls": {Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}}, "lists": {Methods: map[string]mcptest.Behaviour{"tools/list": never}}},
+	p = newPool(t, scripts{"calls": {Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}},
+		"lists": {Methods: map[string]mcptest.Behaviour{"tools/list": never}}},
 		func(o *Options) { o.Limits.Call = 100 * time.Millisecond })
 	_, err = callTool(t.Context(), p, "calls", "hang")
 	f = wantFault(t, err, fault.Timeout, "calls did not answer tools/call within 100ms")

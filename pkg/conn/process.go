@@ -135,11 +135,13 @@ func (p *process) gone(ph phase) *fault.Fault {
 		<-p.child.Ended()
 		message = fmt.Sprintf("%s %s before it answered %s", p.server.Name, p.child.State(), ph.name)
 	}
-	help := "Run its command by hand to see what it needs: " + p.server.Display().Command
+	f := fault.New(fault.ServerConnection, message, "").On(p.server.Name, "")
 	if ph.name != methodInitialize {
-		help = "It is started again when it is next called. " + askVerbosely(p.server)
+		f.Help = "It is started again when it is next called."
+		return f.Then(seeAll(p.server))
 	}
-	return fault.New(fault.ServerConnection, message, help).On(p.server.Name, "")
+	f.Help = "Run its command by hand to see what it needs: " + p.server.Display().Command
+	return f
 }
 
 // stderr implements peer.
@@ -165,7 +167,7 @@ func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
 	case ph.name != methodInitialize:
 		f.Help += " " + help
 	default:
-		f.Help = help
+		f.Help, f.Next = help, nil
 	}
 	return f
 }

@@ -126,9 +126,8 @@ func (r *remote) failure(err error, ph phase) *fault.Fault {
 			r.correct("url")+" mcpl sends headers and arguments only to the host of that URL.").On(name, "")
 	case errors.As(err, &cut):
 		message := fmt.Sprintf("the connection to %s ended before it answered %s", name, ph.name)
-		f := fault.New(fault.ServerConnection, message,
-			"The server may have done what was asked. "+askVerbosely(r.server)).On(name, "").Because(errLost)
-		return f.Trace(r.server.Mask(cut.Error()))
+		return fault.New(fault.ServerConnection, message, "The server may have done what was asked.").
+			On(name, "").Because(errLost).Trace(r.server.Mask(cut.Error())).Then(seeAll(r.server))
 	}
 	if f := r.unreachable(err, ph); f != nil {
 		return f

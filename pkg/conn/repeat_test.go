@@ -16,7 +16,8 @@ import (
 // out: it is made again only where that does no harm, whatever the server says to the GET.
 func TestStreamThatCannotBeTakenUp(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized, http.StatusBadGateway} {
+	for _, status := range []int{
+		http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusUnauthorized, http.StatusBadGateway} {
 		for _, repeatable := range []bool{false, true} {
 			t.Run(fmt.Sprint(status, repeatable), func(t *testing.T) {
 				t.Parallel()
@@ -35,7 +36,8 @@ func TestStreamThatCannotBeTakenUp(t *testing.T) {
 				p := handmadePool(t, h, "")
 				_, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{Repeatable: repeatable})
 				f := wantFault(t, err, fault.ServerConnection, "the connection to s ended before it answered tools/call")
-				if !strings.HasPrefix(f.Help, "The server may have done what was asked.") || !strings.Contains(f.Traceback, fmt.Sprint("HTTP ", status)) || strings.Contains(f.Traceback, "Get ") {
+				if !strings.HasPrefix(f.Help, "The server may have done what was asked.") ||
+					!strings.Contains(f.Traceback, fmt.Sprint("HTTP ", status)) || strings.Contains(f.Traceback, "Get ") {
 					t.Errorf("%+v", f)
 				}
 				want := map[bool]int{false: 1, true: 2}[repeatable]
@@ -77,8 +79,8 @@ func TestTaskOfLostSession(t *testing.T) {
 	}
 }
 
-// What a server says in the stream of a request after its answer is not read, and nothing waits to hand
-// it on. It counts the goroutines of the whole process, so that no other test may run beside it.
+// conn does not read what a server writes to the stream of a request after its response, and nothing waits to pass it
+// on. The test counts the goroutines of the whole process, so that no other test may run beside it.
 func TestAnswersWithoutEnd(t *testing.T) {
 	h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
 		"tools/call": func(w http.ResponseWriter, _ *http.Request, m message) {

@@ -15,8 +15,8 @@ import (
 // Bounds of a request that the server wants input for (MCP 2026-07-28, multi round-trip requests).
 const (
 	maxRounds = 10 // with input
-	maxLater  = 3  // in a row without any: the server asks to come again later
-	// firstLater is how long the first of those is waited for; each further one twice as long.
+	maxLater  = 3  // in a row without input: the server asks to come again later
+	// firstLater is the wait before the first of those; each further wait is twice as long.
 	firstLater = 500 * time.Millisecond
 )
 
@@ -26,7 +26,7 @@ var (
 	errModel  = errors.New("it asks for the answer of a language model (sampling), and mcpl has none")
 )
 
-// resultHead says what kind of result came.
+// resultHead is the part of a result that says of which kind it is.
 type resultHead struct {
 	Type     string          `json:"resultType"`
 	Requests json.RawMessage `json:"inputRequests"`
@@ -35,8 +35,8 @@ type resultHead struct {
 	IsError  json.RawMessage `json:"isError"`
 }
 
-// rounds sends a request, and again with what the server asks for, until it answers. It follows the task that the server
-// may make of a call.
+// rounds sends a request, and again with the input that the server asks for, until the server answers. It follows the
+// task that the server may make of a call.
 func (s *session) rounds(ctx context.Context, c *call, method string, params []tool.Field, task bool) (
 	*tool.Result, error) {
 	task = task && method == methodCall && s.takesTasks()
@@ -68,19 +68,19 @@ func (s *session) rounds(ctx context.Context, c *call, method string, params []t
 	}
 }
 
-// isTask reports whether a result says that the call became a task. asked: it was asked to become one.
+// isTask reports whether a result says that the call became a task. asked says that the call asked for that.
 func (s *session) isTask(method string, head *resultHead, asked bool) bool {
 	return method == methodCall && (s.modern() && head.Type == "task" || asked && head.Task != nil)
 }
 
-// round counts what a request has been through: inputs given, and how often the server has asked to come again later.
+// round counts the inputs that a request was given, and how often the server has asked to come again later.
 type round struct {
 	inputs, waits int
 	later         time.Duration
 	more          []tool.Field // goes into the next request
 }
 
-// fulfilRound does what the server wants before the request is sent again.
+// fulfilRound prepares the next request: it gets the input that the server asks for, or waits.
 func (s *session) fulfilRound(ctx context.Context, c *call, head *resultHead, n *round) error {
 	requests, err := tool.SplitObject(orEmpty(head.Requests))
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *session) fulfilRound(ctx context.Context, c *call, head *resultHead, n 
 	return nil
 }
 
-// orEmpty returns an object, or an empty one where there is none.
+// orEmpty returns raw, or an empty object if raw is missing or null.
 func orEmpty(raw json.RawMessage) json.RawMessage {
 	if raw == nil || string(raw) == "null" {
 		return json.RawMessage("{}")
@@ -119,7 +119,7 @@ func orEmpty(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// fulfil answers what a server asks for before its own answer, in its order.
+// fulfil returns the inputs that a server asks for before it answers, in its order.
 func (s *session) fulfil(ctx context.Context, c *call, requests []tool.Field) (json.RawMessage, error) {
 	var responses []tool.Field
 	for _, request := range requests {
@@ -162,7 +162,7 @@ func (s *session) input(ctx context.Context, c *call, method string, params json
 	return response, nil
 }
 
-// sleep waits for d, or until woken, or until the request or the connection ends.
+// sleep waits for d, until woken is closed, or until the request or the connection ends.
 func (s *session) sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -173,7 +173,7 @@ func (s *session) sleep(ctx context.Context, d time.Duration, woken <-chan struc
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-s.crew.over:
+	case <-s.goroutines.ended:
 		return errOver
 	}
 }

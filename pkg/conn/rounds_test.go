@@ -21,7 +21,7 @@ const (
 	modelRound = `{"m":{"method":"sampling/createMessage","params":{"messages":[]}}}`
 )
 
-// What a server of 2026-07-28 wants to know before it answers.
+// A server of 2026-07-28 may want input before it answers.
 func TestRounds(t *testing.T) {
 	t.Parallel()
 	rounds := func(list ...mcptest.Raw) mcptest.Behaviour { return mcptest.Behaviour{Rounds: list} }
@@ -191,8 +191,8 @@ func TestAskedOverHTTP(t *testing.T) {
 	}
 }
 
-// A stream that the server ends before its answer is taken up where it ended, though what came last
-// was no answer (MCP 2025-11-25, transports, resumability).
+// A stream that the server ends before its response is resumed where it ended, although the last event was not the
+// response (MCP 2025-11-25, transports, resumability).
 func TestResumedStream(t *testing.T) {
 	t.Parallel()
 	h := &handmade{}
@@ -242,7 +242,8 @@ func TestEventFilter(t *testing.T) {
 		{"data: {\"result\":{\"method\":\"a\"}}\n\n", "data: {\"result\":{\"method\":\"a\"}}\n\n", ""},
 	} {
 		var taken []string
-		out, err := readAll(newEventFilter(body{strings.NewReader(tt.in)}, "", func(m []byte) { taken = append(taken, strings.TrimSpace(string(m))) }))
+		take := func(m []byte) { taken = append(taken, strings.TrimSpace(string(m))) }
+		out, err := readAll(newEventFilter(body{strings.NewReader(tt.in)}, "", take))
 		if err != nil || out != tt.out || strings.Join(taken, "|") != tt.taken {
 			t.Errorf("%q: passed on %q, taken %q, %v", tt.in, out, taken, err)
 		}

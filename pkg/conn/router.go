@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// holdLimit is how long a question waits until it is clear whose it is.
+// holdLimit bounds the wait of a question until it is clear to which client it belongs.
 const holdLimit = 10 * time.Second
 
 var (
-	// errWhose ends a question of which nobody can say whose it is.
+	// errWhose ends a question that may belong to several clients.
 	errWhose = errors.New("mcpl cannot tell to which of several clients this request belongs")
 	// errTurn ends a call that has waited too long for the calls of other clients.
 	errTurn = errors.New("the calls of other clients did not end in time")
@@ -22,10 +22,10 @@ var (
 
 // router knows the calls of a session in flight and says to which of them a message of the server belongs.
 //
-// Over Streamable HTTP the stream says so, a progress token and a task's id do too. Over stdio, and in the other streams
-// of HTTP, nothing does. Such a message belongs to the one call in flight, or to the one client whose calls are in
-// flight. With calls of several clients the router never guesses: it holds a question until one client is left,
-// since the call that asked is the one that does not end. A server that has once asked so gets the calls of
+// Over Streamable HTTP the stream says so; a progress token and a task's id do too. Over stdio, and in the other
+// streams of HTTP, nothing does. Such a message belongs to the one call in flight, or to the one client whose calls
+// are in flight. With calls of several clients the router never guesses: it holds a question until one client is
+// left, since the call that asked is the one that does not end. A server that has once asked so gets the calls of
 // different clients in turns.
 type router struct {
 	mu        sync.Mutex
@@ -257,8 +257,8 @@ func (r *router) replied(c *call) {
 	r.asking[c]--
 }
 
-// opened notes how to give up the question with that id.
-func (r *router) opened(id string, giveUp func()) {
+// openQuestion notes how to give up the question with that id.
+func (r *router) openQuestion(id string, giveUp func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.questions == nil {
@@ -267,8 +267,8 @@ func (r *router) opened(id string, giveUp func()) {
 	r.questions[id] = giveUp
 }
 
-// closed forgets the question with that id.
-func (r *router) closed(id string) {
+// closeQuestion forgets the question with that id.
+func (r *router) closeQuestion(id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.questions, id)

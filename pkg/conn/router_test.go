@@ -112,11 +112,12 @@ func TestRouterHoldsQuestions(t *testing.T) {
 		want   string                                     // who is asked; else the error
 		after  time.Duration
 	}{
-		"the other ends":          {during: func(r *router, a, _ *call, _ func()) { r.leave(a, true) }, want: "b", after: time.Second},
-		"it ends itself":          {during: func(r *router, _, b *call, _ func()) { r.leave(b, true) }, want: "a", after: time.Second},
-		"the other is given up":   {during: func(r *router, a, _ *call, _ func()) { r.leave(a, false) }, want: errWhose.Error(), after: time.Second},
-		"neither ends":            {during: func(*router, *call, *call, func()) {}, want: errWhose.Error(), after: holdLimit},
-		"the server withdraws it": {during: func(_ *router, _, _ *call, giveUp func()) { giveUp() }, want: context.Canceled.Error(), after: time.Second},
+		"the other ends":        {during: func(r *router, a, _ *call, _ func()) { r.leave(a, true) }, want: "b", after: time.Second},
+		"it ends itself":        {during: func(r *router, _, b *call, _ func()) { r.leave(b, true) }, want: "a", after: time.Second},
+		"the other is given up": {during: func(r *router, a, _ *call, _ func()) { r.leave(a, false) }, want: errWhose.Error(), after: time.Second},
+		"neither ends":          {during: func(*router, *call, *call, func()) {}, want: errWhose.Error(), after: holdLimit},
+		"the server withdraws it": {during: func(_ *router, _, _ *call, giveUp func()) { giveUp() },
+			want: context.Canceled.Error(), after: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

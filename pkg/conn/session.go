@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// session is one running server and the client that speaks to it.
+// session is one connection to a server.
 type session struct {
 	server *config.Server
 	opt    Options
@@ -26,24 +26,24 @@ type session struct {
 	log    logger
 	peer   peer
 	wire   link
-	http   *streamable      // the wire's, where it is Streamable HTTP
-	roots  json.RawMessage  // the answer to roots/list; nil: none are offered
-	events func(tool.Event) // gets what belongs to no call; may be nil
+	http   *streamable      // the wire's, if that is Streamable HTTP; else nil
+	roots  json.RawMessage  // the result of roots/list; nil if the server is offered no roots
+	events func(tool.Event) // gets the messages that belong to no call; may be nil
 
-	router    router
-	crew      *crew
-	listening sync.Once
-	waiting   atomic.Int64 // requests of the server that are being answered
+	router     router
+	goroutines *goroutines
+	listening  sync.Once
+	waiting    atomic.Int64 // requests of the server that are being answered
 
 	// Set by the handshake.
-	version   string // the revision
-	info      mcp.Implementation
-	about     string // the server's instructions
-	offers    mcp.ServerCapabilities
-	connected time.Duration // how long start and handshake took
-	ready     atomic.Bool   // the handshake is over
+	version      string // the revision
+	info         mcp.Implementation
+	instructions string
+	offers       mcp.ServerCapabilities
+	connected    time.Duration // how long start and handshake took
+	ready        atomic.Bool   // the handshake is over
 
-	headered sync.Map // by name: *mcp.Tool, where arguments are repeated in headers
+	headerTools sync.Map // by name: *mcp.Tool of those whose arguments are repeated in headers
 
 	closing atomic.Bool // close was called
 }
@@ -56,11 +56,11 @@ type link interface {
 }
 
 func newSession(server *config.Server, opt Options, via config.Transport) *session {
-	return &session{server: server, opt: opt, via: via, log: newLogger(server, opt.Log), roots: rootsOf(server, opt.Root),
-		crew: newCrew()}
+	return &session{server: server, opt: opt, via: via, log: newLogger(server, opt.Log),
+		roots: rootsOf(server, opt.Root), goroutines: newGoroutines()}
 }
 
-// logger tells what happens, with secrets masked, at most maxLogged bytes of it.
+// logger logs an event with secrets masked, at most maxLogged bytes of it.
 type logger func(format string, args ...any)
 
 func newLogger(server *config.Server, log func(server, event string)) logger {
@@ -78,7 +78,8 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 	defer cancel()
 	started := time.Now()
 	log := newLogger(server, p.opt.Log)
-	s, f := p.connect(ctx, server, known, phase{name: firstMethod(server), limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
+	s, f := p.connect(ctx, server, known,
+		phase{name: firstMethod(server), limit: limit, flag: "--connect-timeout", key: "connectTimeout"})
 	if f != nil {
 		log("%s", f.Message)
 		return nil, f
@@ -93,9 +94,10 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 	return s, nil
 }
 
-// connect reaches the server over its transport, or over both where the entry leaves that open: the
-// one that is known to work first, else Streamable HTTP.
-func (p *Pool) connect(ctx context.Context, server *config.Server, known tool.Known, ph phase) (*session, *fault.Fault) {
+// connect reaches the server over its transport. If the entry leaves the transport open, connect tries both: first the
+// one that is known to work, else Streamable HTTP.
+func (p *Pool) connect(ctx context.Context, server *config.Server, known tool.Known, ph phase) (
+	*session, *fault.Fault) {
 	first, second := server.Transport, config.SSE
 	if server.FallBack && known.Transport == string(config.SSE) {
 		first, second = config.SSE, config.HTTP
@@ -116,18 +118,19 @@ func (p *Pool) connect(ctx context.Context, server *config.Server, known tool.Kn
 	case g.Type == fault.AuthRequired || g.Type == fault.Interrupted:
 		return nil, g
 	case second == config.HTTP:
-		f, g, second = g, f, first // what Streamable HTTP says counts more
+		f, g, second = g, f, first // the fault over Streamable HTTP counts more
 	}
 	return nil, f.Trace(fmt.Sprintf("over %s: %s", second, g.Message))
 }
 
-// connectOver reaches the server over one transport and shakes hands. On failure nothing is left
-// running, and the session says only what was found.
-func (p *Pool) connectOver(ctx context.Context, server *config.Server, via config.Transport, known tool.Known, ph phase) (*session, *fault.Fault) {
+// connectOver reaches the server over one transport and shakes hands. On failure nothing is left running, and the
+// session only holds what was found.
+func (p *Pool) connectOver(ctx context.Context, server *config.Server, via config.Transport, known tool.Known,
+	ph phase) (*session, *fault.Fault) {
 	s := newSession(server, p.opt, via)
 	s.events = p.publish
 	if f := s.reach(ctx, via, p.spawner, ph); f != nil {
-		s.crew.close()
+		s.goroutines.close()
 		return s, f
 	}
 	if err := s.handshake(ctx, known); err != nil {
@@ -141,7 +144,8 @@ func (p *Pool) connectOver(ctx context.Context, server *config.Server, via confi
 // reach gives the session a peer and a wire to it. On failure there is nothing to close.
 func (s *session) reach(ctx context.Context, via config.Transport, run *proc.Spawner, ph phase) *fault.Fault {
 	if via == config.Stdio {
-		process, wire, f := startProcess(s.server, s.opt, s.log, run, func(message []byte) { s.receive("", message) })
+		take := func(message []byte) { s.receive("", message) }
+		process, wire, f := startProcess(s.server, s.opt, s.log, run, take)
 		if f == nil {
 			s.peer, s.wire = process, wire
 		}
@@ -171,16 +175,16 @@ func (s *session) reach(ctx context.Context, via config.Transport, run *proc.Spa
 	return nil
 }
 
-// maxLogged is how much is shown of one thing that happened, in bytes: a server may put anything into it.
+// maxLogged bounds one event in the log, in bytes: a server may put anything into it.
 const maxLogged = 4 << 10
 
-// levelGrace is how long a server may take for logging/setLevel.
+// levelGrace bounds logging/setLevel.
 const levelGrace = 2 * time.Second
 
-// presentable returns text of a server without its secrets, at most n bytes of it. It is cut after they are
-// masked: half of one would not be known for what it is.
+// presentable returns text of a server without its secrets, at most n bytes of it. It masks secrets before it cuts the
+// text, since half a secret would not be found.
 func presentable(server *config.Server, text string, n int) string {
-	// What lies far beyond need not be masked; no secret is that long.
+	// Text far beyond need not be masked; no secret is that long.
 	text = server.Mask(text[:min(len(text), 2*n)])
 	if len(text) > n {
 		text = strings.ToValidUTF8(text[:n], "") + "…"
@@ -188,26 +192,26 @@ func presentable(server *config.Server, text string, n int) string {
 	return text
 }
 
-// setLevel asks for all log messages where somebody wants to see them. From 2026-07-28 on each
-// request says so itself.
+// setLevel asks for all log messages if Options.Log wants them. From 2026-07-28 on each request asks for itself.
 func (s *session) setLevel(ctx context.Context) {
 	if s.opt.Log == nil || s.offers.Logging == nil || s.modern() {
 		return
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, levelGrace, errTimeout)
 	defer cancel()
-	if _, err := s.request(ctx, nil, "logging/setLevel", []tool.Field{{Key: "level", Value: json.RawMessage(`"debug"`)}}); err != nil {
-		s.log("its log messages cannot be had: %v", err)
+	params := []tool.Field{{Key: "level", Value: json.RawMessage(`"debug"`)}}
+	if _, err := s.request(ctx, nil, "logging/setLevel", params); err != nil {
+		s.log("it sends no log messages: %v", err)
 	}
 }
 
 // overHTTP reports whether the transport is Streamable HTTP.
 func (s *session) overHTTP() bool { return s.http != nil }
 
-// alive reports whether the server can be asked something.
+// alive reports whether the server can take a request.
 func (s *session) alive() bool { return s.peer.alive() }
 
-// close stops the server. What is under way ends.
+// close stops the server. Requests under way end as interrupted.
 func (s *session) close() {
 	s.closing.Store(true)
 	s.hangUp()
@@ -215,8 +219,8 @@ func (s *session) close() {
 
 // hangUp ends the connection.
 func (s *session) hangUp() {
-	s.crew.dismiss()
-	_ = s.wire.Close() // releases waiting requests; what fails in it does not matter any more
-	s.crew.close()
+	s.goroutines.cancel()
+	_ = s.wire.Close() // releases waiting requests; its error does not matter any more
+	s.goroutines.close()
 	s.peer.close()
 }

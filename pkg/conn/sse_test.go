@@ -20,8 +20,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// sseServer is a server of the older transport that does as it is told: call answers tools/call, on
-// the stream or not at all; post, where it is set, answers the POST itself.
+// sseServer is a scripted server of the older transport. call answers tools/call, on the stream or not at all. If post
+// is not nil, it answers the POST itself.
 type sseServer struct {
 	call func(send func(data string), m message, hangUp func())
 	post func(w http.ResponseWriter, m message) bool
@@ -222,7 +222,8 @@ func TestEvents(t *testing.T) {
 		"\n\n\n":                   "",
 		"data: a: b\nother: c\n\n": "a: b\n",
 	} {
-		for name, r := range map[string]io.Reader{"whole": strings.NewReader(stream), "byte by byte": iotest.OneByteReader(strings.NewReader(stream))} {
+		for name, r := range map[string]io.Reader{"whole": strings.NewReader(stream),
+			"byte by byte": iotest.OneByteReader(strings.NewReader(stream))} {
 			got, err := io.ReadAll(newEventReader(r))
 			if err != nil || string(got) != want {
 				t.Errorf("%s %q: %q, %v; want %q", name, stream, got, err, want)

@@ -58,7 +58,8 @@ func TestServerThatAsksAtItsEnd(t *testing.T) {
 	const script = `while read -r _; do :; done; echo '{"jsonrpc":"2.0","id":1,"method":"roots/list"}'; sleep 60`
 	best := time.Hour
 	for range 5 { // on a busy machine a shell takes its time
-		p, err := newProcess(exec.Command("/bin/sh", "-c", script), newSpawner(t), proc.Options{}, func(string, ...any) {}, func([]byte) {})
+		p, err := newProcess(exec.Command("/bin/sh", "-c", script), newSpawner(t), proc.Options{},
+			func(string, ...any) {}, func([]byte) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,7 +98,8 @@ func TestServerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	p, _ := frozen(t)
 	quick(t, "the call", 10*time.Second, func() {
-		_, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "echo"}, []byte(large()), tool.CallOptions{Timeout: 200 * time.Millisecond})
+		opt := tool.CallOptions{Timeout: 200 * time.Millisecond}
+		_, err := p.Call(t.Context(), tool.Ref{Server: "s", Name: "echo"}, []byte(large()), opt)
 		wantFault(t, err, fault.Timeout, "s did not answer tools/call within")
 	})
 	quick(t, "Close", 15*time.Second, func() { p.Close() })

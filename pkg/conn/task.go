@@ -20,8 +20,8 @@ const (
 	defaultPoll = time.Second
 )
 
-// task is the state of a task (MCP 2025-11-25, basic/utilities/tasks; from 2026-07-28 on the
-// extension of SEP-2663, which has the outcome and what it waits for in the state itself).
+// task is the state of a task (MCP 2025-11-25, basic/utilities/tasks). From 2026-07-28 on, in the extension of
+// SEP-2663, the state itself holds the outcome and the input that the task waits for.
 type task struct {
 	ID       string                   `json:"taskId"`
 	Status   mcp.TaskStatus           `json:"status"`
@@ -33,13 +33,13 @@ type task struct {
 	Requests json.RawMessage          `json:"inputRequests"`
 }
 
-// takesTasks reports whether a call may ask to be made a task, as until 2025-11-25.
+// takesTasks reports whether a call may ask to become a task, as until 2025-11-25.
 func (s *session) takesTasks() bool {
 	t := s.offers.Tasks
 	return !s.modern() && t != nil && t.Requests != nil && t.Requests.Tools != nil && t.Requests.Tools.Call != nil
 }
 
-// taskIn reads the answer to a call that became a task.
+// taskIn reads the result of a call that became a task.
 func taskIn(raw json.RawMessage) (task, error) {
 	var created struct {
 		Task *task `json:"task"` // until 2025-11-25
@@ -55,7 +55,7 @@ func taskIn(raw json.RawMessage) (task, error) {
 	return created.task, nil
 }
 
-// interval is how long to wait before the next look at the task.
+// interval returns the wait before the next tasks/get.
 func (t task) interval() time.Duration {
 	ms := cmp.Or(t.PollMs, t.Poll)
 	if ms == nil {
@@ -65,8 +65,8 @@ func (t task) interval() time.Duration {
 	return time.Duration(bounded * float64(time.Millisecond))
 }
 
-// follow waits for the outcome of a task, which is cancelled if the call is given up. Each sign
-// of its life restarts the call's limit.
+// follow waits for the outcome of a task, and cancels it if the call is given up. Each sign of its life restarts the
+// call's limit.
 func (s *session) follow(ctx context.Context, c *call, created json.RawMessage) (json.RawMessage, error) {
 	t, err := taskIn(created)
 	if err != nil {
@@ -75,14 +75,14 @@ func (s *session) follow(ctx context.Context, c *call, created json.RawMessage) 
 	s.log("it made task %s of it", t.ID)
 	s.router.became(t.ID, c)
 	raw, err := s.outcomeOf(ctx, c, t)
-	if errors.Is(err, errSessionEnded) { // which was no answer to the call
+	if errors.Is(err, errSessionEnded) { // which did not answer the call
 		err = lost(err)
 	}
 	if err != nil && ctx.Err() != nil {
-		// The call has ended; this is the last that is said in it.
+		// The call has ended; this is its last request.
 		late, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), goodbyeTimeout, errTimeout)
 		defer cancel()
-		_, _ = s.request(late, c, string(mcp.MethodTasksCancel), taskParams(t.ID)) // nobody is left to be told of its failure
+		_, _ = s.request(late, c, string(mcp.MethodTasksCancel), taskParams(t.ID)) // the call has failed already
 	}
 	return raw, err
 }
@@ -91,11 +91,11 @@ func taskParams(id string) []tool.Field {
 	return []tool.Field{{Key: "taskId", Value: tool.Quote(id)}}
 }
 
-// outcomeOf looks at a task until it has an outcome.
+// outcomeOf polls a task until it has an outcome.
 func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessage, error) {
 	id, said := t.ID, ""
 	given := map[string]bool{} // input, by key
-	result := s.newClaim(c)
+	result := s.newTaskResult(c)
 	ctx, giveUp := context.WithCancel(ctx)
 	defer result.wait()
 	defer giveUp()
@@ -141,8 +141,8 @@ func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessa
 	}
 }
 
-// claim is a tasks/result under way, beside which the task is looked at as before.
-type claim struct {
+// taskResult is a tasks/result under way, beside which the task is polled as before.
+type taskResult struct {
 	request func(ctx context.Context, id string) (json.RawMessage, error)
 	begun   bool
 	came    chan struct{} // closed when raw and err are set
@@ -150,14 +150,14 @@ type claim struct {
 	err     error
 }
 
-func (s *session) newClaim(c *call) *claim {
-	return &claim{came: make(chan struct{}), request: func(ctx context.Context, id string) (json.RawMessage, error) {
+func (s *session) newTaskResult(c *call) *taskResult {
+	return &taskResult{came: make(chan struct{}), request: func(ctx context.Context, id string) (json.RawMessage, error) {
 		return s.request(ctx, c, string(mcp.MethodTasksResult), taskParams(id))
 	}}
 }
 
 // begin sends the request, once. The goroutine ends with its answer or with ctx.
-func (c *claim) begin(ctx context.Context, id string) {
+func (c *taskResult) begin(ctx context.Context, id string) {
 	if c.begun {
 		return
 	}
@@ -169,7 +169,7 @@ func (c *claim) begin(ctx context.Context, id string) {
 }
 
 // ready reports whether the answer is there.
-func (c *claim) ready() bool {
+func (c *taskResult) ready() bool {
 	select {
 	case <-c.came:
 		return true
@@ -179,7 +179,7 @@ func (c *claim) ready() bool {
 }
 
 // wait waits for the goroutine, if there is one.
-func (c *claim) wait() {
+func (c *taskResult) wait() {
 	if c.begun {
 		<-c.came
 	}
@@ -196,7 +196,7 @@ func (t task) ending() (json.RawMessage, error) {
 	return nil, &breach{what: fmt.Sprintf("its task ended as %s without saying more", t.Status)}
 }
 
-// update gives a task the input that it waits for, once.
+// update gives a task the input that it waits for, each input once.
 func (s *session) update(ctx context.Context, c *call, t task, given map[string]bool) error {
 	requests, err := tool.SplitObject(orEmpty(t.Requests))
 	if err != nil {
@@ -216,6 +216,7 @@ func (s *session) update(ctx context.Context, c *call, t task, given map[string]
 	if err != nil {
 		return err
 	}
-	_, err = s.request(ctx, c, "tasks/update", append(taskParams(t.ID), tool.Field{Key: "inputResponses", Value: responses}))
+	params := append(taskParams(t.ID), tool.Field{Key: "inputResponses", Value: responses})
+	_, err = s.request(ctx, c, "tasks/update", params)
 	return err
 }

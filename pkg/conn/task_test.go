@@ -96,12 +96,14 @@ func TestTaskOutlivesTheLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 2 * time.Second // which takes more polls than pass within it
 	tools := []mcptest.Tool{{Name: "long", Text: "done", Task: &mcptest.Task{Polls: 25}},
-		{Name: "asking", Text: "done", Task: &mcptest.Task{Ask: &mcptest.Ask{Method: "elicitation/create", Params: askName}, Busy: mcptest.Duration(5 * limit / 4)}}}
+		{Name: "asking", Text: "done", Task: &mcptest.Task{Ask: &mcptest.Ask{Method: "elicitation/create", Params: askName},
+			Busy: mcptest.Duration(5 * limit / 4)}}}
 	p := newPool(t, scripts{"s": {Tools: tools}})
 	var wg sync.WaitGroup
 	for _, tl := range tools {
 		wg.Go(func() {
-			if got, err := callFor(t, p, tl.Name, tool.CallOptions{Task: true, Timeout: limit, Audience: &audience{}}); err != nil || got != "done" {
+			got, err := callFor(t, p, tl.Name, tool.CallOptions{Task: true, Timeout: limit, Audience: &audience{}})
+			if err != nil || got != "done" {
 				t.Errorf("%s: got %s, %v", tl.Name, got, err)
 			}
 		})
@@ -124,7 +126,8 @@ func TestTaskIntervals(t *testing.T) {
 		t    task
 		want time.Duration
 	}{
-		{task{}, time.Second}, {task{Poll: ms(0)}, minPoll}, {task{Poll: ms(-1e300)}, minPoll}, {task{PollMs: ms(250.5)}, 250500 * time.Microsecond},
+		{task{}, time.Second}, {task{Poll: ms(0)}, minPoll}, {task{Poll: ms(-1e300)}, minPoll},
+		{task{PollMs: ms(250.5)}, 250500 * time.Microsecond},
 		{task{Poll: ms(1e300)}, maxPoll}, {task{Poll: ms(7), PollMs: ms(700)}, 700 * time.Millisecond},
 	} {
 		if got := tt.t.interval(); got != tt.want {

@@ -8,16 +8,16 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// watcher is one who wants to know what a server notifies of.
+// watcher receives the notifications of a server.
 type watcher struct {
 	server string
 	tell   func(tool.Event)
 }
 
-// Watch calls tell with each notification of a server that belongs to no call, until ctx ends or stop is called: changed
-// lists, updated resources and what else it may send, but not progress, log messages and cancellations. It starts
-// nothing; what it waits for is a start that goes on. tell may be called concurrently, also once more while stop runs,
-// and must not wait. Errors are faults.
+// Watch calls tell with each notification of a server that belongs to no call, until ctx ends or stop is called:
+// changed lists, updated resources and any other, but not progress, log messages and cancellations. It starts
+// nothing, but waits for a start that is going on. tell may be called concurrently, also once more while stop runs, and
+// must not wait. Errors are faults.
 func (p *Pool) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
 	if _, err := p.cfg.Server(server); err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func (p *Pool) Watch(ctx context.Context, server string, tell func(tool.Event)) 
 	}, nil
 }
 
-// publish hands an event to those who watch its server.
+// publish passes an event to the watchers of its server.
 func (p *Pool) publish(e tool.Event) {
 	p.mu.Lock()
 	watchers := slices.Clone(p.watchers)
@@ -67,7 +67,7 @@ func (p *Pool) publish(e tool.Event) {
 	}
 }
 
-// watched reports whether somebody watches a server.
+// watched reports whether a server has a watcher.
 func (p *Pool) watched(server string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

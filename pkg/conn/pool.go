@@ -1,17 +1,3 @@
-// Package conn starts, supervises and stops MCP servers, or reaches them over HTTP, and speaks MCP
-// to them. It is the only importer of mcp-go's client.
-//
-// [Pool] is the in-process way to live servers: it starts or reaches each server at the first
-// request that needs it and lets go of all of them in Close. It turns everything that can go wrong
-// on the way (no such program, no such host, silence, noise, crashes, statuses of HTTP, protocol
-// errors) into faults that carry the command, how it ended and the tail of its stderr, or the URL
-// and the last answer, with secrets masked. What tools exist, what may be called and what is shown
-// is decided in other rooms.
-//
-// A session is one connection. It speaks through a wire, which is a transport of the SDK, to a
-// peer: a process, a remote over Streamable HTTP, or an ssePeer over SSE. A call is one in-flight request; it
-// routes progress, log messages and elicitation to its Audience, and its clock ends it. A session's router knows the
-// calls in flight and says which of them a message of the server belongs to.
 package conn
 
 import (
@@ -29,39 +15,40 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Options are what a pool needs beside the configuration.
+// Options are the settings of a pool that the configuration does not hold.
 type Options struct {
-	// Limits bound the phases of a request; those of connecting and calling are 30 s unless set.
+	// Limits bound the phases of a request. If zero, those of connecting and calling are 30 s.
 	Limits tool.Limits
-	// Version is mcpl's own, told to servers in the handshake.
+	// Version is mcpl's own, for the handshake.
 	Version string
 	// Environ is the environment that servers inherit, as os.Environ gives it.
 	Environ []string
-	// Dir is where servers without a cwd run; "" is the current directory.
+	// Dir is the folder in which servers without a cwd run. If empty, it is the current directory.
 	Dir string
-	// Root is the project's folder, an absolute path: the root that servers are told of unless their
-	// entry says otherwise; "" is none.
+	// Root is the project's folder, an absolute path. Servers see it as their root unless their entry says otherwise.
+	// If empty, they have none.
 	Root string
 	// EnvFile is the environment file that help texts name for missing variables.
 	EnvFile string
-	// Log, when not nil, is told what happens, for --verbose. It may be called concurrently.
+	// Log is called with what happens, for --verbose. It may be called concurrently. If nil, nothing is logged.
 	Log func(server, event string)
-	// Changed, when not nil, is called for each notification of a server that the list of its tools,
-	// resources or prompts has changed. It may be called concurrently and must not wait.
+	// Changed is called for each notification of a server that the list of its tools, resources or prompts has
+	// changed, and when a server turns out to need turns (tool.Known.Asks). It may be called concurrently and must not
+	// wait. If nil, such notifications are ignored.
 	Changed func(server string)
-	// Listen says that such notifications are wanted also from servers that send them only on a
-	// stream of their own, which is then open from the start, else at most from the first call on.
+	// Listen asks for such notifications also from servers that send them only on a stream of their own. The stream
+	// is then open from the start, else at most from the first call on.
 	Listen bool
-	// Tokens gives the tokens of logins to servers over HTTP; nil: there are none.
+	// Tokens gives the tokens of logins to servers over HTTP. If nil, there are none.
 	Tokens Tokens
 }
 
-// Tokens gives the tokens of logins. Its methods may be called concurrently; what fails in them is a fault.
+// Tokens gives the tokens of logins. Its methods may be called concurrently; their errors are faults.
 type Tokens interface {
-	// Header returns the Authorization header for a server, "" where there is none.
+	// Header returns the Authorization header for a server, or "".
 	Header(ctx context.Context, server *config.Server) (string, error)
-	// Renew returns another one than used, which the server has refused with these WWW-Authenticate
-	// headers. used is "" where none was sent. It returns "" where there is no other.
+	// Renew returns another header than used, or "". The server has refused used with these WWW-Authenticate headers;
+	// used is empty if the request had no header.
 	Renew(ctx context.Context, server *config.Server, used string, challenges []string) (string, error)
 	// LoginStep returns the step by which a person logs in to a server that has refused a request with these
 	// headers. It is nil if the server does not offer a login.
@@ -84,26 +71,27 @@ type Pool struct {
 	watchers []*watcher
 }
 
-// slot is the place of one server in a pool. Whoever holds its turn may start the server.
+// slot is the place of one server in a pool. The holder of its turn may start the server.
 type slot struct {
 	turn    chan struct{} // holds one token
 	session *session      // nil until started; guarded by turn
 	failure *fault.Fault  // of the last start, unless it was given up; guarded by turn
 	starts  atomic.Int64  // that have ended
-	abort   func()        // gives up the start going on; nil where there is none; guarded by Pool.mu
+	abort   func()        // gives up the start that is going on, may be nil; guarded by Pool.mu
 }
 
-// errClosed is the cause of what ends because the pool was closed.
+// errClosed is the cause of requests that end because the pool was closed.
 var errClosed = errors.New("the connection pool was closed")
 
-// NewPool returns a pool over cfg's servers. Nothing is started.
+// NewPool returns a pool over cfg's servers. It starts nothing.
 func NewPool(cfg *config.Config, opt Options) *Pool {
 	opt.Limits.Connect = cmp.Or(opt.Limits.Connect, defaultTimeout)
 	opt.Limits.Call = cmp.Or(opt.Limits.Call, defaultTimeout)
-	return &Pool{cfg: cfg, opt: opt, closing: make(chan struct{}), spawner: new(proc.Spawner), slots: make(map[string]*slot)}
+	return &Pool{cfg: cfg, opt: opt,
+		closing: make(chan struct{}), spawner: new(proc.Spawner), slots: make(map[string]*slot)}
 }
 
-// List asks a server for all that it offers, starting it where it does not run yet.
+// List asks a server for all that it offers, and starts it if it does not run yet.
 func (p *Pool) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
 	l, err := p.listOnce(ctx, server, opt)
 	if again(err, true) {
@@ -112,10 +100,11 @@ func (p *Pool) List(ctx context.Context, server string, opt tool.CallOptions) (t
 	return l, err
 }
 
-// Call calls a tool, gets a prompt or reads a resource, as the kind of ref says, starting its server
-// where it does not run yet. The arguments of a prompt are strings, a resource has none. A result that reports an
-// error is a result; err is for calls that gave none.
-func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+// Call calls a tool, gets a prompt or reads a resource, as the kind of ref says. It starts the server if that does not
+// run yet. The arguments of a prompt are strings, a resource has none. A result that reports an error is a result; err
+// is for calls without a result.
+func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (
+	*tool.Result, error) {
 	res, err := p.callOnce(ctx, ref, args, opt)
 	if again(err, opt.Repeatable) {
 		return p.callOnce(ctx, ref, args, opt)
@@ -123,10 +112,9 @@ func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt
 	return res, err
 }
 
-// Request sends one request of any method and returns the result, both verbatim: no argument is checked, no input given,
-// no task followed. params are an object, or nil for none; their _meta gets the members that mcpl adds to each
-// request, such as the token for progress. A JSON-RPC error of the server is a [*tool.UpstreamError]; other errors are
-// faults.
+// Request sends one request of any method and returns the result, both verbatim: it checks no argument, gives no input
+// and follows no task. params are an object, or nil; their _meta gets the members that mcpl adds to each request, such
+// as the token for progress. A JSON-RPC error of the server is a [*tool.UpstreamError]; other errors are faults.
 func (p *Pool) Request(ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions) (
 	json.RawMessage, error) {
 	res, err := p.requestOnce(ctx, server, method, params, opt)
@@ -145,8 +133,8 @@ func (p *Pool) requestOnce(ctx context.Context, server, method string, params js
 	return s.verbatim(ctx, method, params, p.callTimeout(s.server, opt.Timeout), opt)
 }
 
-// again reports whether a request that failed with err is to be made once more: where it was
-// certainly not carried out, and where that does no harm and there was no answer or a doubtful one.
+// again reports whether a request that failed with err is to be made once more: if it was certainly not carried out,
+// or if the repetition is harmless and the response was lost or doubtful.
 func again(err error, harmless bool) bool {
 	return errors.Is(err, errSessionEnded) || harmless && (errors.Is(err, errLost) || errors.Is(err, errForgotten))
 }
@@ -159,7 +147,8 @@ func (p *Pool) listOnce(ctx context.Context, server string, opt tool.CallOptions
 	return s.list(ctx, p.callTimeout(s.server, opt.Timeout), opt)
 }
 
-func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (
+	*tool.Result, error) {
 	s, err := p.session(ctx, ref.Server, opt.Known)
 	if err != nil {
 		return nil, err
@@ -167,9 +156,8 @@ func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage,
 	return s.invoke(ctx, ref, args, p.callTimeout(s.server, opt.Timeout), opt)
 }
 
-// Close stops every server of the pool, all at once, and returns when none of them or of what
-// they started is left. What is under way ends with a fault.Interrupted. The pool cannot be
-// used after.
+// Close stops all servers of the pool at once, and returns when none of them or of their descendants is left. Requests
+// under way end with a fault.Interrupted. The pool cannot be used after.
 func (p *Pool) Close() error {
 	p.mu.Lock()
 	slots := p.slots
@@ -186,7 +174,7 @@ func (p *Pool) Close() error {
 	var wg sync.WaitGroup
 	for _, s := range slots {
 		wg.Go(func() {
-			<-s.turn // whoever starts it now has to end first; a closed turn is never given back
+			<-s.turn // a start that is going on has to end first; Close keeps the turn
 			if s.session != nil {
 				s.session.close()
 			}
@@ -197,8 +185,8 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// session returns the live session of a server, started now if need be, with what is known of it. A
-// dead one is replaced.
+// session returns the live session of a server. It starts one if need be, with what is known of the server, and
+// replaces a dead one.
 func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*session, error) {
 	server, err := p.cfg.Server(name)
 	if err != nil {
@@ -227,7 +215,7 @@ func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*ses
 		}
 		return s.session, nil
 	case s.session != nil:
-		s.session.hangUp() // what may still be under way fails as lost, not as interrupted
+		s.session.hangUp() // requests that are still under way fail as lost, not as interrupted
 		s.session = nil
 	case s.failure != nil && s.starts.Load() != starts:
 		f := *s.failure // it failed while this request waited for its turn, and would again

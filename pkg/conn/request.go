@@ -13,13 +13,12 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// tasksExtension is the name under which a client of MCP 2026-07-28 says that it can follow tasks
-// (SEP-2663).
+// tasksExtension is the name under which a client of MCP 2026-07-28 declares that it can follow tasks (SEP-2663).
 const tasksExtension = "io.modelcontextprotocol/tasks"
 
-// request sends a request of a call, nil for one of the session's own, and returns its result as the server sent it. An error that the server
-// answers with is a refusal. The SDK's own methods would decode the result, which loses keywords,
-// rejects odd schemas and takes half a second for 20 MB.
+// request sends a request of a call and returns its result as the server sent it. c is nil for a request of the
+// session's own. If the server answers with an error, the error is a refusal. The SDK's own methods would decode the
+// result, which loses keywords, rejects odd schemas and takes half a second for 20 MB.
 func (s *session) request(ctx context.Context, c *call, method string, params []tool.Field) (json.RawMessage, error) {
 	id := s.wire.next()
 	if c != nil {
@@ -27,20 +26,20 @@ func (s *session) request(ctx context.Context, c *call, method string, params []
 	}
 	params = withMeta(params, s.meta(id, c))
 	body := json.RawMessage(tool.JoinObject(params))
-	answer, err := s.wire.SendRequest(ctx, transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id),
-		Method: method, Params: body, Header: s.headers(method, body)})
+	response, err := s.wire.SendRequest(ctx, transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION,
+		ID: mcp.NewRequestId(id), Method: method, Params: body, Header: s.headers(method, body)})
 	switch {
 	case err != nil:
 		return nil, err
-	case answer.Error != nil:
-		return nil, &refusal{method: method, details: *answer.Error}
-	case len(answer.Result) == 0:
+	case response.Error != nil:
+		return nil, &refusal{method: method, details: *response.Error}
+	case len(response.Result) == 0:
 		return nil, &breach{what: "its answer to " + method + " has neither a result nor an error"}
 	}
-	return answer.Result, nil
+	return response.Result, nil
 }
 
-// withMeta returns params with these members in their _meta, beside those that the caller has put there.
+// withMeta returns params with meta in their _meta, beside the members that the caller has put there.
 func withMeta(params []tool.Field, meta []tool.Field) []tool.Field {
 	var kept []tool.Field
 	for _, p := range params {
@@ -48,7 +47,7 @@ func withMeta(params []tool.Field, meta []tool.Field) []tool.Field {
 			kept = append(kept, p)
 			continue
 		}
-		theirs, _ := tool.SplitObject(p.Value) // another value means nothing, and the protocol wants an object
+		theirs, _ := tool.SplitObject(p.Value) // the protocol wants an object; another value is dropped
 		for _, field := range theirs {
 			if !slices.ContainsFunc(meta, func(own tool.Field) bool { return own.Key == field.Key }) {
 				meta = append(meta, field)
@@ -98,7 +97,7 @@ func (s *session) headers(method string, params json.RawMessage) http.Header {
 		Name string `json:"name"`
 	}
 	if method == methodCall && json.Unmarshal(params, &call) == nil {
-		if definition, ok := s.headered.Load(call.Name); ok {
+		if definition, ok := s.headerTools.Load(call.Name); ok {
 			for name, value := range mcp.GenerateParamHeaders(definition.(*mcp.Tool), params) {
 				headers.Set(name, value)
 			}
@@ -107,14 +106,14 @@ func (s *session) headers(method string, params json.RawMessage) http.Header {
 	return headers
 }
 
-// self is what mcpl says of itself.
+// self is how mcpl introduces itself.
 func (s *session) self() mcp.Implementation {
 	return mcp.Implementation{Name: "mcpl", Version: s.opt.Version}
 }
 
-// capabilities are what mcpl offers a server in a revision before 2026-07-28 or since. Those of the handshake do not
-// depend on who asks, or lists would. From 2026-07-28 on each request declares what the audience of its call in can do
-// beside that; in may be nil.
+// capabilities are what mcpl offers a server, in a revision before 2026-07-28 or since. Those of the handshake do not
+// depend on the caller, or lists would. From 2026-07-28 on each request also declares what the audience of its call
+// can do. in is that call, and may be nil.
 func (s *session) capabilities(modern bool, in *call) mcp.ClientCapabilities {
 	c := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
 	if modern {

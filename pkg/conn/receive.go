@@ -11,11 +11,11 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// maxWaiting is how many requests of a server may wait for an answer at the same time.
+// maxWaiting bounds the requests of a server that wait for a response at the same time.
 const maxWaiting = 64
 
 // receive takes a request or a notification of the server. request is the id of the request in whose stream it came,
-// as JSON; "" if it came in no request's stream. receive does not wait.
+// as JSON. It is empty if the message came in no request's stream. receive does not wait.
 func (s *session) receive(request string, message []byte) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -34,7 +34,7 @@ func (s *session) receive(request string, message []byte) {
 		s.log("more than %d questions of the server wait for an answer; %s is dropped", maxWaiting, m.Method)
 		return
 	}
-	s.crew.do(func(ctx context.Context) {
+	s.goroutines.run(func(ctx context.Context) {
 		defer s.waiting.Add(-1)
 		body, failure := s.answer(ctx, request, string(m.ID), m.Method, m.Params)
 		key := "result"
@@ -67,7 +67,7 @@ func taskOf(params json.RawMessage) string {
 	return p.Meta.Task.ID
 }
 
-// errorJSON returns an error that we answer with.
+// errorJSON returns the error of a response of ours.
 func errorJSON(e *tool.UpstreamError) json.RawMessage {
 	code, _ := json.Marshal(e.Code) // a number always encodes
 	fields := []tool.Field{{Key: "code", Value: code}, {Key: "message", Value: tool.Quote(e.Message)}}
@@ -107,8 +107,8 @@ func (s *session) forCall(ctx context.Context, request, id string, params json.R
 	json.RawMessage, *tool.UpstreamError) {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	s.router.opened(id, giveUp)
-	defer s.router.closed(id)
+	s.router.openQuestion(id, giveUp)
+	defer s.router.closeQuestion(id)
 	c, err := s.router.assign(ctx, request, taskOf(params), s.sharedQuestion)
 	if err != nil {
 		return nil, &tool.UpstreamError{Code: mcp.INTERNAL_ERROR, Message: err.Error()}
@@ -117,8 +117,8 @@ func (s *session) forCall(ctx context.Context, request, id string, params json.R
 	return answer(ctx, c, params)
 }
 
-// sharedQuestion notes that the server has asked something that names no call, while several clients used it. What
-// is known of the server has changed with that.
+// sharedQuestion notes that the server has asked something that names no call while several clients used it. It
+// announces a change, since what is known of the server has changed.
 func (s *session) sharedQuestion() {
 	s.log("it asks something that names no call, while several clients use it: their calls take turns from now on")
 	if s.opt.Changed != nil {
@@ -141,7 +141,7 @@ func (s *session) listRoots(ctx context.Context, c *call) (roots json.RawMessage
 	return s.roots, nil
 }
 
-// sample has the language model of a call's audience answer.
+// sample asks the language model of a call's audience.
 func (s *session) sample(ctx context.Context, c *call, params json.RawMessage) (
 	result json.RawMessage, refused *tool.UpstreamError) {
 	if c == nil || c.audience == nil || !c.audience.Can().Sample {
@@ -155,7 +155,7 @@ func (s *session) sample(ctx context.Context, c *call, params json.RawMessage) (
 	return result, asRefusal(err)
 }
 
-// asRefusal returns an error as we answer with it; nil for none.
+// asRefusal returns err as the error of a response of ours. It is nil if err is nil.
 func asRefusal(err error) *tool.UpstreamError {
 	var own *tool.UpstreamError
 	switch {
@@ -167,13 +167,13 @@ func asRefusal(err error) *tool.UpstreamError {
 	return &tool.UpstreamError{Code: mcp.INTERNAL_ERROR, Message: err.Error()}
 }
 
-// noModel is what a server is told that asks for sampling.
+// noModel is the error of a sampling request.
 const noModel = "mcpl does not offer sampling/createMessage: it has no language model"
 
-// maxNote bounds a notification, in bytes: an audience that is slow has many of them wait.
+// maxNote bounds a notification, in bytes: many of them may wait for a slow audience.
 const maxNote = 64 << 10
 
-// publish tells those who watch the server of a notification that belongs to no call.
+// publish passes a notification that belongs to no call to the watchers of the server.
 func (s *session) publish(method string, params json.RawMessage) {
 	if s.events != nil && s.ready.Load() {
 		s.events(tool.Event{Server: s.server.Name, Method: method, Params: params})
@@ -195,10 +195,11 @@ func (s *session) notified(request, method string, params json.RawMessage) {
 		var p struct {
 			ID json.RawMessage `json:"requestId"`
 		}
-		if json.Unmarshal(params, &p) == nil && p.ID != nil { // what input_required asks has no id
+		if json.Unmarshal(params, &p) == nil && p.ID != nil { // questions of input_required have no id
 			s.router.withdraw(string(p.ID))
 		}
-	case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged, mcp.MethodNotificationPromptsListChanged:
+	case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged,
+		mcp.MethodNotificationPromptsListChanged:
 		s.log("%s", method)
 		if s.opt.Changed != nil && s.ready.Load() {
 			s.opt.Changed(s.server.Name)
