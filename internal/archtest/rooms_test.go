@@ -103,7 +103,7 @@ var rooms = map[string]room{
 		why: "a leaf: every package makes faults, so this one can import none of them",
 	},
 	"pkg/index": {
-		imports: []string{"pkg/config", "pkg/fault", "pkg/schema", "pkg/search", "pkg/tool"},
+		imports: []string{"pkg/config", "pkg/fault", "pkg/packed", "pkg/schema", "pkg/search", "pkg/tool"},
 		why: "the files on disk hold ranked records and signatures, so that a search reads them without the engine; " +
 			"of the configuration it needs the sources and variables that an index depends on",
 	},
@@ -115,12 +115,16 @@ var rooms = map[string]room{
 	"pkg/proc": {
 		why: "a leaf: servers are not the only children; a worker of another kind starts and ends the same way",
 	},
+	"pkg/packed": {
+		why: "a leaf: the packed index and the rankings inside it are written and read by two packages",
+	},
 	"pkg/schema": {
 		imports: []string{"pkg/fault", "pkg/tool"},
 		why:     "schemas are pure functions of bytes; without I/O they are fuzzed and used in the index and before a call",
 	},
 	"pkg/search": {
-		why: "the ranking has no I/O, clock or state, so that the same bytes rank alike on disk, in memory and in eval",
+		imports: []string{"pkg/packed"},
+		why:     "the ranking has no I/O, clock or state, so that the same bytes rank alike on disk, in memory and in eval",
 	},
 	"pkg/state": {
 		imports: []string{"pkg/fault", "pkg/tool"},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/packed"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -71,11 +72,11 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 	recordsAt := tableAt + len(table)
 	end := recordsAt + len(records)
 	numbers := []int{len(meta), tableAt, len(table) / tableEntry, recordsAt}
-	var packed [rankings][]byte
-	for i := range packed {
-		packed[i] = search.Build(docs[i])
-		numbers = append(numbers, align(end), len(packed[i]))
-		end = align(end) + len(packed[i])
+	var built [rankings][]byte
+	for i := range built {
+		built[i] = search.Build(docs[i])
+		numbers = append(numbers, align(end), len(built[i]))
+		end = align(end) + len(built[i])
 	}
 	out := make([]byte, end)
 	copy(out, packedMagic)
@@ -86,7 +87,7 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 	copy(out[headerSize:], meta)
 	copy(out[tableAt:], table)
 	copy(out[recordsAt:], records)
-	for i, ranking := range packed {
+	for i, ranking := range built {
 		copy(out[numbers[4+2*i]:], ranking)
 	}
 	binary.LittleEndian.PutUint32(out[12:], crc32.ChecksumIEEE(out[16:headerSize+len(meta)]))
@@ -105,12 +106,12 @@ func document(server string, def tool.Def) search.Document {
 }
 
 func packRecord(def tool.Def) []byte {
-	b := appendString(nil, def.Name)
-	b = appendString(b, def.DisplayTitle())
-	b = appendString(b, FirstSentences(def.Description, maxDescription))
-	b = appendString(b, schema.Signature(def.InputSchema))
-	b = appendStrings(b, schema.Required(def.InputSchema))
-	return appendString(b, mediaType(def))
+	b := packed.AppendText(nil, def.Name)
+	b = packed.AppendText(b, def.DisplayTitle())
+	b = packed.AppendText(b, FirstSentences(def.Description, maxDescription))
+	b = packed.AppendText(b, schema.Signature(def.InputSchema))
+	b = packed.AppendTexts(b, schema.Required(def.InputSchema))
+	return packed.AppendText(b, mediaType(def))
 }
 
 // mediaType returns that of a resource or template, "" where it does not say.
@@ -129,13 +130,13 @@ func packMeta(cat *Catalog, stamp Stamp, defsSize, defsMTime int64) []byte {
 	b = binary.AppendVarint(b, defsMTime)
 	b = binary.AppendUvarint(b, uint64(len(stamp.Sources)))
 	for _, src := range stamp.Sources {
-		b = appendString(b, src.Path)
+		b = packed.AppendText(b, src.Path)
 		b = binary.AppendVarint(b, src.MTime)
 		b = binary.AppendVarint(b, src.Size)
 	}
-	b = appendStrings(b, stamp.EnvNames)
+	b = packed.AppendTexts(b, stamp.EnvNames)
 	b = binary.LittleEndian.AppendUint64(b, stamp.EnvDigest)
-	b = appendStrings(b, cat.Warnings)
+	b = packed.AppendTexts(b, cat.Warnings)
 	b = binary.AppendUvarint(b, uint64(len(cat.Servers)))
 	for _, s := range cat.Servers {
 		b = packServer(b, s)
@@ -148,10 +149,10 @@ func packServer(b []byte, s Server) []byte {
 	for _, def := range s.Tools {
 		tokens += def.Tokens()
 	}
-	b = appendString(b, s.Name)
-	b = appendString(b, string(s.State))
-	b = appendString(b, s.ServerName)
-	b = appendString(b, FirstSentences(s.Instructions, maxDescription))
+	b = packed.AppendText(b, s.Name)
+	b = packed.AppendText(b, string(s.State))
+	b = packed.AppendText(b, s.ServerName)
+	b = packed.AppendText(b, FirstSentences(s.Instructions, maxDescription))
 	b = binary.AppendVarint(b, nanos(s.ListedAt))
 	b = binary.AppendVarint(b, nanos(s.TriedAt))
 	b = binary.AppendVarint(b, int64(s.TTL))
@@ -159,21 +160,21 @@ func packServer(b []byte, s Server) []byte {
 		b = binary.AppendUvarint(b, uint64(s.count(kind)))
 	}
 	b = binary.AppendUvarint(b, uint64(tokens))
-	b = appendStrings(b, []string{s.Known.Protocol, s.Known.Transport})
+	b = packed.AppendTexts(b, []string{s.Known.Protocol, s.Known.Transport})
 	b = append(b, bit(s.Known.Asks), bit(s.Off))
-	b = appendStrings(b, s.Notes)
+	b = packed.AppendTexts(b, s.Notes)
 	return packFault(b, s.Error)
 }
 
 // packFault appends a fault: its type and texts, none of them for nil, and then what can be done next.
 func packFault(b []byte, f *fault.Fault) []byte {
 	if f == nil {
-		return appendStrings(b, nil)
+		return packed.AppendTexts(b, nil)
 	}
-	b = appendStrings(b, []string{string(f.Type), f.Message, f.Traceback, f.Help})
+	b = packed.AppendTexts(b, []string{string(f.Type), f.Message, f.Traceback, f.Help})
 	b = binary.AppendUvarint(b, uint64(len(f.Next)))
 	for _, next := range f.Next {
-		b = appendString(b, next.Why)
+		b = packed.AppendText(b, next.Why)
 		var words []string // a step's, with its verb; else of a variable and its file
 		switch {
 		case next.Step != nil:
@@ -181,7 +182,7 @@ func packFault(b []byte, f *fault.Fault) []byte {
 		case next.Set != nil:
 			words = []string{next.Set.Variable, next.Set.File}
 		}
-		b = appendStrings(append(b, bit(next.Step != nil)), words)
+		b = packed.AppendTexts(append(b, bit(next.Step != nil)), words)
 	}
 	return b
 }
@@ -199,18 +200,6 @@ func nanos(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixNano()
-}
-
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-func appendStrings(b []byte, list []string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(list)))
-	for _, s := range list {
-		b = appendString(b, s)
-	}
-	return b
 }
 
 // FirstSentences returns the beginning of a text in at most limit bytes: whole sentences of its

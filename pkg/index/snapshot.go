@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/packed"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -203,18 +204,18 @@ func (sn *Snapshot) number() error {
 }
 
 func (sn *Snapshot) parseMeta(meta []byte) error {
-	r := &reader{b: meta}
-	sn.defSize, sn.defTime = int64(r.uvarint()), r.varint()
-	for range r.count() {
-		sn.stamp.Sources = append(sn.stamp.Sources, config.Source{Path: r.string(), MTime: r.varint(), Size: r.varint()})
+	r := &packed.Reader{Rest: meta}
+	sn.defSize, sn.defTime = int64(r.Uvarint()), r.Varint()
+	for range r.Count() {
+		sn.stamp.Sources = append(sn.stamp.Sources, config.Source{Path: r.Text(), MTime: r.Varint(), Size: r.Varint()})
 	}
-	sn.stamp.EnvNames = r.strings()
-	sn.stamp.EnvDigest = r.uint64()
-	sn.warn = r.strings()
-	for range r.count() {
-		sn.servers = append(sn.servers, r.server())
+	sn.stamp.EnvNames = r.Texts()
+	sn.stamp.EnvDigest = r.Uint64()
+	sn.warn = r.Texts()
+	for range r.Count() {
+		sn.servers = append(sn.servers, readServer(r))
 	}
-	if r.bad || len(r.b) > 0 {
+	if r.Bad || len(r.Rest) > 0 {
 		return fmt.Errorf("%w: its head cannot be read", ErrDamaged)
 	}
 	return nil
@@ -305,11 +306,11 @@ func (sn *Snapshot) record(doc int, read func(off, n int) ([]byte, error)) (Reco
 	if crc != binary.LittleEndian.Uint32(entry[28:]) || at.off < 0 || at.len < 0 || at.len > sn.defSize {
 		return Record{}, fmt.Errorf("%w: checksum of a record", ErrDamaged)
 	}
-	r := &reader{b: raw}
+	r := &packed.Reader{Rest: raw}
 	server := sn.serverOf(doc)
-	rec := Record{Doc: doc, Kind: server.kind(doc), Server: server.Name, Name: r.string(), Title: r.string(), Description: r.string(),
-		Signature: r.string(), Required: r.strings(), MediaType: r.string(), definitionLocation: at}
-	if r.bad {
+	rec := Record{Doc: doc, Kind: server.kind(doc), Server: server.Name, Name: r.Text(), Title: r.Text(), Description: r.Text(),
+		Signature: r.Text(), Required: r.Texts(), MediaType: r.Text(), definitionLocation: at}
+	if r.Bad {
 		return Record{}, fmt.Errorf("%w: a record cannot be read", ErrDamaged)
 	}
 	return rec, nil

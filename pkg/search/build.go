@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/kljensen/snowball/english"
+
+	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
 // Keys of the dictionary are a letter that says what the value is, and a word.
@@ -323,9 +325,7 @@ func (b *builder) dictionary() (table, entries, values []byte) {
 			values = append(values, v...)
 		}
 		h := hash(k) % buckets
-		e := binary.AppendUvarint(byBucket[h], uint64(len(k)))
-		e = append(e, k...)
-		e = binary.AppendUvarint(e, uint64(from))
+		e := binary.AppendUvarint(packed.AppendText(byBucket[h], k), uint64(from))
 		byBucket[h] = binary.AppendUvarint(e, uint64(len(v)))
 	}
 	table = binary.LittleEndian.AppendUint64(nil, 0)

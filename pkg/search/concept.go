@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
 // concept is what one word of the query, or two that stand side by side, may be expressed by.
@@ -157,13 +159,13 @@ func (rk *ranking) addTerm(c *concept, key, label string, weight float64) (bool,
 	if err != nil || v == nil {
 		return false, err
 	}
-	d := decoder{b: v}
-	n := d.uvarint()
-	if d.err != nil || n == 0 || n > uint64(rk.r.ix.docs) || len(d.b) == 0 {
+	d := packed.Reader{Rest: v}
+	n := d.Uvarint()
+	if d.Bad || n == 0 || n > uint64(rk.r.ix.docs) || len(d.Rest) == 0 {
 		return false, fmt.Errorf("%w: a posting list is too long", ErrCorrupt)
 	}
 	x := idf(rk.r.ix.docs, int(n))
-	c.terms = append(c.terms, term{label: label, list: d.b, count: int(n), idf: x, weight: float64(weight * x)})
+	c.terms = append(c.terms, term{label: label, list: d.Rest, count: int(n), idf: x, weight: float64(weight * x)})
 	return true, nil
 }
 

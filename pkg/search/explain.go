@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
 // serverTerm stands in an explanation for what a document has from its server's best.
@@ -57,22 +59,21 @@ func addContribution(list []Contribution, term, field string, score float64) []C
 // find returns the frequencies of t in the document at place. The list has been read before,
 // by add, and is well-formed if that found it so.
 func (t *term) find(place int) (freqs [fieldCount]float64, err error) {
-	at, d := -1, decoder{b: t.list}
+	at, d := -1, packed.Reader{Rest: t.list}
 	for range t.count {
-		at += int(d.uvarint())
-		head := d.bytes(1)
-		if d.err != nil || at > place {
-			return freqs, d.err
+		at += int(d.Uvarint())
+		head := d.Byte()
+		if d.Bad || at > place {
+			break
 		}
-		for m := head[0]; m != 0; m &= m - 1 {
-			freq := d.bytes(1)
-			if d.err != nil {
-				return freqs, d.err
-			}
-			if at == place {
-				freqs[bits.TrailingZeros8(m)] = float64(unpackFreq(freq[0]))
+		for m := head; m != 0; m &= m - 1 {
+			if freq := d.Byte(); at == place {
+				freqs[bits.TrailingZeros8(m)] = float64(unpackFreq(freq))
 			}
 		}
 	}
-	return freqs, nil
+	if d.Bad {
+		err = endsEarly()
+	}
+	return freqs, err
 }

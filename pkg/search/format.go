@@ -2,9 +2,10 @@ package search
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc32"
+
+	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
 // The packed form of an index. All numbers are little-endian.
@@ -181,18 +182,20 @@ func (r *reader) lookup(key string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{b: entries}
-	for len(d.b) > 0 && d.err == nil {
-		name := d.bytes(d.uvarint())
-		from, size := d.uvarint(), d.uvarint()
-		if d.err == nil && string(name) == key {
-			if from+size < from {
-				return nil, ErrCorrupt
-			}
+	for d := (packed.Reader{Rest: entries}); len(d.Rest) > 0; {
+		name := d.Bytes(d.Uvarint())
+		from, size := d.Uvarint(), d.Uvarint()
+		switch {
+		case d.Bad:
+			return nil, endsEarly()
+		case string(name) != key:
+		case from+size < from:
+			return nil, ErrCorrupt
+		default:
 			return r.section(sectValues, from, from+size)
 		}
 	}
-	return nil, d.err
+	return nil, nil
 }
 
 // doc returns the record of the document that is the i-th in the order of (server, name).
@@ -218,37 +221,5 @@ func hash(s string) uint64 {
 	return h ^ h>>32
 }
 
-var errShort = errors.New("a list ends early")
-
-// decoder reads numbers and strings from b. After the first error all reads give zero.
-type decoder struct {
-	b   []byte
-	err error
-}
-
-func (d *decoder) uvarint() uint64 {
-	v, n := binary.Uvarint(d.b)
-	if n <= 0 {
-		d.fail()
-		return 0
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *decoder) bytes(n uint64) []byte {
-	if n > uint64(len(d.b)) {
-		d.fail()
-		return nil
-	}
-	b := d.b[:n]
-	d.b = d.b[n:]
-	return b
-}
-
-func (d *decoder) fail() {
-	d.b = nil
-	if d.err == nil {
-		d.err = fmt.Errorf("%w: %w", ErrCorrupt, errShort)
-	}
-}
+// endsEarly is the error of a list that a reader found too short.
+func endsEarly() error { return fmt.Errorf("%w: a list ends early", ErrCorrupt) }

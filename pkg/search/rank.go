@@ -7,6 +7,8 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+
+	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
 // ranking is the state of one bm25 query. Documents are known by their place in the order of
@@ -125,9 +127,9 @@ func (rk *ranking) servers(use func(from, to int, best float32) error) error {
 		return err
 	}
 	from := 0
-	for d := (decoder{b: list}); len(d.b) > 0; {
-		n := d.uvarint()
-		if d.err != nil || n == 0 || n > uint64(len(rk.tallies)-from) {
+	for d := (packed.Reader{Rest: list}); len(d.Rest) > 0; {
+		n := d.Uvarint()
+		if d.Bad || n == 0 || n > uint64(len(rk.tallies)-from) {
 			return fmt.Errorf("%w: a server has the wrong size", ErrCorrupt)
 		}
 		to := from + int(n)
