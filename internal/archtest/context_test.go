@@ -37,8 +37,6 @@ func contextRules() []rule {
 		except: map[string]string{
 			"internal/example tokenKey":  "mcp-go gives a handler of a tool the request without its progress token",
 			"pkg/auth oauth2.HTTPClient": "the oauth2 library takes its client from the context and nowhere else",
-			"pkg/auth ownHostKey":        "a round tripper gets a request and its context; what a redirect may reach belongs to the request",
-			"pkg/auth strictKey":         "a dialer gets a context alone, and whether it may dial this machine belongs to the request",
 		},
 	}}
 }

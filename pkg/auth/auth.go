@@ -19,7 +19,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -49,7 +48,7 @@ type Options struct {
 // Manager gets, keeps and renews tokens. It is safe for concurrent use.
 type Manager struct {
 	opt   Options
-	http  *http.Client
+	net   network
 	store *store
 }
 
@@ -57,7 +56,7 @@ type Manager struct {
 func New(opt Options) *Manager {
 	st := &store{dir: filepath.Join(opt.StateDir, "auth"), place: opt.Credentials, ringTurn: make(chan struct{}, 1)}
 	st.ring = findKeyring(opt.Lookup)
-	return &Manager{opt: opt, http: newClient(), store: st}
+	return &Manager{opt: opt, net: newNetwork(), store: st}
 }
 
 func (m *Manager) agent() string { return "mcpl/" + m.opt.Version }
@@ -103,7 +102,6 @@ func (m *Manager) current(ctx context.Context, s *config.Server) (*record, error
 // WWW-Authenticate headers, or which is about to expire. used is "" where none was sent. It returns "" where
 // there is no other. Of many that renew at once, in many processes, one asks for a token and all get it.
 func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, challenges []string) (string, error) {
-	ctx = forServer(ctx, s)
 	if r, err := m.current(ctx, s); err != nil || r == nil && oauthOf(s).Grant != config.ClientCredentials {
 		return "", err // not worth a lock
 	}
@@ -139,7 +137,7 @@ func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (str
 	// Once it is sent, its answer must be kept: it may be the only way on.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestLimit)
 	defer cancel()
-	token, err := m.redeem(limited, r.Token, r.Client, form)
+	token, err := m.redeem(limited, s, r.Token, r.Client, form)
 	if err == nil {
 		r.take(token, m.opt.Now())
 		return r.header(), m.store.save(limited, s, r)
@@ -183,7 +181,7 @@ func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c chal
 	if len(r.Asked) > 0 {
 		form.Set("scope", strings.Join(r.Asked, " "))
 	}
-	token, err := m.redeem(ctx, r.Token, r.Client, form)
+	token, err := m.redeem(ctx, s, r.Token, r.Client, form)
 	if err != nil {
 		if ctx.Err() != nil {
 			return "", err
@@ -224,7 +222,6 @@ func chooseScopes(set []string, c challenge, st *site) []string {
 // is nil if the server is not known to offer a login.
 func (m *Manager) LoginStep(ctx context.Context, s *config.Server, challenges []string) *fault.Step {
 	c := parseChallenges(challenges)
-	ctx = forServer(ctx, s)
 	r, err := m.current(ctx, s)
 	plain := loginStep(s, nil)
 	switch {

@@ -106,7 +106,7 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 			ask.AuthMethod = methodBasic // it will say what it thinks of that
 		}
 	}
-	got, err := m.askRegistration(ctx, st.RegistrationEndpoint, ask)
+	got, err := m.askRegistration(ctx, s, st.RegistrationEndpoint, ask)
 	switch {
 	case ctx.Err() != nil:
 		return client{}, context.Cause(ctx)
@@ -129,7 +129,7 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 }
 
 // askRegistration sends a request for a client.
-func (m *Manager) askRegistration(ctx context.Context, endpoint string, ask registration) (*registration, error) {
+func (m *Manager) askRegistration(ctx context.Context, s *config.Server, endpoint string, ask registration) (*registration, error) {
 	body, err := json.Marshal(ask)
 	if err != nil {
 		return nil, err
@@ -141,7 +141,7 @@ func (m *Manager) askRegistration(ctx context.Context, endpoint string, ask regi
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
 	req.Header.Set("User-Agent", m.agent())
-	resp, err := m.http.Do(req)
+	resp, err := m.net.client(s).Do(req)
 	if err != nil {
 		return nil, plainError(err)
 	}

@@ -114,7 +114,7 @@ func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *u
 	}
 	for _, from := range places {
 		var rm resourceMetadata
-		err := m.document(ctx, from, allowed, &rm)
+		err := m.document(ctx, s, from, allowed, &rm)
 		switch {
 		case isAbsent(err):
 			continue
@@ -158,7 +158,7 @@ func (m *Manager) serverMetadata(ctx context.Context, s *config.Server, issuer s
 	}
 	for _, from := range places {
 		var sm serverMetadata
-		err := m.document(ctx, from, allowed, &sm)
+		err := m.document(ctx, s, from, allowed, &sm)
 		switch {
 		case isAbsent(err):
 			continue

@@ -30,16 +30,6 @@ const (
 	maxAddress = 16 << 10
 )
 
-// newClient returns the HTTP client of this package. The environment's proxy is used. It follows no
-// redirect by itself: a code or a secret goes where it was meant for, or nowhere.
-func newClient() *http.Client {
-	return &http.Client{
-		Transport:     &gate{&http.Transport{Proxy: http.ProxyFromEnvironment, DialContext: dial, ForceAttemptHTTP2: true, DisableKeepAlives: true}},
-		Timeout:       requestLimit,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
 // absentError says that there is no document: the answer was of no success, or a web page that some
 // servers answer everything with.
 type absentError struct{ what string }
@@ -52,7 +42,8 @@ type forbiddenError struct{ why string }
 func (e *forbiddenError) Error() string { return e.why }
 
 // document fetches a JSON object into v. redirects stay with addresses that allowed lets through.
-func (m *Manager) document(ctx context.Context, from string, allowed func(string) error, v any) error {
+func (m *Manager) document(ctx context.Context, s *config.Server, from string, allowed func(string) error, v any) error {
+	client := m.net.client(s)
 	for hop := 0; ; hop++ {
 		if err := allowed(from); err != nil {
 			return err
@@ -64,7 +55,7 @@ func (m *Manager) document(ctx context.Context, from string, allowed func(string
 		req.Header.Set("Accept", "application/json")
 		req.Header.Set("User-Agent", m.agent())
 		req.Header.Set("MCP-Protocol-Version", protocolVersion)
-		resp, err := m.http.Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			return plainError(err)
 		}

@@ -149,7 +149,8 @@ func TestTokenAnswers(t *testing.T) {
 		`cut {"access_token": "tok-secret"`: "its answer is not that of a token endpoint",
 	} {
 		base := foreign(t, map[string]string{"/token": answer, "/elsewhere": `200 {"access_token": "x"}`})
-		token, err := newManager(t.TempDir(), 0).redeem(t.Context(), base+"/token", client{ID: "me"}, url.Values{"grant_type": {"authorization_code"}, "code": {"a-code"}})
+		form := url.Values{"grant_type": {"authorization_code"}, "code": {"a-code"}}
+		token, err := newManager(t.TempDir(), 0).redeem(t.Context(), entryFor(t, base, ""), base+"/token", client{ID: "me"}, form)
 		switch {
 		case want == "":
 			if err != nil || token.AccessToken != "tok-secret" {
@@ -161,7 +162,8 @@ func TestTokenAnswers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newManager(t.TempDir(), 0).redeem(ctx, "http://127.0.0.1:1/token", client{}, url.Values{}); err == nil || err.Error() != context.Canceled.Error() {
+	s := entryFor(t, "http://127.0.0.1:1/mcp", "")
+	if _, err := newManager(t.TempDir(), 0).redeem(ctx, s, "http://127.0.0.1:1/token", client{}, url.Values{}); err == nil || err.Error() != context.Canceled.Error() {
 		t.Error(err)
 	}
 	for _, tt := range []struct {

@@ -32,7 +32,7 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options
 			"To log in instead, take it out of the entry in "+entryOf(s)+".").Then("Then log in with", loginStep(s, opt.Scopes)).
 			On(s.Name, "")
 	}
-	ctx, cancel := context.WithTimeoutCause(forServer(ctx, s), opt.Timeout, errTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, opt.Timeout, errTimeout)
 	defer cancel()
 	err := m.login(ctx, s, opt)
 	if err != nil && ctx.Err() != nil {
@@ -173,7 +173,7 @@ func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *
 
 // finish redeems a code and keeps the token.
 func (m *Manager) finish(ctx context.Context, s *config.Server, r *record, form url.Values) error {
-	token, err := m.redeem(ctx, r.Token, r.Client, form)
+	token, err := m.redeem(ctx, s, r.Token, r.Client, form)
 	if err != nil {
 		return fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s gave no token for the login", s.Name),
 			"").Then("Try again with", loginStep(s, nil)).On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
@@ -208,7 +208,7 @@ func (m *Manager) probe(ctx context.Context, s *config.Server) (c challenge, ref
 		req.Header.Set("Content-Type", "application/json")
 		req.Header.Set("MCP-Protocol-Version", protocolVersion)
 	}
-	resp, err := m.http.Do(req)
+	resp, err := m.net.client(s).Do(req)
 	if err != nil {
 		if ctx.Err() != nil {
 			return challenge{}, false, context.Cause(ctx)

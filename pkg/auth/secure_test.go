@@ -26,14 +26,17 @@ func TestOwnMachineByOtherNames(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.URL.Path }))
 	defer srv.Close()
 	m := newManager(t.TempDir(), 0)
-	m.http.Transport.(*gate).base.TLSClientConfig = srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
-	m.http.Transport.(*gate).base.TLSClientConfig.ServerName = "127.0.0.1"
+	for _, way := range []http.RoundTripper{m.net.open, m.net.strict} {
+		trust := srv.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		trust.ServerName = "127.0.0.1"
+		way.(*http.Transport).TLSClientConfig = trust
+	}
 	other := strings.Replace(srv.URL, "127.0.0.1", "0.0.0.0", 1)
 	var v map[string]any
 	away := entryFor(t, "https://mcp.example.com/mcp", "")
-	_, err := m.discover(forServer(t.Context(), away), away, challenge{metadata: other + "/metadata"})
+	_, err := m.discover(t.Context(), away, challenge{metadata: other + "/metadata"})
 	wantFault(t, err, fault.Protocol, "the metadata of s is at an address that cannot be used")
-	_, err = m.redeem(forServer(t.Context(), away), other+"/token", client{ID: "x"}, url.Values{})
+	_, err = m.redeem(t.Context(), away, other+"/token", client{ID: "x"}, url.Values{})
 	if forbidden := new(forbiddenError); !errors.As(err, &forbidden) {
 		t.Error(err)
 	}
@@ -45,7 +48,7 @@ func TestOwnMachineByOtherNames(t *testing.T) {
 	// A server of this machine may, and one may send us to its own host.
 	for _, own := range []string{"http://127.0.0.1:1/mcp", strings.Replace(other, "https", "http", 1) + "/mcp"} {
 		s := entryFor(t, own, `, "allowHTTP": true`)
-		if err := m.document(forServer(t.Context(), s), other+"/fine", func(string) error { return nil }, &v); !isAbsent(err) {
+		if err := m.document(t.Context(), s, other+"/fine", func(string) error { return nil }, &v); !isAbsent(err) {
 			t.Errorf("%s: %v", own, err)
 		}
 	}

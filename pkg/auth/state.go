@@ -39,7 +39,6 @@ func (m *Manager) State(ctx context.Context, s *config.Server) (login.State, err
 // Logout forgets the login of a server, and tells its authorization server where that can be told (RFC
 // 7009). A file that is damaged is set aside.
 func (m *Manager) Logout(ctx context.Context, s *config.Server) (login.Ended, error) {
-	ctx = forServer(ctx, s)
 	unlock, err := m.store.lock(ctx, s)
 	if err != nil {
 		return login.Ended{}, err
@@ -66,7 +65,7 @@ func (m *Manager) revokeAll(ctx context.Context, s *config.Server, r *record) (r
 		if t.token == "" {
 			continue
 		}
-		if err := m.revoke(ctx, r, t.token, t.hint); err != nil {
+		if err := m.revoke(ctx, s, r, t.token, t.hint); err != nil {
 			return false, s.Mask(quoted(err.Error()))
 		}
 		revoked = true

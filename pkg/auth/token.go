@@ -97,7 +97,7 @@ func refusal(err error) string {
 
 // redeem asks a token endpoint for a token. form has all parameters of the grant but the client's own.
 // Of the errors it returns none holds a secret; a *refusedError is an answer.
-func (m *Manager) redeem(ctx context.Context, endpoint string, c client, form url.Values) (*oauth2.Token, error) {
+func (m *Manager) redeem(ctx context.Context, s *config.Server, endpoint string, c client, form url.Values) (*oauth2.Token, error) {
 	// The library's other ways to a token leave the resource parameter (RFC 8707) out of a renewal. This
 	// one lets all parameters be given, the grant too.
 	conf := clientcredentials.Config{ClientID: c.ID, TokenURL: endpoint, EndpointParams: form, AuthStyle: oauth2.AuthStyleInParams}
@@ -112,7 +112,7 @@ func (m *Manager) redeem(ctx context.Context, endpoint string, c client, form ur
 			return nil, err
 		}
 	}
-	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, m.http))
+	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, m.net.client(s)))
 	var refused *oauth2.RetrieveError
 	var broken *url.Error
 	switch {
@@ -172,7 +172,7 @@ func (r *record) take(t *oauth2.Token, now time.Time) {
 }
 
 // revoke tells an authorization server that a token is not needed any more (RFC 7009).
-func (m *Manager) revoke(ctx context.Context, r *record, token, hint string) error {
+func (m *Manager) revoke(ctx context.Context, s *config.Server, r *record, token, hint string) error {
 	c := r.Client
 	form := url.Values{"token": {token}, "token_type_hint": {hint}}
 	if c.Method != methodBasic {
@@ -195,7 +195,7 @@ func (m *Manager) revoke(ctx context.Context, r *record, token, hint string) err
 	if c.Method == methodBasic {
 		req.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.secret))
 	}
-	resp, err := m.http.Do(req)
+	resp, err := m.net.client(s).Do(req)
 	if err != nil {
 		return plainError(err)
 	}
