@@ -84,19 +84,8 @@ func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range found {
-		if f.File == target.Path {
-			continue
-		}
-		if len(v.names) == 0 || slices.Contains(v.names, f.Name) {
-			p.consider(f)
-		}
-	}
-	for _, name := range v.names {
-		if !slices.ContainsFunc(found, func(f clients.Found) bool { return f.Name == name }) {
-			return fault.New(fault.ServerNotFound, fmt.Sprintf("no client has a server %q", name), "").
-				Then("See what there is with", importStep("--dry-run"))
-		}
+	if err := p.considerAll(found, v.names); err != nil {
+		return err
 	}
 	a := p.answer(looked)
 	if len(p.takes) == 0 || v.DryRun {
@@ -185,6 +174,23 @@ func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPla
 		p.names[problem.Server] = true // of an entry that cannot be used
 	}
 	return p, nil
+}
+
+// considerAll considers the servers of other clients, all or only those of some names. Each name must be
+// that of a server.
+func (p *importPlan) considerAll(found []clients.Found, names []string) error {
+	for _, f := range found {
+		if f.File != p.target.Path && (len(names) == 0 || slices.Contains(names, f.Name)) {
+			p.consider(f)
+		}
+	}
+	for _, name := range names {
+		if !slices.ContainsFunc(found, func(f clients.Found) bool { return f.Name == name }) {
+			return fault.New(fault.ServerNotFound, fmt.Sprintf("no client has a server %q", name), "").
+				Then("See what there is with", importStep("--dry-run"))
+		}
+	}
+	return nil
 }
 
 // consider decides whether and how to take one server, and keeps the reason.

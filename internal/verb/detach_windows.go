@@ -11,8 +11,8 @@ import (
 // detachedProcess is DETACHED_PROCESS of CreateProcess: no console.
 const detachedProcess = 0x00000008
 
-// detach starts this program with other arguments, with nothing of our console or pipes.
-// Nobody here waits for it: it ends by itself, when its work or the limits of that are done.
+// detach starts this program with other arguments, without our console and pipes. This process does not
+// wait for it: it ends by itself, with its work or at its time limits.
 func detach(args []string) error {
 	self, err := os.Executable()
 	if err != nil {

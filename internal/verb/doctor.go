@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,62 +156,73 @@ type diagnosis struct {
 
 // WriteText implements [output.Document].
 func (a *doctorAnswer) WriteText(t *output.Text) {
+	off := 0
 	for i, d := range a.Servers {
 		if i > 0 {
 			t.Line()
 		}
 		t.Line(output.Bold(d.Name), "  ", verdictSpan(d.Verdict))
-		rows := [][]any{{output.Dim("entry"), fmt.Sprintf("%s:%d", d.File, d.Line)}}
-		if d.Start != "" {
-			rows = append(rows, []any{output.Dim(string(d.Transport)), d.Start})
-		}
-		if d.Identity != "" || d.Protocol != "" {
-			rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
-		}
-		// Most servers want no login. That there is none is worth a line only if the server wants one.
-		if d.Login != nil && (d.Login.Kind != login.NotLoggedIn || d.Verdict == "login needed") {
-			rows = append(rows, []any{output.Dim("login"), d.Login.summary()})
-		}
-		if d.Verdict == "ok" {
-			took := fmt.Sprintf("%s to connect, %s to list", time.Duration(d.ConnectMS)*time.Millisecond,
-				time.Duration(d.ListMS)*time.Millisecond)
-			rows = append(rows, []any{output.Dim("offers"), d.offers()}, []any{output.Dim("took"), took})
-		}
-		for _, note := range d.Notes {
-			rows = append(rows, []any{output.Yellow("note"), note})
-		}
-		if d.verbose {
-			title := "stderr"
-			for line := range strings.Lines(d.Stderr) {
-				rows = append(rows, []any{output.Dim(title), strings.TrimRight(line, "\r\n")})
-				title = ""
-			}
-		}
-		if d.Error != nil {
-			rows = append(rows, []any{output.Red("failed"), d.Error.Message})
-			for line := range strings.Lines(d.Error.Traceback) {
-				rows = append(rows, []any{"", output.Dim(strings.TrimSpace(line))})
-			}
-		}
-		title := "next"
-		for line := range strings.Lines(d.Next) {
-			rows = append(rows, []any{output.Green(title), strings.TrimRight(line, "\r\n")})
-			title = ""
-		}
-		t.Table("  ", rows)
-	}
-	t.Line()
-	off := 0
-	for _, d := range a.Servers {
+		t.Table("  ", slices.Concat(d.facts(), d.troubles(), lines(output.Green, "next", d.Next)))
 		if d.Verdict == "disabled" {
 			off++
 		}
 	}
+	t.Line()
 	others := ""
 	if off > 0 {
 		others = fmt.Sprintf(", %d disabled", off)
 	}
 	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
+}
+
+// facts returns the rows that say which server it is and what it offers.
+func (d *diagnosis) facts() [][]any {
+	rows := [][]any{{output.Dim("entry"), fmt.Sprintf("%s:%d", d.File, d.Line)}}
+	if d.Start != "" {
+		rows = append(rows, []any{output.Dim(string(d.Transport)), d.Start})
+	}
+	if d.Identity != "" || d.Protocol != "" {
+		rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
+	}
+	// Most servers want no login. That there is none is worth a line only if the server wants one.
+	if d.Login != nil && (d.Login.Kind != login.NotLoggedIn || d.Verdict == "login needed") {
+		rows = append(rows, []any{output.Dim("login"), d.Login.summary()})
+	}
+	if d.Verdict == "ok" {
+		took := fmt.Sprintf("%s to connect, %s to list", time.Duration(d.ConnectMS)*time.Millisecond,
+			time.Duration(d.ListMS)*time.Millisecond)
+		rows = append(rows, []any{output.Dim("offers"), d.offers()}, []any{output.Dim("took"), took})
+	}
+	return rows
+}
+
+// troubles returns the rows that say what is odd or wrong.
+func (d *diagnosis) troubles() [][]any {
+	var rows [][]any
+	for _, note := range d.Notes {
+		rows = append(rows, []any{output.Yellow("note"), note})
+	}
+	if d.verbose {
+		rows = append(rows, lines(output.Dim, "stderr", d.Stderr)...)
+	}
+	if d.Error == nil {
+		return rows
+	}
+	rows = append(rows, []any{output.Red("failed"), d.Error.Message})
+	for line := range strings.Lines(d.Error.Traceback) {
+		rows = append(rows, []any{"", output.Dim(strings.TrimSpace(line))})
+	}
+	return rows
+}
+
+// lines returns a row for each line of a text, the first one with a title.
+func lines(style func(string) output.Span, title, text string) [][]any {
+	var rows [][]any
+	for line := range strings.Lines(text) {
+		rows = append(rows, []any{style(title), strings.TrimRight(line, "\r\n")})
+		title = ""
+	}
+	return rows
 }
 
 // offers says in a line what the server offers.

@@ -134,7 +134,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	a.writeParameters(t)
 	if hints := a.hints(); len(hints) > 0 {
 		t.Line()
-		t.Line(output.Bold("What the server says of it"))
+		t.Line(output.Bold("Hints from the server"))
 		for _, h := range hints {
 			t.Wrap("  ", h)
 		}

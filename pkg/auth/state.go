@@ -23,8 +23,8 @@ func (m *Manager) State(ctx context.Context, s *config.Server) (login.State, err
 		}
 		return login.State{Kind: login.NotLoggedIn}, nil
 	}
-	st := login.State{Kind: login.LoggedIn, Issuer: r.Issuer, Scopes: r.Granted, Obtained: r.Obtained, Expires: r.Expires, Renewable: r.Renewable || machine,
-		Kept: r.Kept, File: m.store.path(r.Binding)}
+	st := login.State{Kind: login.LoggedIn, Issuer: r.Issuer, Scopes: r.Granted, Obtained: r.Obtained, Expires: r.Expires,
+		Renewable: r.Renewable || machine, Kept: r.Kept, File: m.store.path(r.Binding)}
 	switch expired := r.expired(m.opt.Now()); {
 	case machine:
 		st.Kind = login.Machine

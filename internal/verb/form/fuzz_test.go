@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// FuzzQuestion puts a stranger's question to somebody who types anything: it ends, with a reply that is
+// FuzzQuestion puts a stranger's question to a person who types anything: it ends, with a reply that is
 // a JSON object or a refusal, and drives no terminal.
 func FuzzQuestion(f *testing.F) {
 	for _, s := range []string{
@@ -33,7 +33,8 @@ func FuzzQuestion(f *testing.F) {
 		opt := Options{Ref: tool.Ref{Server: "demo", Name: "ask"}, Printer: p, Dialog: p.NewDialog(strings.NewReader(typed))}
 		checkReply(t, q, New(opt))
 		talk := strings.Replace(shown.String(), "\rcalling demo/ask\x1b[K\r\x1b[K", "", 1) // our own status line
-		if i := strings.IndexFunc(talk, func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x202e }); i >= 0 {
+		control := func(r rune) bool { return r < 0x20 && r != '\n' && r != '\t' || r == 0x202e }
+		if strings.ContainsFunc(talk, control) {
 			t.Fatalf("a control character gets out: %q", talk)
 		}
 		for _, elicit := range [][]string{nil, {typed}, {"accept"}} {
@@ -63,7 +64,7 @@ func checkReply(t *testing.T, q tool.Question, a *Audience) tool.Reply {
 	return r
 }
 
-// TestHugeQuestions: a form that nobody could fill in is asked for as JSON.
+// TestHugeQuestions: a form that is too large to fill in is asked for as JSON.
 func TestHugeQuestions(t *testing.T) {
 	t.Parallel()
 	var many []tool.Field

@@ -89,7 +89,7 @@ func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1}}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for name, parse := range map[string]func(json.RawMessage) (Result, error){"tool": ToolResult, "resource": ResourceContents, "prompt": PromptMessages} {
+		for name, parse := range map[string]Parse{"tool": ToolResult, "resource": ResourceContents, "prompt": PromptMessages} {
 			r, err := parse(raw)
 			if err != nil {
 				continue
