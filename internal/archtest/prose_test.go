@@ -40,7 +40,7 @@ var habits = []struct {
 }
 
 // plain are turns that a habit finds and that are plain English.
-var plain = regexp.MustCompile(`(?i)\bthere (is|are|was|were|be|can be|will be) no\b|\b(is|are|was|were|be) no (longer|more|less|fewer|other|matter)\b`)
+var plain = regexp.MustCompile(`(?i)\bthere (is|are|was|were|be|can be|will be) no\b|\b(is|are|was|were|be) no (longer|more|less|fewer|other|matter|slower|faster|better)\b`)
 
 // proseRules hold names and sentences to the six rules of CONTRIBUTING.md.
 func proseRules() []rule {
