@@ -37,7 +37,7 @@ type finding struct {
 
 // rules are all of them; each stands beside what it needs.
 func rules() []rule {
-	return slices.Concat(shapeRules(), contextRules(), denseRules(), proseRules(), commandRules())
+	return slices.Concat(shapeRules(), contextRules(), denseRules(), sleepRules(), proseRules(), commandRules())
 }
 
 // TestRules holds the sources to the rules. testdata/left.txt counts what a folder may still break; a count may only
