@@ -237,7 +237,7 @@ func TestTerminatedDaemon(t *testing.T) {
 	}
 	mcptest.WaitGone(t, pid)
 	h.gone(t)
-	if log := h.log(t); !strings.Contains(log, "told to stop") || !strings.HasSuffix(log, "daemon\tended\n") {
+	if log := h.log(t); !strings.Contains(log, "asked to stop") || !strings.HasSuffix(log, "daemon\tended\n") {
 		t.Errorf("log %s", log)
 	}
 	if h.daemon(t) != 0 {

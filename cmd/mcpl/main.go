@@ -20,6 +20,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
@@ -40,7 +41,7 @@ func run() int {
 	app.Query = cli.Query
 	manager := newLogins(app)
 	app.Logins, app.Browser = manager, openBrowser
-	app.InProcess = func(cfg *config.Config, o daemon.CallerOptions) engine.Caller {
+	app.InProcess = func(cfg *config.Config, o host.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			Limits: o.Limits, Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
 			Changed: o.Changed, Listen: o.Listen, Tokens: manager,

@@ -11,7 +11,7 @@ type room struct {
 var rooms = map[string]room{
 	"cmd/mcpl": {
 		imports: []string{"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config",
-			"pkg/conn", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/output"},
+			"pkg/conn", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/host", "pkg/output"},
 		why: "main is the only place that chooses: who calls (conn or daemon), where logins are kept, which streams " +
 			"are written. Every other package gets its choice as a value, so a test can choose otherwise",
 	},
@@ -54,7 +54,8 @@ var rooms = map[string]room{
 	},
 	"internal/verb": {
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/auth/login", "pkg/clients", "pkg/config",
-			"pkg/daemon", "pkg/engine", "pkg/fault", "pkg/index", "pkg/output", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool"},
+			"pkg/daemon", "pkg/engine", "pkg/fault", "pkg/host", "pkg/index", "pkg/output", "pkg/schema", "pkg/search",
+			"pkg/state", "pkg/tool"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -90,9 +91,9 @@ var rooms = map[string]room{
 			"in the command, in the daemon and in a test",
 	},
 	"pkg/daemon": {
-		imports: []string{"pkg/config", "pkg/engine", "pkg/fault", "pkg/tool"},
-		why: "the daemon gets its Caller from main and asks through it. Without pkg/conn its client stays small " +
-			"enough for the early start",
+		imports: []string{"pkg/config", "pkg/engine", "pkg/fault", "pkg/host", "pkg/tool"},
+		why: "the daemon is a host with a socket, and main says what starts the servers of the host. Without pkg/conn " +
+			"its client stays small enough for the early start",
 	},
 	"pkg/engine": {
 		imports: []string{"pkg/config", "pkg/fault", "pkg/index", "pkg/schema", "pkg/search", "pkg/tool"},
@@ -101,6 +102,11 @@ var rooms = map[string]room{
 	},
 	"pkg/fault": {
 		why: "a leaf: every package makes faults, so this one can import none of them",
+	},
+	"pkg/host": {
+		imports: []string{"pkg/config", "pkg/engine", "pkg/fault", "pkg/tool"},
+		why: "warm servers are supervised in one place, whatever door a request comes through: sockets, HTTP and frames " +
+			"belong to the doors, and how a server is started comes from main. Of the engine it needs the Caller",
 	},
 	"pkg/index": {
 		imports: []string{"pkg/config", "pkg/fault", "pkg/packed", "pkg/schema", "pkg/search", "pkg/tool"},

@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
@@ -42,7 +43,7 @@ type App struct {
 	// Warm lets requests go to a running daemon if NewCaller is nil.
 	Warm bool
 	// InProcess opens a caller that starts servers as children of this process.
-	InProcess func(*config.Config, daemon.CallerOptions) engine.Caller
+	InProcess func(*config.Config, host.CallerOptions) engine.Caller
 	// Logins are the logins to servers over HTTP. They are nil on the early path.
 	Logins Logins
 	// Browser opens a browser at an address.
@@ -58,7 +59,7 @@ type App struct {
 
 // CallerOptions are what the settings and flags say about connections. NewCaller fills in Environ.
 type CallerOptions struct {
-	daemon.CallerOptions
+	host.CallerOptions
 	// Daemon is how to reach the daemon; NewCaller fills in InProcess. If nil, the daemon is not used.
 	Daemon *daemon.ClientOptions
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
@@ -168,7 +169,7 @@ func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) erro
 
 // daemonEngine returns an engine that renews the index in the daemon, with the settings of the client
 // that asks for it.
-func (a *App) daemonEngine(o daemon.EngineOptions) (daemon.Engine, error) {
+func (a *App) daemonEngine(o host.EngineOptions) (host.Engine, error) {
 	settings, _, err := o.Env.LoadSettings()
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -100,7 +101,7 @@ func (s *Session) newEngine() *engine.Engine {
 
 // callerOptions returns what the settings and flags say about connections.
 func (s *Session) callerOptions() CallerOptions {
-	o := CallerOptions{CallerOptions: daemon.CallerOptions{Dir: s.App.Env.Dir, Limits: tool.Limits{
+	o := CallerOptions{CallerOptions: host.CallerOptions{Dir: s.App.Env.Dir, Limits: tool.Limits{
 		Connect: s.Settings.ConnectTimeout, Call: s.Settings.CallTimeout, ForceConnect: s.Globals.ConnectTimeout}}}
 	if s.Globals.Verbose {
 		o.Log = s.Printer.Verbose

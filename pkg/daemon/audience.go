@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -10,25 +9,26 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// note is something that the daemon tells a client beside the answer.
-type note struct {
+// sideFrame is a frame that the daemon sends to a client beside the answer.
+type sideFrame struct {
 	kind kind
-	body any // for JSON
+	head any
+	raws [][]byte
 }
 
-// maxNotes is how many notes wait for a client that reads slowly. Of what is beyond that only
-// questions are kept.
-const maxNotes = 256
+// maxSideFrames is how many side frames wait for a client that reads slowly. Beyond that only questions are kept.
+const maxSideFrames = 256
 
-// tell writes notes, and that the request is being worked on, until done is closed; then the notes that
-// are left. Of a client that is gone its reader learns.
-func tell(s *stream, notes <-chan note, done <-chan struct{}) {
+func (f sideFrame) write(s *stream) { _ = s.writePacked(f.kind, f.head, f.raws...) } // the reader notices a lost client
+
+// writeSideFrames writes side frames and beats until done is closed, then the side frames that are left.
+func writeSideFrames(s *stream, frames <-chan sideFrame, done <-chan struct{}) {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {
 		select {
-		case n := <-notes:
-			_ = s.writeJSON(n.kind, n.body)
+		case f := <-frames:
+			f.write(s)
 			continue
 		case <-beat.C:
 			_ = s.write(kindBeat)
@@ -36,59 +36,63 @@ func tell(s *stream, notes <-chan note, done <-chan struct{}) {
 		case <-done:
 		}
 		select {
-		case n := <-notes:
-			_ = s.writeJSON(n.kind, n.body)
+		case f := <-frames:
+			f.write(s)
 		default:
 			return
 		}
 	}
 }
 
-// audience is the client of a request as its server meets it: a tool.Audience at the other end of
-// the socket.
-type audience struct {
+// remoteAudience is a tool.Audience in the daemon. It passes everything on to the client at the other end of the
+// socket.
+type remoteAudience struct {
 	tool.Unable
-	notes chan<- note
-	gone  <-chan struct{} // closed when the request ends or is given up
-	alive func()          // told of each sign of life of the server
+	frames chan<- sideFrame
+	gone   <-chan struct{} // closed when the request ends or its client gives it up
 
 	mu   sync.Mutex
 	last int
-	open map[int]chan<- reply // by the question's id; room for one
+	open map[int]chan<- reply // by the question's id; each has room for one
 }
 
-func newAudience(notes chan<- note, gone <-chan struct{}) *audience {
-	return &audience{notes: notes, gone: gone, open: make(map[int]chan<- reply)}
+func newRemoteAudience(frames chan<- sideFrame, gone <-chan struct{}) *remoteAudience {
+	return &remoteAudience{frames: frames, gone: gone, open: make(map[int]chan<- reply)}
 }
 
-// say tells the client, unless it does not read: that must not hold up the server.
-func (a *audience) say(n note) {
+// send sends a side frame, unless too many wait: a client that does not read must not hold up the server.
+func (a *remoteAudience) send(k kind, head any, raws ...[]byte) {
 	select {
-	case a.notes <- n:
+	case a.frames <- sideFrame{k, head, raws}:
 	default:
 	}
 }
 
+// observe is a host.Observer.
+func (a *remoteAudience) observe(server, text string) {
+	a.send(kindEvent, event{server, text})
+}
+
 // Progress implements [tool.Audience].
-func (a *audience) Progress(p tool.Progress) {
-	a.alive()
-	a.say(note{kindProgress, p})
+func (a *remoteAudience) Progress(p tool.Progress) {
+	a.send(kindProgress, p)
 }
 
 // Message implements [tool.Audience].
-func (a *audience) Message(m tool.Message) {
-	a.alive()
-	a.say(note{kindMessage, message{m, m.Data}})
+func (a *remoteAudience) Message(m tool.Message) {
+	data := m.Data
+	m.Data = nil
+	a.send(kindMessage, m, data)
 }
 
 // Elicit implements [tool.Audience]. A client that cancels, or is gone, gives its questions up.
-func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
-	a.alive()
-	defer a.alive()
+func (a *remoteAudience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
 	id, answer := a.ask()
 	defer a.forget(id)
+	schema := q.Schema
+	q.Schema = nil
 	select {
-	case a.notes <- note{kindQuestion, question{id, q, q.Schema}}:
+	case a.frames <- sideFrame{kindQuestion, question{id, q}, [][]byte{schema}}:
 	case <-ctx.Done():
 		return tool.Reply{}, ctx.Err()
 	case <-a.gone:
@@ -99,9 +103,9 @@ func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, err
 		if r.Failed != "" {
 			return tool.Reply{}, errors.New(r.Failed)
 		}
-		return r.whole(), nil
+		return r.Reply, nil
 	case <-ctx.Done():
-		a.say(note{kindWithdrawal, id})
+		a.send(kindWithdrawal, id)
 		return tool.Reply{}, ctx.Err()
 	case <-a.gone:
 		return tool.Reply{}, errGone
@@ -109,7 +113,7 @@ func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, err
 }
 
 // ask notes a question that is open.
-func (a *audience) ask() (id int, answer <-chan reply) {
+func (a *remoteAudience) ask() (id int, answer <-chan reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last++
@@ -118,64 +122,69 @@ func (a *audience) ask() (id int, answer <-chan reply) {
 	return a.last, room
 }
 
-func (a *audience) forget(id int) {
+func (a *remoteAudience) forget(id int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.open, id)
 }
 
-// answer hands a reply to whoever asked. One to a question that was withdrawn meanwhile is dropped.
-func (a *audience) answer(r reply) {
+// handleReply passes a reply frame to the question that it answers. It drops one whose question was withdrawn. It
+// reports whether the frame is a reply at all.
+func (a *remoteAudience) handleReply(k kind, payload []byte) (ok bool) {
+	var r reply
+	if k != kindReply || unpack(payload, &r, &r.Content) != nil {
+		return false
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if room := a.open[r.ID]; room != nil {
 		room <- r
 		delete(a.open, r.ID)
 	}
+	return true
 }
 
-// listener is the other end of an [audience]: it has the frames of a request heard by whom the
-// request is made for.
-type listener struct {
+// sideReader is the client's end of a [remoteAudience]: it passes side frames to the audience of a request.
+type sideReader struct {
 	stream   *stream
-	audience tool.Audience // nil: nobody listens
+	audience tool.Audience // may be nil
 
 	mu   sync.Mutex
 	open map[int]context.CancelFunc // by the question's id
-	wg   sync.WaitGroup             // questions being asked
+	wg   sync.WaitGroup             // questions that the audience answers now
 }
 
-func newListener(s *stream, a tool.Audience) *listener {
-	return &listener{stream: s, audience: a, open: make(map[int]context.CancelFunc)}
+func newSideReader(s *stream, a tool.Audience) *sideReader {
+	return &sideReader{stream: s, audience: a, open: make(map[int]context.CancelFunc)}
 }
 
-// hear takes one frame that is no answer. Questions are given up with ctx. ok is false where the
-// frame does not belong here.
-func (l *listener) hear(ctx context.Context, k kind, payload []byte) (ok bool) {
-	if l.audience == nil {
+// handleFrame handles one side frame. When ctx ends, its questions are given up. It reports whether the frame belongs
+// here.
+func (r *sideReader) handleFrame(ctx context.Context, k kind, payload []byte) (ok bool) {
+	if r.audience == nil {
 		return false
 	}
 	var err error
 	switch k {
 	case kindProgress:
 		var p tool.Progress
-		if err = json.Unmarshal(payload, &p); err == nil {
-			l.audience.Progress(p)
+		if err = unpack(payload, &p); err == nil {
+			r.audience.Progress(p)
 		}
 	case kindMessage:
-		var m message
-		if err = json.Unmarshal(payload, &m); err == nil {
-			l.audience.Message(m.whole())
+		var m tool.Message
+		if err = unpack(payload, &m, &m.Data); err == nil {
+			r.audience.Message(m)
 		}
 	case kindQuestion:
 		var q question
-		if err = json.Unmarshal(payload, &q); err == nil {
-			l.ask(ctx, q)
+		if err = unpack(payload, &q, &q.Schema); err == nil {
+			r.ask(ctx, q)
 		}
 	case kindWithdrawal:
 		var id int
-		if err = json.Unmarshal(payload, &id); err == nil {
-			l.withdraw(id)
+		if err = unpack(payload, &id); err == nil {
+			r.withdraw(id)
 		}
 	default:
 		return false
@@ -183,32 +192,34 @@ func (l *listener) hear(ctx context.Context, k kind, payload []byte) (ok bool) {
 	return err == nil
 }
 
-// ask has a question answered while frames are read on: others may come meanwhile.
-func (l *listener) ask(ctx context.Context, q question) {
+// ask has the audience answer a question, in a goroutine that ends with ctx: frames are read on meanwhile.
+func (r *sideReader) ask(ctx context.Context, q question) {
 	ctx, cancel := context.WithCancel(ctx)
-	l.mu.Lock()
-	l.open[q.ID] = cancel
-	l.mu.Unlock()
-	l.wg.Go(func() { // ends with ctx
+	r.mu.Lock()
+	r.open[q.ID] = cancel
+	r.mu.Unlock()
+	r.wg.Go(func() {
 		defer cancel()
-		answer, err := l.audience.Elicit(ctx, q.whole())
+		answer, err := r.audience.Elicit(ctx, q.Question)
 		if ctx.Err() != nil {
-			return // the request, or the question, was given up, which the daemon is told or knows
+			return // the daemon has withdrawn the question, or hears that the request is given up
 		}
-		r := reply{ID: q.ID, Reply: answer, Content: answer.Content}
+		content := answer.Content
+		answer.Content = nil
+		head := reply{ID: q.ID, Reply: answer}
 		if err != nil {
-			r = reply{ID: q.ID, Failed: err.Error()}
+			head, content = reply{ID: q.ID, Failed: err.Error()}, nil
 		}
-		_ = l.stream.writeJSON(kindReply, r) // of a daemon that is gone the reader learns
+		_ = r.stream.writePacked(kindReply, head, content) // the reader notices a lost daemon
 	})
 }
 
-// withdraw ends a question, if it is still being asked.
-func (l *listener) withdraw(id int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if cancel := l.open[id]; cancel != nil {
+// withdraw ends a question that the audience still answers.
+func (r *sideReader) withdraw(id int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if cancel := r.open[id]; cancel != nil {
 		cancel()
-		delete(l.open, id)
+		delete(r.open, id)
 	}
 }

@@ -15,13 +15,14 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// person is an audience that notes what it hears.
+// person is an audience that notes its calls.
 type person struct {
 	tool.Unable
 	elicit func(ctx context.Context, q tool.Question) (tool.Reply, error)
@@ -75,9 +76,10 @@ func TestAudience(t *testing.T) {
 	content := json.RawMessage(`{ "z": 1.0,"a":"<&>` + "\xff" + `" }`)
 	progress := []tool.Progress{{Done: 0.5}, {Done: 1, Total: 2, Message: "half"}}
 	message := tool.Message{Level: "warning", Logger: "l", Data: json.RawMessage(`{ "x": 1.0 }`)}
-	opt := tool.CallOptions{Timeout: time.Minute, MaxTime: time.Hour, Repeatable: true, Task: true, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true}, Principal: "p", Client: "session-1"}
+	opt := tool.CallOptions{Timeout: time.Minute, MaxTime: time.Hour, Repeatable: true, Task: true, Client: "c", Principal: "p",
+		Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true}}
 	want := opt
-	both := make(chan string, 2)
+	var both sync.WaitGroup
 	h.talk = func(ctx context.Context, ref tool.Ref, got tool.CallOptions) error {
 		to := got.Audience
 		if got.Audience = nil; !reflect.DeepEqual(got, want) || ref.Server != "s" {
@@ -88,7 +90,8 @@ func TestAudience(t *testing.T) {
 		}
 		to.Message(message)
 		var wg sync.WaitGroup
-		for _, q := range []tool.Question{{Server: "s", Message: "a", Schema: schema}, {Server: "s", Message: "b", URL: "https://x.test/?a&b"}} {
+		for _, q := range []tool.Question{{Server: "s", Message: "a", Schema: schema},
+			{Server: "s", Message: "b", URL: "https://x.test/?a&b"}} {
 			wg.Go(func() {
 				r, err := to.Elicit(ctx, q)
 				wanted := tool.Reply{Action: tool.Accept, Content: content}
@@ -105,10 +108,8 @@ func TestAudience(t *testing.T) {
 	}
 	// Each is answered only when both are open.
 	elicit := func(_ context.Context, q tool.Question) (tool.Reply, error) {
-		both <- q.Message
-		for len(both) < 2 {
-			time.Sleep(time.Millisecond) // until the other one is there
-		}
+		both.Done()
+		both.Wait()
 		if q.Message == "a" {
 			if string(q.Schema) != string(schema) || q.URL != "" || q.Server != "s" {
 				t.Errorf("asked %+v", q)
@@ -121,7 +122,7 @@ func TestAudience(t *testing.T) {
 		return tool.Reply{Action: tool.Decline}, nil
 	}
 	for _, what := range []string{"tool", "resource", "prompt", "list"} {
-		both = make(chan string, 2)
+		both.Add(2)
 		p := &person{elicit: elicit}
 		opt.Audience = p
 		var err error
@@ -129,7 +130,8 @@ func TestAudience(t *testing.T) {
 		case "list":
 			_, err = c.List(t.Context(), "s", opt)
 		default:
-			_, err = c.Call(t.Context(), tool.Ref{Server: "s", Name: "t", Kind: map[string]tool.Kind{"resource": tool.Resource, "prompt": tool.Prompt}[what]}, nil, opt)
+			kind := map[string]tool.Kind{"resource": tool.Resource, "prompt": tool.Prompt}[what]
+			_, err = c.Call(t.Context(), tool.Ref{Server: "s", Name: "t", Kind: kind}, nil, opt)
 		}
 		p.leave(t)
 		if err != nil || !reflect.DeepEqual(p.progress, progress) || !reflect.DeepEqual(p.messages, []tool.Message{message}) {
@@ -138,7 +140,7 @@ func TestAudience(t *testing.T) {
 	}
 }
 
-// A client without an audience is asked nothing.
+// A client without an audience gets no questions.
 func TestNoAudience(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -149,13 +151,14 @@ func TestNoAudience(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := h.client(nil).Call(t.Context(), tool.Ref{Server: "s", Name: "file:///x", Kind: tool.Resource}, nil, tool.CallOptions{}); err != nil {
+	resource := tool.Ref{Server: "s", Name: "file:///x", Kind: tool.Resource}
+	if _, err := h.client(nil).Call(t.Context(), resource, nil, tool.CallOptions{}); err != nil {
 		t.Error(err)
 	}
 }
 
-// A client that cancels, or is gone, or cannot answer, gives its questions up; a server that does
-// not want to know any more ends the question at the client.
+// A client that cancels, or is gone, or cannot answer, gives its questions up. A server that withdraws a question ends
+// it at the client.
 func TestGivenUpQuestions(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -200,7 +203,7 @@ func TestGivenUpQuestions(t *testing.T) {
 		}
 	}
 
-	s := h.greet()
+	s := h.connect()
 	h.handOver(s)
 	for range 3 {
 		if k, _, err := s.read(); k != kindQuestion || err != nil {
@@ -217,7 +220,7 @@ func TestGivenUpQuestions(t *testing.T) {
 	p.leave(t)
 	check("cannot", func(err error) bool { return err != nil && err.Error() == "the terminal is on fire" })
 
-	// What the server withdraws.
+	// The server withdraws its question.
 	h.talk = func(ctx context.Context, _ tool.Ref, opt tool.CallOptions) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -241,7 +244,7 @@ func TestGivenUpQuestions(t *testing.T) {
 	p.leave(t)
 }
 
-// A request that ends with questions open, because it ran out of time for example, waits for nobody.
+// A request that ends with questions open, because it ran out of time for example, does not wait for answers.
 func TestUnansweredQuestion(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -279,13 +282,13 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	done := make(chan struct{})
 	h.talk = func(_ context.Context, _ tool.Ref, opt tool.CallOptions) error {
 		defer close(done)
-		for i := range 20 * maxNotes {
+		for i := range 20 * maxSideFrames {
 			opt.Audience.Message(tool.Message{Data: json.RawMessage(`"` + strings.Repeat("x", 4096) + `"`)})
 			opt.Audience.Progress(tool.Progress{Done: float64(i)})
 		}
 		return nil
 	}
-	s := h.greet()
+	s := h.connect()
 	defer s.close()
 	h.handOver(s)
 	<-done
@@ -295,7 +298,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		var p tool.Progress
-		if k == kindProgress && (json.Unmarshal(payload, &p) != nil || p.Done <= last) {
+		if k == kindProgress && (unpack(payload, &p) != nil || p.Done <= last) {
 			t.Fatalf("%s after %v", payload, last)
 		}
 		if k == kindProgress {
@@ -307,7 +310,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 	}
 }
 
-// What does not belong ends the request: at the client with a fault, in the daemon by cancelling.
+// An unexpected frame ends the request: at the client with a fault, in the daemon by cancelling.
 func TestStrangeFrames(t *testing.T) {
 	t.Parallel()
 	for name, strange := range map[string]struct {
@@ -317,12 +320,14 @@ func TestStrangeFrames(t *testing.T) {
 	}{
 		"unknown":             {kind: 'z'},
 		"the other way":       {kind: kindQuery, payload: "{}"},
-		"broken progress":     {kind: kindProgress, payload: "["},
-		"broken message":      {kind: kindMessage, payload: `{"data":1}`},
-		"broken question":     {kind: kindQuestion, payload: `{"id":"1"}`},
+		"broken progress":     {kind: kindProgress, payload: packed("[")},
+		"cut off progress":    {kind: kindProgress, payload: packed("{}") + "\x00"},
+		"broken message":      {kind: kindMessage, payload: packed(`{"level":1}`, "{}")},
+		"message of no data":  {kind: kindMessage, payload: packed(`{}`)},
+		"broken question":     {kind: kindQuestion, payload: packed(`{"id":"1"}`, "")},
 		"broken withdrawal":   {kind: kindWithdrawal},
-		"nobody to hear":      {kind: kindProgress, payload: "{}", nobody: true},
-		"nobody to ask":       {kind: kindQuestion, payload: "{}", nobody: true},
+		"nobody to hear":      {kind: kindProgress, payload: packed("{}"), nobody: true},
+		"nobody to ask":       {kind: kindQuestion, payload: packed("{}", ""), nobody: true},
 		"result of a listing": {kind: kindListing, payload: "{}"},
 		"empty result":        {kind: kindResult},
 		"broken fault":        {kind: kindFailure, payload: "["},
@@ -337,7 +342,7 @@ func TestStrangeFrames(t *testing.T) {
 					_, _, _ = s.read()
 				}
 				if !strange.nobody { // also with a question open
-					_ = s.write(kindQuestion, []byte(`{"id":1}`))
+					_ = s.writePacked(kindQuestion, question{ID: 1}, nil)
 				}
 				_ = s.write(strange.kind, []byte(strange.payload))
 				_, _, _ = s.read()
@@ -362,11 +367,11 @@ func TestStrangeFrames(t *testing.T) {
 		ended <- context.Cause(ctx)
 		return fault.New(fault.Interrupted, "", "")
 	}
-	for _, f := range []frame{{kind: 'z'}, {kind: kindQuery}, {kindReply, [][]byte{[]byte("[]")}}} {
-		s := h.greet()
+	for _, f := range []frame{{kind: 'z'}, {kind: kindQuery}, {kindReply, [][]byte{[]byte(packed("[]", ""))}}} {
+		s := h.connect()
 		h.handOver(s)
-		// A reply that nobody waits for any more does no harm.
-		if err := s.send(frame{kindReply, [][]byte{[]byte(`{"id":7}`)}}, f); err != nil {
+		// A reply to a question that is not open does no harm.
+		if err := s.send(frame{kindReply, [][]byte{[]byte(packed(`{"id":7}`, ""))}}, f); err != nil {
 			t.Fatal(err)
 		}
 		if cause := <-ended; !errors.Is(cause, errGone) {
@@ -386,7 +391,7 @@ func TestLostWhileAsking(t *testing.T) {
 		for range 3 {
 			_, _, _ = s.read()
 		}
-		_ = s.writeJSON(kindQuestion, question{ID: 1})
+		_ = s.writePacked(kindQuestion, question{ID: 1}, nil)
 		<-asked
 	})
 	p := &person{elicit: func(ctx context.Context, q tool.Question) (tool.Reply, error) {
@@ -400,8 +405,8 @@ func TestLostWhileAsking(t *testing.T) {
 	}
 }
 
-// A daemon that goes away while a request is being cancelled has been told; one that is asked to end is
-// waited for only as long as somebody wants to.
+// A daemon that goes away while it cancels a request has got the cancel frame. Waiting for the end of a daemon ends
+// with the context.
 func TestCancelledAndLost(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
@@ -440,23 +445,24 @@ func TestCancelledAndLost(t *testing.T) {
 // A limit for one write is not one for the whole request: a person may think for longer.
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	near, far := net.Pipe()
-	defer near.Close()
-	defer far.Close()
-	s := newStream(polled{near})
-	s.patience = 20 * time.Millisecond
-	if err := s.write(kindBeat); err == nil {
-		t.Error("nobody reads, and it was written")
-	}
-	time.Sleep(2 * s.patience)
-	s.patience = time.Minute
-	go func() { _, _, _ = readFrame(far) }()
-	if err := s.write(kindBeat); err != nil {
-		t.Error(err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		near, far := net.Pipe()
+		defer near.Close()
+		defer far.Close()
+		s := newStream(polled{near})
+		s.patience = time.Minute
+		if err := s.write(kindBeat); err == nil {
+			t.Error("nobody reads, and it was written")
+		}
+		time.Sleep(2 * s.patience) // virtual
+		go func() { _, _, _ = readFrame(far) }()
+		if err := s.write(kindBeat); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
-// latePipe is one on which a greeting comes just when nobody waits for it any more.
+// latePipe is a pipe on which a greeting comes just after the time limit.
 type latePipe struct {
 	writeOnly
 	in   *bytes.Reader
@@ -475,7 +481,7 @@ func (p *latePipe) Read(data []byte) (int, error) {
 func TestLateGreeting(t *testing.T) {
 	t.Parallel()
 	for text, isLost := range map[string]bool{"g\x00\x00\x00\x02{}": true, "": false, "g\x00\x00": false} {
-		_, err := hear(newStream(&latePipe{in: bytes.NewReader([]byte(text))}))
+		_, err := readGreeting(newStream(&latePipe{in: bytes.NewReader([]byte(text))}))
 		var lost *lostError
 		if !errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &lost) != isLost {
 			t.Errorf("%q: %v", text, err)
@@ -483,10 +489,12 @@ func TestLateGreeting(t *testing.T) {
 	}
 }
 
-// FuzzHear has both sides hear what a stranger wrote into the socket.
-func FuzzHear(f *testing.F) {
-	for _, k := range []kind{kindProgress, kindMessage, kindQuestion, kindWithdrawal, kindReply, kindEvent, kindBeat, 'z'} {
-		for _, payload := range []string{"", "1", "{}", `{"id":1,"server":"s","message":"m","schema":"e30="}`, `{"id":1,"action":"accept","content":"e30="}`, `{"level":"info","data":"MQ=="}`} {
+// FuzzSides has both sides read the frames that a stranger wrote into the socket.
+func FuzzSides(f *testing.F) {
+	for _, k := range []kind{kindProgress, kindMessage, kindQuestion, kindWithdrawal, kindReply, kindEvent, kindBeat,
+		'z'} {
+		for _, payload := range []string{"", "1", packed("1"), packed("{}"),
+			packed(`{"id":1,"server":"s","message":"m"}`, "{}"), packed(`{"id":1,"action":"accept"}`, "{}"), packed(`{"level":"info"}`, "1")} {
 			var b bytes.Buffer
 			_ = (&stream{pipe: writeOnly{w: &b}}).write(k, []byte(payload))
 			f.Add(append(b.Bytes(), b.Bytes()...))
@@ -498,27 +506,26 @@ func FuzzHear(f *testing.F) {
 		}}
 		var sent bytes.Buffer
 		s := &stream{pipe: writeOnly{w: &sent}, in: bufio.NewReader(bytes.NewReader(data))}
-		_, _ = (&exchange{audience: p}).await(t.Context(), s)
+		_, _ = (&clientRequest{audience: p}).readAnswer(t.Context(), s)
 		p.leave(t)
-		for { // what it says to that is sound
+		for { // its replies are sound
 			k, payload, err := readFrame(&sent)
 			if err != nil {
 				break
 			}
 			var r reply
-			if k != kindReply || json.Unmarshal(payload, &r) != nil || string(r.whole().Content) != "{}" {
+			if k != kindReply || unpack(payload, &r, &r.Content) != nil || string(r.Content) != "{}" {
 				t.Fatalf("%q %s", k, payload)
 			}
 		}
-		notes := make(chan note, 1)
-		a := newAudience(notes, t.Context().Done())
-		a.alive = func() {}
+		frames := make(chan sideFrame, 1)
+		a := newRemoteAudience(frames, t.Context().Done())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		var wg sync.WaitGroup
 		wg.Go(func() { _, _ = a.Elicit(ctx, tool.Question{}) })
-		<-notes
-		hearClient(&stream{in: bufio.NewReader(bytes.NewReader(data))}, a, cancel)
+		<-frames
+		readReplies(&stream{in: bufio.NewReader(bytes.NewReader(data))}, a, cancel)
 		wg.Wait()
 	})
 }

@@ -21,20 +21,21 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 const (
-	// greetPatience is how long a daemon that was connected to may take to speak.
+	// greetPatience is how long a daemon may take to send its greeting.
 	greetPatience = 2 * time.Second
-	// silence is how long it may say nothing about a request that runs; it says something every 5 s.
+	// silence is how long it may send nothing during a request. It sends a beat every 5 s.
 	silence = 30 * time.Second
 	// startPatience is how long a new daemon may take to listen.
 	startPatience = 10 * time.Second
-	// replacePatience is how long a request waits for a daemon of another version to end before it
-	// is done without one.
+	// replacePatience is how long a request waits for a daemon of another version to end. After that it is made without
+	// one.
 	replacePatience = 2 * time.Second
-	// cancelPatience is how long the answer to a cancelled request is waited for.
+	// cancelPatience is how long a cancelled request waits for its answer.
 	cancelPatience = 5 * time.Second
 )
 
@@ -42,27 +43,26 @@ const (
 type ClientOptions struct {
 	Env       config.Env
 	Selection config.Selection
-	// Environ is the environment that configuration is resolved with and servers inherit, as
-	// os.Environ gives it.
+	// Environ is the environment that the configuration is resolved with and servers inherit, as os.Environ gives it.
 	Environ []string
 	// Identity is that of this build; see [Identity].
 	Identity string
 	Limits   tool.Limits
-	// Idle is after how long a server stops whose entry does not say; 0 means 15 min.
+	// Idle is how long a server stays without a request, if its entry does not say. Zero means 15 min.
 	Idle time.Duration
-	// Start are the arguments that make this program the daemon; nil: none is started.
+	// Start are the arguments that make this program the daemon. If nil, the client starts none.
 	Start []string
-	// Ephemeral, when not nil, tells of servers that have no place in the daemon before it is asked.
+	// Ephemeral, if not nil, reports whether a server is known not to be for the daemon, so that it need not be asked.
 	Ephemeral func(server string) bool
-	// InProcess opens the caller that does the work where no daemon can be had. nil: nothing is
-	// done to have one, and what it does not take gives engine.ErrNotFresh.
+	// InProcess opens the caller for requests that the daemon does not take. If nil, the client neither starts nor
+	// replaces a daemon, and requests that it declines fail with engine.ErrNotFresh.
 	InProcess func() engine.Caller
-	// Log, when not nil, is told what happens. It may be called concurrently.
+	// Log, if not nil, is called with what happens. It may be called concurrently.
 	Log func(who, event string)
 }
 
-// Client reaches live servers through the daemon of their configuration set, and where that
-// cannot be had in this process. It is safe for concurrent use.
+// Client reaches live servers through the daemon of their configuration set, or in this process if it cannot have the
+// daemon. It is safe for concurrent use.
 type Client struct {
 	sources *config.Sources
 	opt     ClientOptions
@@ -70,18 +70,18 @@ type Client struct {
 
 	mu        sync.Mutex
 	inProcess engine.Caller // nil until needed
-	given     bool          // the daemon was given up: everything is done in this process
+	givenUp   bool          // the daemon was given up: this process makes all requests
 }
 
-// NewClient returns a client for the servers of a configuration set. Nothing is started or
-// connected to.
+// NewClient returns a client for the servers of a configuration set. It starts nothing and connects to nothing.
 func NewClient(sources *config.Sources, opt ClientOptions) *Client {
 	return &Client{sources: sources, opt: opt, id: strconv.FormatUint(rand.Uint64(), 36)}
 }
 
 // List asks a server for what it offers.
 func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
-	a, err := c.ask(ctx, &exchange{query: query{Op: opTools, Server: server}.withOptions(opt), audience: opt.Audience})
+	q := query{Op: opTools, Server: server}.withOptions(opt)
+	a, err := c.ask(ctx, &clientRequest{query: q, audience: opt.Audience})
 	switch {
 	case err != nil:
 		return tool.Listing{}, err
@@ -90,15 +90,17 @@ func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) 
 	}
 	l, err := unpackListing(a.payload)
 	if a.kind != kindListing || err != nil {
-		return tool.Listing{}, strange(server, "", err)
+		return tool.Listing{}, unexpected(server, "", err)
 	}
 	return l, nil
 }
 
 // Call calls a tool, reads a resource or gets a prompt. A result that reports an error is a result.
-func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+func (c *Client) Call(
+	ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions,
+) (*tool.Result, error) {
 	q := query{Op: opCall, Server: ref.Server, Kind: ref.Kind, Name: ref.Name}.withOptions(opt)
-	a, err := c.ask(ctx, &exchange{query: q, args: args, audience: opt.Audience})
+	a, err := c.ask(ctx, &clientRequest{query: q, args: args, audience: opt.Audience})
 	switch {
 	case err != nil:
 		return nil, err
@@ -107,43 +109,43 @@ func (c *Client) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, o
 	}
 	res, err := unpackResult(a.payload)
 	if a.kind != kindResult || err != nil {
-		return nil, strange(ref.Server, ref.Name, err)
+		return nil, unexpected(ref.Server, ref.Name, err)
 	}
 	return res, nil
 }
 
-// Refresh has the daemon do what engine.RefreshLate does, and returns as soon as it has taken that
-// on. It fails where none of this version runs; none is started.
+// Refresh asks the daemon to do what engine.RefreshLate does, and returns as soon as the daemon has begun. It starts no
+// daemon, and fails if none of this version runs.
 func (c *Client) Refresh(ctx context.Context) error {
 	if !c.eligible("") {
 		return errors.New("the configuration is not in files that the daemon can read")
 	}
-	x := exchange{query: query{Op: opRefresh}}
-	c.fill(&x)
+	r := clientRequest{query: query{Op: opRefresh}}
+	c.fill(&r)
 	place, err := PlaceOf(c.opt.Env, c.sources.Key())
 	if err != nil {
 		return err
 	}
-	frames, err := x.frames()
+	frames, err := r.frames()
 	if err != nil {
 		return err
 	}
-	s, hello, err := greet(place, frames...)
+	s, hello, err := connectTo(place, frames...)
 	if err != nil {
 		return err
 	}
-	if s, err = c.known(s, hello); err != nil {
+	if s, err = c.checkVersion(s, hello); err != nil {
 		return err
 	}
 	defer s.close()
-	a, err := x.do(ctx, s)
+	a, err := r.wait(ctx, s)
 	if err == nil && a.kind != kindTaken {
-		err = strange("", "", fmt.Errorf("a frame of kind %q", a.kind))
+		err = unexpected("", "", fmt.Errorf("a frame of kind %q", a.kind))
 	}
 	return err
 }
 
-// Close stops what was started in this process. What runs in the daemon stays there.
+// Close stops the servers of this process. Those of the daemon stay.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +153,7 @@ func (c *Client) Close() error {
 		return nil
 	}
 	err := c.inProcess.Close()
-	c.inProcess, c.given = nil, true
+	c.inProcess, c.givenUp = nil, true
 	return err
 }
 
@@ -161,100 +163,104 @@ func (c *Client) local() engine.Caller {
 	defer c.mu.Unlock()
 	switch {
 	case c.opt.InProcess == nil:
-		return nowhere{}
+		return declining{}
 	case c.inProcess == nil:
 		c.inProcess = c.opt.InProcess()
 	}
 	return c.inProcess
 }
 
-// nowhere is the caller of a client that may do nothing in its own process.
-type nowhere struct{}
+// declining is the caller of a client that makes no requests in its own process.
+type declining struct{}
 
-func (nowhere) List(context.Context, string, tool.CallOptions) (tool.Listing, error) {
+func (declining) List(context.Context, string, tool.CallOptions) (tool.Listing, error) {
 	return tool.Listing{}, engine.ErrNotFresh
 }
 
-func (nowhere) Call(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
+func (declining) Call(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
 	return nil, engine.ErrNotFresh
 }
 
-func (nowhere) Close() error { return nil }
+func (declining) Close() error { return nil }
 
 func (c *Client) giveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.given = true
+	c.givenUp = true
 }
 
-func (c *Client) givenUp() bool {
+func (c *Client) hasGivenUp() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.given
+	return c.givenUp
 }
 
-func (c *Client) note(format string, args ...any) {
+func (c *Client) logf(format string, args ...any) {
 	if c.opt.Log != nil && c.opt.InProcess != nil {
 		c.opt.Log(logName, fmt.Sprintf(format, args...))
 	}
 }
 
-// ask has the daemon do a request. It returns nil without an error where the request has to be
-// done in this process: nothing has been done yet, or the daemon was lost and to do it twice does no harm.
-// A failure is a fault.
-func (c *Client) ask(ctx context.Context, x *exchange) (*answer, error) {
-	if !c.eligible(x.query.Server) {
+// ask has the daemon do a request. It returns nil without an error if this process has to make the request: nothing
+// has been done yet, or the daemon was lost and doing it twice does no harm. A failure is a fault.
+func (c *Client) ask(ctx context.Context, r *clientRequest) (*answer, error) {
+	if !c.eligible(r.query.Server) {
 		return nil, nil
 	}
-	c.fill(x)
-	frames, err := x.frames()
+	c.fill(r)
+	frames, err := r.frames()
 	if err != nil {
 		return nil, err
 	}
-	// A daemon that ends between greeting and request refuses; the second one is then a new one.
+	// A daemon that ends between greeting and request refuses. The second one is then a new one.
 	for range 2 {
-		var a *answer
+		a, err := c.askOnce(ctx, r, frames)
 		var lost *lostError
-		s, err := c.connect(ctx, frames)
 		switch {
-		case err == nil:
-			a, err = x.do(ctx, s)
-			s.close()
-		case !errors.As(err, &lost):
-			if ctx.Err() == nil {
-				c.note("no daemon is used: %v", err)
-			}
-			c.giveUp()
-			return nil, nil
-		}
-		switch {
-		case errors.Is(err, errEnding):
+		case errors.Is(err, host.ErrEnding):
 			continue
-		case err == nil && a.kind == kindDecline:
+		case err == nil && a != nil && a.kind == kindDecline:
 			return nil, nil
 		case !errors.As(err, &lost):
 			return a, err
-		case x.query.Op != opTools && !x.query.Options.Repeatable:
-			return nil, lost.fault(tool.Ref{Server: x.query.Server, Name: x.query.Name, Kind: x.query.Kind})
+		case r.query.Op != opTools && !r.query.Options.Repeatable:
+			return nil, lost.fault(r.query.ref())
 		}
-		c.note("%v; it is made again without one, since that does no harm", err)
-		c.giveUp()
-		return nil, nil
+		c.logf("%v; this process makes it again, since that does no harm", err)
+		break
 	}
 	c.giveUp()
 	return nil, nil
 }
 
-// eligible reports whether a server is to be reached through the daemon at all.
+// askOnce hands a request to the daemon and waits for the answer. It returns nil without an error if it cannot have the
+// daemon; a daemon may have begun with the request only if the error is a *lostError.
+func (c *Client) askOnce(ctx context.Context, r *clientRequest, frames []frame) (*answer, error) {
+	s, err := c.connect(ctx, frames)
+	if err == nil {
+		defer s.close()
+		return r.wait(ctx, s)
+	}
+	if lost := new(lostError); errors.As(err, &lost) {
+		return nil, err
+	}
+	if ctx.Err() == nil {
+		c.logf("no daemon is used: %v", err)
+	}
+	c.giveUp()
+	return nil, nil
+}
+
+// eligible reports whether a server can be reached through the daemon at all.
 func (c *Client) eligible(name string) bool {
-	if c.givenUp() {
+	if c.hasGivenUp() {
 		return false
 	}
 	if c.opt.Ephemeral != nil && c.opt.Ephemeral(name) {
 		return false
 	}
-	// The daemon reads the files itself. A pipe, as of --config <(...), can be read only once, and
-	// not by it; a path that is no UTF-8 would not cross the socket.
+	// The daemon reads the files itself. A pipe, as of --config <(...), can be read only once and not by the daemon. A
+	// path that is not UTF-8 would not cross the socket.
 	for _, src := range slices.Concat(c.sources.Configs, c.sources.EnvFiles) {
 		info, err := os.Stat(src.Path)
 		if err != nil || !info.Mode().IsRegular() || !utf8.ValidString(src.Path) {
@@ -264,32 +270,31 @@ func (c *Client) eligible(name string) bool {
 	return utf8.ValidString(c.opt.Env.Dir) && utf8.ValidString(c.opt.Env.Home)
 }
 
-// fill adds what this process is like.
-func (c *Client) fill(x *exchange) {
-	q := &x.query
-	q.Identity = c.opt.Identity
-	q.Dir, q.Home = c.opt.Env.Dir, c.opt.Env.Home
-	q.Configs, q.EnvFiles = c.opt.Selection.Configs, c.opt.Selection.EnvFiles
-	q.Options.Client = cmp.Or(q.Options.Client, c.id)
-	q.Limits, q.Idle = c.opt.Limits, c.opt.Idle
-	q.Events = c.opt.Log != nil
-	x.environ, x.log = strings.Join(c.opt.Environ, separator), c.opt.Log
+// fill adds to a request what it says of this process.
+func (c *Client) fill(r *clientRequest) {
+	r.query.Identity = c.opt.Identity
+	r.query.Surroundings = host.Surroundings{Dir: c.opt.Env.Dir, Home: c.opt.Env.Home, Configs: c.opt.Selection.Configs,
+		EnvFiles: c.opt.Selection.EnvFiles, Limits: c.opt.Limits, Idle: c.opt.Idle}
+	r.query.Options.Client = cmp.Or(r.query.Options.Client, c.id)
+	r.query.Events = c.opt.Log != nil
+	r.environ, r.observe = strings.Join(c.opt.Environ, separator), host.Observer(c.opt.Log)
 }
 
-// connect hands a request to a daemon of this version, started now if need be.
+// connect hands a request to a daemon of this version, which it starts if need be.
 func (c *Client) connect(ctx context.Context, request []frame) (*stream, error) {
 	place, err := PlaceOf(c.opt.Env, c.sources.Key())
 	if err != nil {
 		return nil, err
 	}
-	s, hello, err := greet(place, request...)
+	s, hello, err := connectTo(place, request...)
 	switch {
 	case err != nil:
 	case c.opt.InProcess == nil:
-		return c.known(s, hello)
+		return c.checkVersion(s, hello)
 	case hello.Ending > 0 || hello.Version != c.opt.Identity:
 		s.close()
-		c.note("the daemon is ending, or of another version (%s); it is let finish its calls", hello.Version)
+		c.logf("the daemon is ending, or of another version (%s); waiting for its running calls to finish",
+			hello.Version)
 		err = replace(ctx, place, replacePatience-hello.Ending)
 	default:
 		return s, nil
@@ -303,24 +308,24 @@ func (c *Client) connect(ctx context.Context, request []frame) (*stream, error) 
 	return c.start(ctx, place, request)
 }
 
-// absent reports whether err says that no daemon is there.
+// absent reports whether err says that no daemon runs.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errRefused) || errors.Is(err, io.EOF)
 }
 
-// greet connects to the daemon, sends a request without waiting for more, and hears the greeting. A
-// daemon of another version, or that is ending, refuses the request. With an error it has not begun
-// with it: io.EOF says that it was just ending. The exception is a *lostError.
-func greet(place Place, request ...frame) (*stream, greeting, error) {
+// connectTo connects to the daemon, sends a request without waiting for more, and reads the greeting. A daemon of
+// another version, or one that is ending, refuses the request. After an error the daemon has not begun with the
+// request, unless it is a *lostError. io.EOF says that the daemon was just ending.
+func connectTo(place Place, request ...frame) (*stream, greeting, error) {
 	s, err := dial(place.Socket)
 	if err != nil {
 		return nil, greeting{}, err
 	}
 	s.patience = greetPatience
-	err = s.send(request...) // where that fails the daemon cannot have read the whole
+	err = s.send(request...) // if that fails, the daemon cannot have read all of it
 	var hello greeting
 	if err == nil {
-		hello, err = hear(s)
+		hello, err = readGreeting(s)
 	}
 	if err != nil {
 		s.close()
@@ -332,9 +337,9 @@ func greet(place Place, request ...frame) (*stream, greeting, error) {
 	return s, hello, nil
 }
 
-// hear waits for the greeting. The daemon begins with a request only when it could greet, which it
-// cannot once this end reads no more; so a greeting that comes at the last moment is found out.
-func hear(s *stream) (hello greeting, err error) {
+// readGreeting waits for the greeting. The daemon begins with a request only after it could send the greeting, which it
+// cannot once this end reads no more. So readGreeting looks once more for one that came at the last moment.
+func readGreeting(s *stream) (hello greeting, err error) {
 	s.readWithin(greetPatience)
 	err = s.readJSON(kindGreeting, &hello)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -346,13 +351,14 @@ func hear(s *stream) (hello greeting, err error) {
 	return hello, err
 }
 
-// replace asks a daemon to end and waits a while until it has. It returns io.EOF when it has.
+// replace asks a daemon to end and waits until it has, but not for longer than patience. It returns io.EOF when the
+// daemon has ended.
 func replace(ctx context.Context, place Place, patience time.Duration) error {
-	if patience <= 0 { // one that takes long to end has been waited for
+	if patience <= 0 { // an earlier request has waited for it
 		return errBusyEnding
 	}
-	s, _, err := greet(place, opFrame(opStop))
-	if lost := new(lostError); errors.As(err, &lost) { // not in the middle of a request
+	s, _, err := connectTo(place, opFrame(opStop))
+	if lost := new(lostError); errors.As(err, &lost) { // there is no request to be lost
 		err = lost.cause
 	}
 	if err != nil {
@@ -371,11 +377,10 @@ func replace(ctx context.Context, place Place, patience time.Duration) error {
 	return err
 }
 
-// errBusyEnding says that a daemon has been told to end and still has something to do.
+// errBusyEnding says that a daemon was asked to end and still has something to do.
 var errBusyEnding = errors.New("one that is ending still has calls to finish")
 
-// start starts a daemon, or finds the one that another process is just starting, and hands it a
-// request.
+// start starts a daemon, or finds the one that another process is just starting, and hands it a request.
 func (c *Client) start(ctx context.Context, place Place, request []frame) (*stream, error) {
 	lock := flock.New(place.Start, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
@@ -385,15 +390,15 @@ func (c *Client) start(ctx context.Context, place Place, request []frame) (*stre
 		if err != nil {
 			return nil, err
 		}
-		s, hello, err := greet(place, request...)
+		s, hello, err := connectTo(place, request...)
 		if lost := new(lostError); err == nil || errors.As(err, &lost) {
 			if mine {
 				lock.Unlock()
 			}
-			if err != nil { // it may have begun with the request, which no other may have then
+			if err != nil { // it may have begun with the request, so that no other daemon may get it
 				return nil, err
 			}
-			return c.known(s, hello)
+			return c.checkVersion(s, hello)
 		}
 		if mine {
 			break
@@ -409,16 +414,16 @@ func (c *Client) start(ctx context.Context, place Place, request []frame) (*stre
 	if err := spawn(ctx, c.opt.Start, c.opt.Env.Dir, place.Log); err != nil {
 		return nil, err
 	}
-	c.note("started in %d ms", time.Since(began).Milliseconds())
-	s, hello, err := greet(place, request...)
+	c.logf("started in %d ms", time.Since(began).Milliseconds())
+	s, hello, err := connectTo(place, request...)
 	if err != nil {
 		return nil, err
 	}
-	return c.known(s, hello)
+	return c.checkVersion(s, hello)
 }
 
-// known returns the stream where the daemon at its other end is of this version and there to stay.
-func (c *Client) known(s *stream, hello greeting) (*stream, error) {
+// checkVersion returns the stream if the daemon at its other end is of this version and takes requests.
+func (c *Client) checkVersion(s *stream, hello greeting) (*stream, error) {
 	if hello.Version == c.opt.Identity && hello.Ending == 0 {
 		return s, nil
 	}

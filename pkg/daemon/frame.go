@@ -15,17 +15,17 @@ import (
 
 // A frame is its kind (one byte), the length of its payload (uint32, big-endian) and the payload.
 //
-// The daemon greets, so that a client knows whom it has handed its request to. Both may speak first:
-// the daemon begins with nothing before it has greeted, and refuses clients of another version.
+// The daemon sends a greeting, so that a client knows which daemon has its request. Both may speak first: the daemon
+// begins with nothing before it has sent the greeting, and refuses clients of another version.
 //
 //	daemon: greeting
-//	client: query; for what is done with servers the environment; for a call its arguments
+//	client: query; then the environment if the request is to a server; then the arguments if it is a call
 //	daemon: any number of event, progress, message, question, withdrawal and beat
 //	client: a reply to each question that is not withdrawn
-//	client: cancel, or the end of the stream, at any time: the request is given up
+//	client: cancel, or the end of the stream, at any time: it gives the request up
 //	daemon: one of result, listing, report, taken, failure, decline, refusal
 //
-// Both sides take a frame that does not belong for the end of the stream.
+// An unexpected frame ends the request. Packed payloads are those of pack: JSON and raw texts beside it.
 type kind byte
 
 const (
@@ -33,44 +33,44 @@ const (
 	kindQuery      kind = 'q' // JSON, see query
 	kindEnviron    kind = 'v' // assignments, separated by NUL
 	kindArguments  kind = 'a' // a call's arguments, byte for byte
-	kindReply      kind = 'y' // JSON, see reply
+	kindReply      kind = 'y' // packed, see reply; the content
 	kindCancel     kind = 'c' // empty
-	kindEvent      kind = 'e' // JSON, see event
-	kindProgress   kind = 'p' // JSON, see tool.Progress
-	kindMessage    kind = 'm' // JSON, see message
-	kindQuestion   kind = '?' // JSON, see question
-	kindWithdrawal kind = 'w' // JSON of a question's id: it needs no reply any more
+	kindEvent      kind = 'e' // packed, see event
+	kindProgress   kind = 'p' // packed, see tool.Progress
+	kindMessage    kind = 'm' // packed, see tool.Message; the data
+	kindQuestion   kind = '?' // packed, see question; the schema
+	kindWithdrawal kind = 'w' // packed: a question's id, which needs no reply any more
 	kindBeat       kind = 'b' // empty: the request is still being worked on
-	kindResult     kind = 'r' // one byte, 1 where the tool reports an error, then the result byte for byte
-	kindListing    kind = 't' // JSON, see listing
+	kindResult     kind = 'r' // one byte, 1 if the tool reports an error, then the result byte for byte
+	kindListing    kind = 't' // packed, see listing; the definitions
 	kindReport     kind = 's' // JSON, see Status
-	kindTaken      kind = 'k' // empty: it is going to be done, and nobody need wait for it
+	kindTaken      kind = 'k' // empty: the daemon does it, and the client need not wait
 	kindFailure    kind = 'f' // JSON of a fault.Fault
-	kindDecline    kind = 'd' // empty: this server has no place in a daemon, nothing was done
+	kindDecline    kind = 'd' // empty: the daemon does not serve this server, nothing was done
 	kindRefusal    kind = 'n' // empty: the daemon is ending, nothing was done
 )
 
-// maxFrame bounds a payload. A message of a server is bounded far below it.
+// maxFrame bounds a payload. The messages of servers have a far lower bound.
 const maxFrame = 1 << 30
 
-// smallFrame is up to which size a payload is read and written in one piece.
+// smallFrame is the largest payload that is read and written in one piece.
 const smallFrame = 64 << 10
 
-// pipe is what a stream goes through.
+// pipe is the connection under a stream.
 type pipe interface {
 	io.ReadWriteCloser
-	// readWithin and writeWithin bound what is read and written from now on; 0 lifts the limit.
+	// readWithin and writeWithin set the time limit of the reads and writes from now on. Zero lifts it.
 	readWithin(d time.Duration)
 	writeWithin(d time.Duration)
-	// interrupt ends reading, also a read that waits, with os.ErrDeadlineExceeded.
+	// interrupt makes reads fail with os.ErrDeadlineExceeded, also one that waits.
 	interrupt()
 }
 
-// stream is one connection. Frames may be written concurrently, and read by one at a time.
+// stream is one connection. Several goroutines may write frames, one may read them.
 type stream struct {
 	pipe
 	in *bufio.Reader
-	// patience is how long one write may take; 0 is no limit.
+	// patience is how long one write may take. Zero sets no limit.
 	patience time.Duration
 
 	mu sync.Mutex // held for writing
@@ -80,7 +80,7 @@ func newStream(p pipe) *stream { return &stream{pipe: p, in: bufio.NewReader(p)}
 
 func (s *stream) read() (kind, []byte, error) { return readFrame(s.in) }
 
-// readFrame reads one frame. What a large one needs is allocated as it arrives.
+// readFrame reads one frame. The memory for a large one grows as the frame arrives.
 func readFrame(r io.Reader) (kind, []byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
@@ -100,7 +100,7 @@ func readFrame(r io.Reader) (kind, []byte, error) {
 	return kind(head[0]), b.Bytes(), whole(err)
 }
 
-// whole makes of the end of the stream within a frame what it is.
+// whole turns an EOF inside a frame into io.ErrUnexpectedEOF.
 func whole(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -108,7 +108,7 @@ func whole(err error) error {
 	return err
 }
 
-// frame is one to be sent; its payload is these parts.
+// frame is a frame to send. Its payload is the concatenation of the parts.
 type frame struct {
 	kind    kind
 	payload [][]byte
@@ -156,7 +156,16 @@ func (s *stream) writeJSON(k kind, v any) error {
 	return s.write(k, data)
 }
 
-// expect reads one frame, which has to be of that kind.
+// writePacked sends one packed frame.
+func (s *stream) writePacked(k kind, head any, raws ...[]byte) error {
+	payload, err := pack(head, raws...)
+	if err != nil {
+		return err
+	}
+	return s.write(k, payload)
+}
+
+// expect reads one frame, which must be of this kind.
 func (s *stream) expect(want kind) ([]byte, error) {
 	got, payload, err := s.read()
 	if err == nil && got != want {
@@ -165,7 +174,7 @@ func (s *stream) expect(want kind) ([]byte, error) {
 	return payload, err
 }
 
-// readJSON reads one frame, which has to be of that kind, into v.
+// readJSON reads one frame of JSON, which must be of this kind, into v.
 func (s *stream) readJSON(want kind, v any) error {
 	payload, err := s.expect(want)
 	if err != nil {
@@ -174,4 +183,4 @@ func (s *stream) readJSON(want kind, v any) error {
 	return json.Unmarshal(payload, v)
 }
 
-func (s *stream) close() { _ = s.Close() } // there is nothing more to be done with it
+func (s *stream) close() { _ = s.Close() } // nothing more is done with it

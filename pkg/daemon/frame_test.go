@@ -34,11 +34,21 @@ func TestFrame(t *testing.T) {
 	}
 }
 
+// packed returns a packed payload.
+func packed(head string, raws ...string) string {
+	var b []byte
+	for _, part := range append([]string{head}, raws...) {
+		b = append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
+	}
+	return string(b)
+}
+
 // FuzzFrames reads what a stranger wrote into the socket: nothing panics, nothing is allocated that
 // did not come.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte("r\x00\x00\x00\x03\x01{}f\x00\x00\x00\x02{}"))
-	f.Add([]byte("t\x00\x00\x00\x12{\"Tools\":[\"e30=\"]}"))
+	listing := packed(`{"Counts":[1,0,0]}`, `{"name":"t"}`)
+	f.Add([]byte("t\x00\x00\x00" + string(rune(len(listing))) + listing))
 	f.Add([]byte("f\x00\x00\x00\x1b{\"type\":\"x\",\"result\":[1.0]}"))
 	f.Add([]byte("q\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,69 +9,64 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// greeting is what the daemon says of itself to everyone.
+// greeting is the first frame of a daemon to every client.
 type greeting struct {
 	Version string `json:"version"` // see [Identity]
 	PID     int    `json:"pid"`
-	// Ending is for how long it has taken no requests, because it ends; 0: it does not.
+	// Ending is for how long the daemon has taken no requests because it ends. Zero means that it takes them.
 	Ending time.Duration `json:"ending,omitempty"`
 }
 
-// What a client may ask for.
+// The operations of a query.
 const (
 	opCall    = "call"
 	opTools   = "tools"
 	opRefresh = "refresh"
 	opStatus  = "status"
-	opStop    = "stop"     // once all calls have ended
+	opStop    = "stop"     // after all calls
 	opStopNow = "stop-now" // soon
 )
 
-// query is one request. Everything the configuration depends on comes with it, the environment in
-// a frame of its own.
+// query is one request. It brings everything that the configuration depends on; the environment is in a frame of its
+// own.
 type query struct {
 	Op string `json:"op"`
-	// Identity is that of the client. What is done with servers is refused to others.
+	// Identity is that of the client. The daemon refuses requests to servers from clients of another one.
 	Identity string `json:"identity,omitempty"`
 
 	Server string    `json:"server,omitempty"`
 	Kind   tool.Kind `json:"kind,omitempty"`
-	Name   string    `json:"name,omitempty"` // of what is called, see tool.Ref
+	Name   string    `json:"name,omitempty"` // see tool.Ref
 
-	Dir      string   `json:"dir,omitempty"`
-	Home     string   `json:"home,omitempty"`
-	Configs  []string `json:"configs,omitempty"`
-	EnvFiles []string `json:"envFiles,omitempty"`
+	Surroundings host.Surroundings `json:"surroundings,omitzero"` // without Environ
 
-	Limits tool.Limits   `json:"limits,omitzero"`
-	Idle   time.Duration `json:"idle,omitempty"`
-
-	// Options have no audience here; Audience says whether there is one.
+	// Audience says whether the client has one, which does not cross the socket.
 	Options  tool.CallOptions `json:"options,omitzero"`
 	Audience bool             `json:"audience,omitempty"`
-	// Events asks for what happens to the server meanwhile.
+	// Events asks for event frames.
 	Events bool `json:"events,omitempty"`
 }
 
-// withOptions returns the query with what a request's options say.
+// withOptions returns the query with the options of a request.
 func (q query) withOptions(opt tool.CallOptions) query {
-	q.Audience = opt.Audience != nil
-	opt.Audience = nil
-	q.Options = opt
+	q.Options, q.Audience = opt, opt.Audience != nil
 	return q
 }
 
-// opFrame returns the query for what needs no more than its name.
+// ref returns what the query calls.
+func (q *query) ref() tool.Ref { return tool.Ref{Server: q.Server, Name: q.Name, Kind: q.Kind} }
+
+// opFrame returns the query of an operation that needs nothing but its name.
 func opFrame(op string) frame { return frame{kindQuery, [][]byte{[]byte(`{"op":"` + op + `"}`)}} }
 
 // onServers reports whether the request needs the configuration, and so the environment.
 func (q *query) onServers() bool { return q.Op == opCall || q.Op == opTools || q.Op == opRefresh }
 
-// separator stands between the assignments of an environment, which hold no NUL and need not be
-// UTF-8.
+// separator stands between the assignments of an environment. They contain no NUL and need not be UTF-8.
 const separator = "\x00"
 
 // event is one thing that happened to a server.
@@ -79,84 +75,135 @@ type event struct {
 	Text   string `json:"text"`
 }
 
-// message is a tool.Message whose data is bytes, which JSON in JSON would not stay.
-type message struct {
-	tool.Message        // without its Data
-	Data         []byte `json:"data"`
-}
-
-func (m message) whole() tool.Message {
-	m.Message.Data = m.Data
-	return m.Message
-}
-
-// question is a tool.Question to be answered by a reply of the same id.
+// question is a tool.Question; its schema is a raw text beside it. A reply with the same id answers it.
 type question struct {
-	ID            int    `json:"id"`
-	tool.Question        // without its Schema
-	Schema        []byte `json:"schema,omitempty"`
+	ID int `json:"id"`
+	tool.Question
 }
 
-func (q question) whole() tool.Question {
-	q.Question.Schema = q.Schema
-	return q.Question
-}
-
-// reply is a tool.Reply to a question.
+// reply is a tool.Reply to a question; its content is a raw text beside it.
 type reply struct {
-	ID         int    `json:"id"`
-	tool.Reply        // without its Content
-	Content    []byte `json:"content,omitempty"`
-	// Failed is why there is no reply: the question was given up.
+	ID int `json:"id"`
+	tool.Reply
+	// Failed says why there is no answer: the client has given the question up.
 	Failed string `json:"failed,omitempty"`
 }
 
-func (r reply) whole() tool.Reply {
-	r.Reply.Content = r.Content
-	return r.Reply
-}
-
-// listing is a tool.Listing whose definitions are bytes.
+// listing is a tool.Listing; its definitions are raw texts beside it.
 type listing struct {
-	tool.Listing              // without these:
-	Tools, Resources, Prompts [][]byte
+	tool.Listing
+	// Counts are how many definitions each list has, in the order of definitionsOf.
+	Counts []int
 }
 
-func packListing(l tool.Listing) listing {
-	return listing{l, raws(l.Tools), raws(l.Resources), raws(l.Prompts)}
-}
-
-func raws(defs []tool.Def) [][]byte {
-	var raws [][]byte
-	for _, def := range defs {
-		raws = append(raws, def.Raw())
+// pack returns a payload of a head and raw JSON texts beside it: the length of the head's JSON (uint32, big-endian),
+// that JSON, and the same of each raw text. Raw texts cross byte for byte, which JSON within JSON would not.
+func pack(head any, raws ...[]byte) ([]byte, error) {
+	data, err := json.Marshal(head)
+	if err != nil {
+		return nil, err
 	}
-	return raws
+	size := 4 + len(data)
+	for _, raw := range raws {
+		size += 4 + len(raw)
+	}
+	payload := make([]byte, 0, size)
+	for _, part := range slices.Concat([][]byte{data}, raws) {
+		payload = append(binary.BigEndian.AppendUint32(payload, uint32(len(part))), part...)
+	}
+	return payload, nil
+}
+
+// unpackAll decodes the head of a payload and returns its raw texts, an empty one as nil.
+func unpackAll(payload []byte, head any) (raws [][]byte, err error) {
+	var parts [][]byte
+	for len(payload) >= 4 {
+		size := int64(binary.BigEndian.Uint32(payload))
+		if payload = payload[4:]; size > int64(len(payload)) {
+			break
+		}
+		var part []byte
+		if size > 0 {
+			part = payload[:size:size]
+		}
+		parts, payload = append(parts, part), payload[size:]
+	}
+	if len(parts) == 0 || len(payload) > 0 {
+		return nil, errors.New("a payload that is cut off")
+	}
+	return parts[1:], json.Unmarshal(parts[0], head)
+}
+
+// unpack decodes the head of a payload and its raw texts, which must be as many.
+func unpack(payload []byte, head any, raws ...*json.RawMessage) error {
+	all, err := unpackAll(payload, head)
+	if err == nil && len(all) != len(raws) {
+		err = fmt.Errorf("a payload with %d raw texts instead of %d", len(all), len(raws))
+	}
+	if err != nil {
+		return err
+	}
+	for i, raw := range all {
+		*raws[i] = raw
+	}
+	return nil
+}
+
+// definitions is one of the lists of a tool.Listing.
+type definitions struct {
+	kind tool.Kind
+	list *[]tool.Def
+}
+
+func definitionsOf(l *tool.Listing) []definitions {
+	return []definitions{{tool.Tool, &l.Tools}, {tool.Resource, &l.Resources}, {tool.Prompt, &l.Prompts}}
+}
+
+func packListing(l tool.Listing) ([]byte, error) {
+	head := listing{Listing: l}
+	var raws [][]byte
+	for _, defs := range definitionsOf(&head.Listing) {
+		head.Counts = append(head.Counts, len(*defs.list))
+		for _, def := range *defs.list {
+			raws = append(raws, def.Raw())
+		}
+		*defs.list = nil
+	}
+	return pack(head, raws...)
 }
 
 func unpackListing(payload []byte) (tool.Listing, error) {
-	var p listing
-	err := json.Unmarshal(payload, &p)
-	p.Listing.Tools = parse(tool.Tool, p.Tools, &err)
-	p.Listing.Resources = parse(tool.Resource, p.Resources, &err)
-	p.Listing.Prompts = parse(tool.Prompt, p.Prompts, &err)
+	var head listing
+	raws, err := unpackAll(payload, &head)
 	if err != nil {
 		return tool.Listing{}, err
 	}
-	return p.Listing, nil
+	lists := definitionsOf(&head.Listing)
+	if len(head.Counts) != len(lists) {
+		return tool.Listing{}, errors.New("a listing without all lists")
+	}
+	for i, defs := range lists {
+		*defs.list = nil
+		if n := head.Counts[i]; n < 0 || n > len(raws) {
+			return tool.Listing{}, errors.New("a listing without all definitions")
+		}
+		for _, raw := range raws[:head.Counts[i]] {
+			def, err := tool.Parse(defs.kind, raw)
+			if err != nil {
+				return tool.Listing{}, err
+			}
+			*defs.list = append(*defs.list, def)
+		}
+		raws = raws[head.Counts[i]:]
+	}
+	return head.Listing, nil
 }
 
-// parse reads definitions until one of them fails.
-func parse(kind tool.Kind, raws [][]byte, failed *error) []tool.Def {
-	var defs []tool.Def
-	for _, raw := range raws {
-		def, err := tool.Parse(kind, raw)
-		if err != nil && *failed == nil {
-			*failed = err
-		}
-		defs = append(defs, def)
+func packResult(res *tool.Result) (flag, raw []byte) {
+	if res.IsError {
+		return []byte{1}, res.Raw
 	}
-	return defs
+	return []byte{0}, res.Raw
 }
 
 func unpackResult(payload []byte) (*tool.Result, error) {
@@ -166,7 +213,7 @@ func unpackResult(payload []byte) (*tool.Result, error) {
 	return &tool.Result{IsError: payload[0] == 1, Raw: slices.Clip(payload[1:])}, nil
 }
 
-// unpackFault decodes a fault with all its members; its result stays as it came.
+// unpackFault decodes a fault with all its members. Its result stays as it came.
 func unpackFault(payload []byte) (*fault.Fault, error) {
 	var result json.RawMessage
 	f := &fault.Fault{Result: &result}
@@ -174,7 +221,7 @@ func unpackFault(payload []byte) (*fault.Fault, error) {
 		return nil, err
 	}
 	if f.Type == "" {
-		return nil, fmt.Errorf("a fault without a type")
+		return nil, errors.New("a fault without a type")
 	}
 	f.Result = nil
 	if len(result) > 0 {

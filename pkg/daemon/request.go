@@ -1,31 +1,29 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
-	"github.com/mcp-launchpad/mcpl/pkg/tool"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 )
 
-// errGone is why a request ends whose client is there no more.
+// errGone is the cause of a request's end if its client is gone.
 var errGone = errors.New("the client is gone")
 
-// serve answers the one request of a connection. keep says that the stream stays open to the end
-// of the daemon. What goes wrong with the stream itself concerns only the client.
-func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
+// serve answers the one request of a connection. keep says that the stream stays open until the daemon has ended. A
+// failure of the stream itself concerns only the client.
+func (d *daemon) serve(ctx context.Context, s *stream) (keep bool) {
 	if s.writeJSON(kindGreeting, greeting{d.opt.Identity, os.Getpid(), d.endingFor()}) != nil {
 		return false
 	}
 	s.readWithin(queryPatience)
-	q, environ, args, err := readQuery(s)
+	q, args, err := readQuery(s)
 	if err != nil {
 		return false
 	}
@@ -39,32 +37,35 @@ func (d *server) serve(ctx context.Context, s *stream) (keep bool) {
 	case d.endingFor() > 0 || q.Identity != d.opt.Identity:
 		_ = s.write(kindRefusal)
 	case q.Op == opRefresh:
-		if s.write(kindTaken) == nil { // else the client does it in another way
-			d.refresh(ctx, d.originOf(&q, environ))
+		if s.write(kindTaken) == nil { // otherwise the client does it in another way
+			d.host.Refresh(ctx, q.Surroundings)
 		}
 	case q.onServers():
-		d.work(ctx, s, &q, d.originOf(&q, environ), args)
+		d.work(ctx, s, &q, args)
 	}
 	return false
 }
 
-// readQuery reads a query and what belongs to it.
-func readQuery(s *stream) (q query, environ string, args json.RawMessage, err error) {
+// readQuery reads a query and the frames that belong to it.
+func readQuery(s *stream) (q query, args json.RawMessage, err error) {
 	if err := s.readJSON(kindQuery, &q); err != nil || !q.onServers() {
-		return q, "", nil, err
+		return q, nil, err
 	}
-	data, err := s.expect(kindEnviron)
+	environ, err := s.expect(kindEnviron)
+	if len(environ) > 0 {
+		q.Surroundings.Environ = strings.Split(string(environ), separator)
+	}
 	if err != nil || q.Op != opCall {
-		return q, string(data), nil, err
+		return q, nil, err
 	}
 	if args, err = s.expect(kindArguments); len(args) == 0 {
 		args = nil
 	}
-	return q, string(data), args, err
+	return q, args, err
 }
 
-// endingFor returns for how long no requests have been taken; 0: they are.
-func (d *server) endingFor() time.Duration {
+// endingFor returns for how long the daemon has taken no requests. Zero means that it takes them.
+func (d *daemon) endingFor() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ending.IsZero() {
@@ -73,8 +74,8 @@ func (d *server) endingFor() time.Duration {
 	return max(1, time.Since(d.ending))
 }
 
-// askedToStop begins the end. The stream is closed when it is over.
-func (d *server) askedToStop(s *stream, hurry bool) {
+// askedToStop begins the end of the daemon. The stream is closed after it.
+func (d *daemon) askedToStop(s *stream, hurry bool) {
 	d.mu.Lock()
 	d.watchers = append(d.watchers, s)
 	d.mu.Unlock()
@@ -84,42 +85,35 @@ func (d *server) askedToStop(s *stream, hurry bool) {
 	d.leave.close()
 }
 
-// work does a call or a listing and writes its answer. It ends early when the client cancels it
-// or is gone.
-func (d *server) work(ctx context.Context, s *stream, q *query, from *origin, args json.RawMessage) {
+// work does a call or a listing and writes its answer. It ends early when the client cancels it or is gone.
+func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMessage) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	notes, done := make(chan note, maxNotes), make(chan struct{})
-	client := newAudience(notes, ctx.Done())
-	var wg sync.WaitGroup
-	wg.Go(func() { hearClient(s, client, cancel) }) // ends when reading is made to fail below
-	told := make(chan struct{})
-	go func() { // ends when done is closed
-		defer close(told)
-		tell(s, notes, done)
-	}()
-	answer := d.do(ctx, &request{q, from, args, notes, client})
+	frames, done := make(chan sideFrame, maxSideFrames), make(chan struct{})
+	client := newRemoteAudience(frames, ctx.Done())
+	var reader, writer sync.WaitGroup
+	reader.Go(func() { readReplies(s, client, cancel) })   // ends when interrupt below makes reading fail
+	writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
+	writeAnswer := d.do(ctx, q, args, client)
 	close(done)
-	<-told
-	answer(s)
+	writer.Wait()
+	writeAnswer(s)
 	s.interrupt()
-	wg.Wait()
+	reader.Wait()
 	cancel(nil)
 }
 
-// hearClient takes the replies of a request's client, and cancels the request when the client says so,
-// is gone, or says what does not belong.
-func hearClient(s *stream, client *audience, cancel context.CancelCauseFunc) {
+// readReplies reads the replies of a request's client. It cancels the request when the client says so, is gone, or
+// sends an unexpected frame.
+func readReplies(s *stream, client *remoteAudience, cancel context.CancelCauseFunc) {
 	for {
 		k, payload, err := s.read()
-		var r reply
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return
 		case err == nil && k == kindCancel:
 			cancel(context.Canceled)
 			return
-		case err == nil && k == kindReply && json.Unmarshal(payload, &r) == nil:
-			client.answer(r)
+		case err == nil && client.handleReply(k, payload):
 		default:
 			cancel(errGone)
 			return
@@ -127,71 +121,51 @@ func hearClient(s *stream, client *audience, cancel context.CancelCauseFunc) {
 	}
 }
 
-// request is a call or a listing that is to be done.
-type request struct {
-	*query
-	from   *origin
-	args   json.RawMessage
-	notes  chan<- note
-	client *audience
-}
-
-// options are those of the call, with the limits that hold here: they are no part of what a server
-// is known by, so that they come with each request.
-func (r *request) options(entry *config.Server, alive func()) tool.CallOptions {
-	opt := r.Options
-	if r.Op == opCall {
-		opt.Timeout = cmp.Or(opt.Timeout, entry.CallTimeout, r.Limits.Call)
+// do does a call or a listing and returns the function that writes its answer.
+func (d *daemon) do(ctx context.Context, q *query, args json.RawMessage, client *remoteAudience) func(*stream) {
+	var observe host.Observer
+	if q.Events {
+		observe = client.observe
 	}
-	if r.Audience {
-		r.client.alive = alive
-		opt.Audience = r.client
+	opt := q.Options
+	if q.Audience {
+		opt.Audience = client
 	}
-	return opt
-}
-
-// do does a call or a listing and returns what writes its answer.
-func (d *server) do(ctx context.Context, r *request) func(*stream) {
-	wanted, entry, err := d.spec(r.query, r.from)
-	switch {
-	case err != nil:
-		return failed(err)
-	case entry.Lifecycle == config.Ephemeral, entry.Transport != config.Stdio && d.opt.StateDir != "" && d.opt.StateDir != r.from.env.StateDir():
-		return func(s *stream) { _ = s.write(kindDecline) }
-	}
-	var watch chan<- note
-	if r.Events {
-		watch = r.notes
-	}
-	var answer func(*stream)
-	err = d.hub.do(wanted, watch, func(c engine.Caller, alive func()) error {
-		opt := r.options(entry, alive)
-		if r.Op == opTools {
-			l, err := c.List(ctx, r.Server, opt)
-			answer = func(s *stream) { _ = s.writeJSON(kindListing, packListing(l)) }
-			return err
+	caller := d.host.Caller(q.Surroundings, observe)
+	if q.Op == opTools {
+		l, err := caller.List(ctx, q.Server, opt)
+		if err != nil {
+			return failed(err)
 		}
-		res, err := c.Call(ctx, tool.Ref{Server: r.Server, Name: r.Name, Kind: r.Kind}, r.args, opt)
-		if err == nil {
-			head := []byte{0}
-			if res.IsError {
-				head[0] = 1
+		return func(s *stream) {
+			payload, err := packListing(l)
+			if err != nil {
+				failed(err)(s)
+				return
 			}
-			answer = func(s *stream) { _ = s.write(kindResult, head, res.Raw) }
+			_ = s.write(kindListing, payload)
 		}
-		return err
-	})
-	switch {
-	case errors.Is(err, errEnding):
-		return func(s *stream) { _ = s.write(kindRefusal) }
-	case err != nil:
+	}
+	res, err := caller.Call(ctx, q.ref(), args, opt)
+	if err != nil {
 		return failed(err)
 	}
-	return answer
+	return func(s *stream) {
+		flag, raw := packResult(res)
+		_ = s.write(kindResult, flag, raw)
+	}
 }
 
-// failed writes the whole fault.
+// failed returns the function that writes a failure: the whole fault, or that the host has done nothing.
 func failed(err error) func(*stream) {
-	f := fault.From(err)
-	return func(s *stream) { _ = s.writeJSON(kindFailure, f) }
+	return func(s *stream) {
+		switch {
+		case errors.Is(err, host.ErrEnding):
+			_ = s.write(kindRefusal)
+		case errors.Is(err, host.ErrDeclined):
+			_ = s.write(kindDecline)
+		default:
+			_ = s.writeJSON(kindFailure, fault.From(err))
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,81 +15,93 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 )
 
 const (
-	// quitAfter is how long nothing may be asked before the daemon ends.
+	// quitAfter is how long the daemon stays without a request.
 	quitAfter = time.Hour
-	// stopGrace is how long running requests may go on once the daemon was told to stop. One that
-	// is only to be replaced lets them end. See Options.StopGrace.
+	// stopGrace is how long running requests may go on after the daemon was asked to stop. A daemon that is only to be
+	// replaced lets them end. See Options.StopGrace.
 	stopGrace = 10 * time.Second
-	// cancelGrace is how long they may take to end when cancelled, and then when their streams are closed.
+	// cancelGrace is how long they may take to end after they were cancelled, then after their streams were closed, and
+	// then how long the servers of requests that still run may take.
 	cancelGrace = 10 * time.Second
 	// lockPatience is how long a new daemon waits for an old one that is ending.
 	lockPatience = 5 * time.Second
-	// queryPatience is how long a client that was greeted may take to say what it wants.
+	// queryPatience is how long a client may take to send its query.
 	queryPatience = 5 * time.Second
-	// lookEvery is how often the daemon looks whether its socket is still there.
+	// lookEvery is how often the daemon checks that its socket is still there. While servers run it does so more often.
 	lookEvery = time.Minute
-	// beatEvery is how often a client is told that its request is still being worked on.
+	// beatEvery is how often the daemon tells a client that it still works on the request.
 	beatEvery = 5 * time.Second
 )
 
-// errEnding says that the daemon takes no requests any more.
-var errEnding = errors.New("the daemon is ending")
-
-// errStopped is why a request ends that outlasted the grace of a daemon that was stopped.
+// errStopped is the cause of a request's end if it outlasted the grace of a daemon that was asked to stop.
 var errStopped = errors.New("the daemon was stopped")
 
 // Options make a daemon.
 type Options struct {
 	Place Place
-	// Identity is that of this build; see [Identity]. Clients of another one have the daemon
-	// replaced.
+	// Identity is that of this build; see [Identity]. Clients of another one have the daemon replaced.
 	Identity string
-	// NewCaller opens a caller over a configuration's servers, of which one will be asked for.
-	NewCaller func(*config.Config, CallerOptions) engine.Caller
-	// NewEngine makes an engine to refresh an index with.
-	NewEngine func(EngineOptions) (Engine, error)
-	// StateDir is where this process has its logins; "" is anywhere. Clients that have theirs in another folder
-	// are served no servers over HTTP here, which would get the logins of this one.
-	StateDir string
-	// Listening, when not nil, is told once that the socket can be connected to, or why not.
+	// NewCaller, NewEngine and StateDir are those of [host.Options].
+	NewCaller func(*config.Config, host.CallerOptions) engine.Caller
+	NewEngine func(host.EngineOptions) (host.Engine, error)
+	StateDir  string
+	// Listening, if not nil, is called once, when the socket can be connected to (nil) or why it cannot.
 	Listening func(error)
-	// Ending, when not nil, is told that the daemon is about to end and waits for requests that run.
+	// Ending, if not nil, is called when the daemon is about to end and waits for running requests.
 	Ending func()
-	// Event, when not nil, is told what is also written to the log. It may be called concurrently.
+	// Event, if not nil, is called with what is also written to the log. It may be called concurrently.
 	Event func(who, text string)
-	// QuitAfter is how long nothing may be asked before the daemon ends; 0 means an hour.
+	// QuitAfter is how long the daemon stays without a request. Zero means an hour.
 	QuitAfter time.Duration
-	// StopGrace is how long running requests may go on once it was told to stop; 0 means 10 s.
+	// StopGrace is how long running requests may go on after the daemon was asked to stop. Zero means 10 s.
 	StopGrace time.Duration
 
-	lookEvery, watchEvery, relistAfter, cancelGrace time.Duration // 0 means those constants; for tests
+	lookEvery, cancelGrace time.Duration // for tests; zero means those constants
 }
 
-// server is the daemon.
-type server struct {
+// withDefaults returns the options with everything set.
+func (opt Options) withDefaults() Options {
+	opt.QuitAfter = cmp.Or(opt.QuitAfter, quitAfter)
+	opt.StopGrace = cmp.Or(opt.StopGrace, stopGrace)
+	opt.lookEvery = cmp.Or(opt.lookEvery, lookEvery)
+	opt.cancelGrace = cmp.Or(opt.cancelGrace, cancelGrace)
+	if opt.Listening == nil {
+		opt.Listening = func(error) {}
+	}
+	if opt.Ending == nil {
+		opt.Ending = func() {}
+	}
+	if opt.Event == nil {
+		opt.Event = func(string, string) {}
+	}
+	return opt
+}
+
+// daemon is a host with a socket.
+type daemon struct {
 	opt     Options
 	log     func(who, text string)
-	hub     *hub
+	host    *host.Host
 	started time.Time
 	socket  fs.FileInfo
-	// base is the context of all requests' making; cancelAll ends them.
+	// cancelAll cancels the context of all requests.
 	cancelAll context.CancelCauseFunc
-	leave     once // asked to end once its requests have
-	hurry     once // told to end soon
-	lost      once // nobody can reach it any more
+	leave     once // asked to end after its requests
+	hurry     once // asked to end soon
+	lost      once // clients cannot reach it any more
 
-	mu         sync.Mutex
-	streams    map[*stream]bool
-	watchers   []*stream // told of the end by the end of their stream
-	asked      time.Time // when something was last asked
-	active     int       // connections being served, and refreshes of its own
-	idle       chan struct{}
-	ending     time.Time // since when it takes no requests; zero: it does
-	origins    map[string]*origin
-	lastOrigin int
+	mu       sync.Mutex
+	streams  map[*stream]bool
+	watchers []*stream // closed at the end, which their clients wait for
+	asked    time.Time // when a connection last came or went
+	active   int       // connections that are being served, and listings of the host at the end
+	idle     chan struct{}
+	ending   time.Time // since when it takes no requests; zero while it takes them
 }
 
 // once is a channel that may be closed more than once.
@@ -101,64 +114,33 @@ func newOnce() once { return once{make(chan struct{}), new(sync.Once)} }
 
 func (o once) close() { o.do.Do(func() { close(o.ch) }) }
 
-// Serve runs the daemon until ctx ends, a client asks for its end, or nothing was asked for an
-// hour. Then it takes no more requests, lets the running ones end (for up to 10 s where it was
-// told to stop), stops its servers and returns. It fails where the socket cannot be had,
-// because another daemon has it for example.
-func Serve(ctx context.Context, opt Options) (err error) {
-	if opt.QuitAfter == 0 {
-		opt.QuitAfter = quitAfter
-	}
-	if opt.lookEvery == 0 {
-		opt.lookEvery = lookEvery
-	}
-	if opt.watchEvery == 0 {
-		opt.watchEvery = watchEvery
-	}
-	if opt.StopGrace == 0 {
-		opt.StopGrace = stopGrace
-	}
-	if opt.cancelGrace == 0 {
-		opt.cancelGrace = cancelGrace
-	}
-	tell := opt.Listening
-	if tell == nil {
-		tell = func(error) {}
-	}
+// Serve runs the daemon until ctx ends, a client asks for its end, or no request came for an hour. Then it takes no
+// more requests, lets the running ones end (for up to 10 s if it was asked to stop), stops its servers and returns. It
+// fails if it cannot have the socket, because another daemon has it for example.
+func Serve(ctx context.Context, opt Options) error {
+	opt = opt.withDefaults()
 	lock, err := takeLock(ctx, opt.Place.Lock)
 	if err != nil {
-		tell(err)
+		opt.Listening(err)
 		return err
 	}
 	defer lock.Unlock()
-	// Whoever holds the lock owns the socket; what is there was left by one that was killed.
-	if err := os.Remove(opt.Place.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		tell(err)
-		return err
-	}
-	listener, err := listen(opt.Place.Socket)
+	listener, socket, err := bind(opt.Place.Socket)
 	if err != nil {
-		tell(err)
-		return err
-	}
-	socket, err := os.Stat(opt.Place.Socket)
-	if err != nil {
-		listener.Close()
-		tell(err)
+		opt.Listening(err)
 		return err
 	}
 	file := newLogger(opt.Place.Log)
 	defer file.close()
-	d := &server{opt: opt, log: file.log, started: time.Now(), socket: socket, asked: time.Now(), leave: newOnce(), hurry: newOnce(), lost: newOnce(),
-		streams: make(map[*stream]bool), origins: make(map[string]*origin), idle: make(chan struct{}, 1)}
-	if opt.Event != nil {
-		d.log = func(who, text string) { file.log(who, text); opt.Event(who, text) }
-	}
+	d := newDaemon(opt, socket, func(who, text string) {
+		file.log(who, text)
+		opt.Event(who, text)
+	})
 	d.log(logName, fmt.Sprintf("started, mcpl %s, process %d", opt.Identity, os.Getpid()))
-	tell(nil)
+	opt.Listening(nil)
 	d.run(ctx, listener)
 	d.log(logName, "ended")
-	// The watchers are told once the lock is free, so that they can start the next one.
+	// The lock is free before the watchers hear of the end, so that they can start the next daemon.
 	lock.Unlock()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -168,8 +150,42 @@ func Serve(ctx context.Context, opt Options) (err error) {
 	return nil
 }
 
-// takeLock takes the lock that the daemon of a configuration set holds for its life. The system
-// frees it however the daemon ends.
+// newDaemon returns a daemon with a host. Its run closes the host.
+func newDaemon(opt Options, socket fs.FileInfo, log func(who, text string)) *daemon {
+	now := time.Now()
+	d := &daemon{opt: opt, log: log, started: now, socket: socket, asked: now,
+		leave: newOnce(), hurry: newOnce(), lost: newOnce(),
+		streams: make(map[*stream]bool), idle: make(chan struct{}, 1)}
+	d.host = host.New(host.Options{
+		NewCaller: opt.NewCaller, NewEngine: opt.NewEngine, StateDir: opt.StateDir,
+		Log: func(server, event string) { log(cmp.Or(server, logName), event) },
+		// An unreachable daemon keeps others from starting.
+		Looked:  d.checkSocket,
+		Restart: fault.Step{Verb: "daemon restart"},
+	})
+	return d
+}
+
+// bind makes the daemon's socket. The one that holds the lock owns the path: a socket that is there was left by a
+// daemon that was killed.
+func bind(path string) (*net.UnixListener, fs.FileInfo, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	listener, err := listen(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	socket, err := os.Stat(path)
+	if err != nil {
+		listener.Close()
+		return nil, nil, err
+	}
+	return listener, socket, nil
+}
+
+// takeLock takes the lock that the daemon of a configuration set holds for its life. The system frees it however the
+// daemon ends.
 func takeLock(ctx context.Context, path string) (*flock.Flock, error) {
 	lock := flock.New(path, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, lockPatience)
@@ -183,59 +199,83 @@ func takeLock(ctx context.Context, path string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// run serves connections until the end and returns when nothing of them is left.
-func (d *server) run(ctx context.Context, listener *net.UnixListener) {
+// run serves connections until the end of the daemon and returns when nothing of them is left.
+func (d *daemon) run(ctx context.Context, listener *net.UnixListener) {
 	defer context.AfterFunc(ctx, d.hurry.close)()
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	d.cancelAll = cancel
-	d.hub = newHub(d.log, func(name, origin string) { d.relist(base, name, origin) })
-	if d.opt.relistAfter > 0 {
-		d.hub.relistAfter = d.opt.relistAfter
-	}
-	watching, unwatch := context.WithCancel(base)
-	defer unwatch()
 	var wg sync.WaitGroup
-	wg.Go(func() { d.watch(watching) })
 	wg.Go(func() { d.accept(base, listener, &wg) }) // ends when the listener is closed
 	d.log(logName, d.wait())
-	d.mu.Lock()
-	d.ending = time.Now()
-	waits := d.active > 0
-	d.mu.Unlock()
-	if waits && d.opt.Ending != nil {
+	if d.beginEnd() {
 		d.opt.Ending()
 	}
-	// The socket stays until the last server has ended, so that clients hear why nothing is done
-	// for them here, and start no second daemon beside this one.
+	// The listings of the host count as one more request.
+	wg.Go(func() {
+		d.host.Drain(base)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.ended()
+	})
+	// The socket stays until the last server has ended, so that clients hear why the daemon does nothing for them, and
+	// start no second daemon beside this one.
 	drained := d.drain()
-	d.hub.close()
-	if d.reachable() { // else it is gone, or another daemon's
+	d.closeHost(drained)
+	if d.reachable() { // otherwise the socket is gone, or another daemon's
 		os.Remove(d.opt.Place.Socket)
 	}
 	listener.Close()
-	unwatch()
 	if drained {
 		wg.Wait()
 	}
 }
 
-// reachable reports whether the socket is still there, and this daemon's: folders for what is
-// temporary are cleaned up by others.
-func (d *server) reachable() bool {
+// beginEnd has the daemon take no more requests, and reports whether requests run. It counts the host's listings as
+// active.
+func (d *daemon) beginEnd() (busy bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ending = time.Now()
+	busy = d.active > 0
+	d.active++
+	return busy
+}
+
+// closeHost stops the servers. If a request does not end, its server does not either. That is a defect, here or of the
+// system (a file that cannot be read to its end). It ends with the process: a daemon that stayed for it would keep
+// every other from starting.
+func (d *daemon) closeHost(drained bool) {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		_ = d.host.Close()
+	}()
+	var limit <-chan time.Time // never, if all requests have ended
+	if !drained {
+		limit = time.After(d.opt.cancelGrace)
+	}
+	select {
+	case <-closed:
+	case <-limit:
+	}
+}
+
+// reachable reports whether the socket is still there, and this daemon's: other programs clean up temporary folders.
+func (d *daemon) reachable() bool {
 	now, err := os.Stat(d.opt.Place.Socket)
 	return err == nil && os.SameFile(d.socket, now)
 }
 
-// checkSocket has a daemon end that nobody can reach.
-func (d *server) checkSocket() {
+// checkSocket ends a daemon that clients cannot reach any more.
+func (d *daemon) checkSocket() {
 	if !d.reachable() {
 		d.lost.close()
 	}
 }
 
 // accept serves each connection in a goroutine of its own, which ends with it.
-func (d *server) accept(ctx context.Context, listener *net.UnixListener, wg *sync.WaitGroup) {
+func (d *daemon) accept(ctx context.Context, listener *net.UnixListener, wg *sync.WaitGroup) {
 	for {
 		s, err := accept(listener)
 		if errors.Is(err, net.ErrClosed) {
@@ -247,40 +287,38 @@ func (d *server) accept(ctx context.Context, listener *net.UnixListener, wg *syn
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
-		d.count(s, 1)
+		d.connected(s)
 		wg.Go(func() {
 			keep := d.serve(ctx, s)
 			if !keep {
 				s.close()
 			}
-			d.count(s, -1)
+			d.disconnected(s)
 		})
 	}
 }
 
-// count notes that a connection has come or gone.
-func (d *server) count(s *stream, n int) {
+// connected notes that a connection has come.
+func (d *daemon) connected(s *stream) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.active += n
+	d.streams[s] = true
 	d.asked = time.Now()
-	if n > 0 {
-		d.streams[s] = true
-		return
-	}
-	delete(d.streams, s)
-	d.tellIdle()
+	d.active++
 }
 
-// done notes the end of something of the daemon's own.
-func (d *server) done() {
+// disconnected notes that a connection has gone.
+func (d *daemon) disconnected(s *stream) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.active--
-	d.tellIdle()
+	delete(d.streams, s)
+	d.asked = time.Now()
+	d.ended()
 }
 
-func (d *server) tellIdle() {
+// ended notes the end of something active, while mu is held.
+func (d *daemon) ended() {
+	d.active--
 	if d.active == 0 {
 		select {
 		case d.idle <- struct{}{}:
@@ -290,7 +328,7 @@ func (d *server) tellIdle() {
 }
 
 // wait returns when the daemon has to end, and why.
-func (d *server) wait() string {
+func (d *daemon) wait() string {
 	patience := d.opt.QuitAfter
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -300,13 +338,12 @@ func (d *server) wait() string {
 		select {
 		case <-look.C:
 			d.checkSocket()
-			d.forget()
 		case <-d.lost.ch:
-			return "its socket was taken away, and nobody can reach it any more"
+			return "its socket was taken away, so that clients cannot reach it any more"
 		case <-d.hurry.ch:
-			return "told to stop"
+			return "asked to stop"
 		case <-d.leave.ch:
-			return "told to make room for another version"
+			return "asked to make room for another version"
 		case <-timer.C:
 			left := patience
 			d.mu.Lock()
@@ -314,22 +351,20 @@ func (d *server) wait() string {
 				left -= time.Since(d.asked)
 			}
 			d.mu.Unlock()
-			if left <= 0 && d.hub.keeps() {
+			if left <= 0 && d.host.KeepsAlive() {
 				left = patience
 			}
 			if left <= 0 {
-				return fmt.Sprintf("nothing was asked for %s", patience)
+				return fmt.Sprintf("no request for %s", patience)
 			}
 			timer.Reset(left)
 		}
 	}
 }
 
-// drain waits until no request runs, and reports whether that came about. In a hurry those that still
-// run after a while are cancelled, then their streams are closed. What does not even end then is a defect,
-// here or of the system (a file that cannot be read to its end); it ends with the process, since a daemon
-// that stayed for it would keep every other from starting.
-func (d *server) drain() bool {
+// drain waits until no request runs, and reports whether that came about. In a hurry it cancels the requests that still
+// run after a while, then closes their streams, and then gives them up.
+func (d *daemon) drain() bool {
 	hurry := d.hurry.ch
 	var limit <-chan time.Time // each is used up before the next is made
 	steps := []func(active int){func(active int) {
@@ -349,7 +384,7 @@ func (d *server) drain() bool {
 			hurry, limit = nil, time.After(d.opt.StopGrace)
 		case <-limit:
 			if len(steps) == 0 {
-				d.log(logName, fmt.Sprintf("%d requests do not end; they are left", active))
+				d.log(logName, fmt.Sprintf("%d requests do not end; they are given up", active))
 				return false
 			}
 			steps[0](active)
@@ -358,7 +393,7 @@ func (d *server) drain() bool {
 	}
 }
 
-func (d *server) closeStreams() {
+func (d *daemon) closeStreams() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for s := range d.streams {

@@ -1,4 +1,4 @@
-package daemon
+package host
 
 import (
 	"context"
@@ -30,7 +30,9 @@ func (c *fakeCaller) List(context.Context, string, tool.CallOptions) (tool.Listi
 	return tool.Listing{}, nil
 }
 
-func (c *fakeCaller) Call(ctx context.Context, _ tool.Ref, args json.RawMessage, _ tool.CallOptions) (*tool.Result, error) {
+func (c *fakeCaller) Call(
+	ctx context.Context, _ tool.Ref, args json.RawMessage, _ tool.CallOptions,
+) (*tool.Result, error) {
 	c.using.Add(1)
 	defer c.using.Add(-1)
 	if c.closed.Load() {
@@ -49,26 +51,28 @@ func (c *fakeCaller) Close() error {
 	return nil
 }
 
-// bench is a hub whose servers are fake.
+// bench is a supervisor whose servers are fake.
 type bench struct {
-	*hub
+	*supervisor
 	t       testing.TB
 	mu      sync.Mutex
 	opened  []*fakeCaller
-	current map[string]string // what the configuration says: key by name
+	current map[string]string // the keys that the configuration wants, by name
 	outcome error
 }
 
 func newBench(t testing.TB) *bench {
-	return &bench{hub: newHub(func(string, string) {}, func(string, string) {}), t: t, current: map[string]string{}}
+	opt := Options{Log: func(string, string) {}, Restart: fault.Step{Verb: "daemon restart"}, relistAfter: relistAfter}
+	return &bench{supervisor: newSupervisor(opt, func(string, string) {}), t: t, current: map[string]string{}}
 }
 
 func (b *bench) spec(name, key string) spec {
 	b.current[name] = key
-	return spec{key: key, name: name, origin: "here", idle: time.Minute, process: true,
-		current: func(name string) string { return b.current[name] },
+	return spec{key: key, name: name, env: "here", idle: time.Minute, isProcess: true,
+		current: func(name string, _ tool.Principal) string { return b.current[name] },
 		open: func(func(string, string), func()) engine.Caller {
-			c := &fakeCaller{t: b.t, call: func(context.Context, json.RawMessage) (*tool.Result, error) { return nil, b.outcome }}
+			c := &fakeCaller{t: b.t}
+			c.call = func(context.Context, json.RawMessage) (*tool.Result, error) { return nil, b.outcome }
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.opened = append(b.opened, c)
@@ -76,11 +80,27 @@ func (b *bench) spec(name, key string) spec {
 		}}
 }
 
+// do runs f as a request to the server that s describes.
+func (b *bench) do(s spec, f func(u *use) error) error {
+	u, err := b.acquire(s, nil)
+	if err != nil {
+		return err
+	}
+	err = f(u)
+	b.release(u, err)
+	return err
+}
+
 func (b *bench) call(s spec) error {
-	return b.do(s, nil, func(c engine.Caller, _ func()) error {
-		_, err := c.Call(b.t.Context(), tool.Ref{}, nil, tool.CallOptions{})
+	return b.do(s, func(u *use) error {
+		_, err := u.run.caller.Call(b.t.Context(), tool.Ref{}, nil, tool.CallOptions{})
 		return err
 	})
+}
+
+func (b *bench) close() {
+	b.stop()
+	b.wait()
 }
 
 func (b *bench) want(t testing.TB, opened, open int) {
@@ -115,20 +135,20 @@ func TestIdle(t *testing.T) {
 		b.want(t, 1, 0)
 		_ = b.call(s)
 		b.want(t, 2, 1)
-		// One that is kept stays, until the configuration says otherwise.
-		s.keep = true
+		// A keep-alive server stays, until the configuration says otherwise.
+		s.keepAlive = true
 		_ = b.call(s)
 		time.Sleep(time.Hour)
 		b.want(t, 2, 1)
-		if !b.keeps() {
-			t.Error("keeps nothing")
+		if !b.keepsAlive() {
+			t.Error("keeps none alive")
 		}
-		s.keep, s.idle = false, time.Second
+		s.keepAlive, s.idle = false, time.Second
 		_ = b.call(s)
 		time.Sleep(2 * time.Second)
 		b.want(t, 2, 0)
-		if len(b.warm) != 0 {
-			t.Errorf("remembered: %v", b.warm)
+		if len(b.servers) != 0 {
+			t.Errorf("remembered: %v", b.servers)
 		}
 		b.close()
 	})
@@ -141,11 +161,11 @@ func TestLateTimer(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		_ = b.call(s)
-		w, r, late := b.warm["1"], b.warm["1"].run, b.warm["1"].run.timer
-		_ = b.do(s, nil, func(engine.Caller, func()) error { b.expire(w, r, &late); return nil })
-		b.expire(w, r, &late)
+		srv, r, late := b.servers["1"], b.servers["1"].run, b.servers["1"].run.timer
+		_ = b.do(s, func(*use) error { b.expire(srv, r, &late); return nil })
+		b.expire(srv, r, &late)
 		b.want(t, 1, 1)
-		b.expire(w, r, &r.timer)
+		b.expire(srv, r, &r.timer)
 		b.want(t, 1, 0)
 		b.close()
 	})
@@ -160,8 +180,8 @@ func TestBusyIsNotIdle(t *testing.T) {
 		_ = b.call(s)
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			_ = b.do(s, nil, func(c engine.Caller, _ func()) error {
-				time.Sleep(time.Hour)
+			_ = b.do(s, func(*use) error {
+				time.Sleep(time.Hour) // virtual
 				return nil
 			})
 		})
@@ -183,7 +203,7 @@ func TestChangedConfiguration(t *testing.T) {
 		_ = b.call(other)
 		held := make(chan struct{})
 		var wg sync.WaitGroup
-		wg.Go(func() { _ = b.do(old, nil, func(engine.Caller, func()) error { <-held; return nil }) })
+		wg.Go(func() { _ = b.do(old, func(*use) error { <-held; return nil }) })
 		synctest.Wait()
 		// The new server does not wait for the old one, which ends after its running call.
 		_ = b.call(b.spec("s", "new"))
@@ -193,8 +213,8 @@ func TestChangedConfiguration(t *testing.T) {
 		b.want(t, 3, 2)
 		// A removed one is stopped by any request from the same place, and by none from another.
 		elsewhere := b.spec("other", "other")
-		elsewhere.origin = "elsewhere"
-		elsewhere.current = func(name string) string { return map[string]string{"other": "other"}[name] }
+		elsewhere.env = "elsewhere"
+		elsewhere.current = func(name string, _ tool.Principal) string { return map[string]string{"other": "other"}[name] }
 		_ = b.call(elsewhere)
 		b.want(t, 3, 2)
 		delete(b.current, "s")
@@ -215,29 +235,29 @@ func TestChangedConfiguration(t *testing.T) {
 		}
 		b.close()
 		b.want(t, 5, 0)
-		if err := b.call(old); !errors.Is(err, errEnding) {
+		if err := b.call(old); !errors.Is(err, ErrEnding) {
 			t.Errorf("after close: %v", err)
 		}
 	})
 }
 
-// However many surroundings a server is asked from, few are remembered; what those say counts.
-func TestManyOrigins(t *testing.T) {
+// A server that many client environments use remembers the latest, whose configuration counts.
+func TestManyEnvs(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
-		for i := range 10 * maxOrigins {
-			s.origin = fmt.Sprint(i % (2 * maxOrigins))
+		for i := range 10 * maxEnvs {
+			s.env = fmt.Sprint(i % (2 * maxEnvs))
 			_ = b.call(s)
 			_ = b.call(s)
 		}
-		if got := b.origins(); len(got) != maxOrigins || got[0] != "8" || got[7] != "15" {
+		if got := b.envs(); len(got) != maxEnvs || got[0] != "8" || got[7] != "15" {
 			t.Errorf("remembered %v", got)
 		}
-		for _, origin := range b.origins() {
+		for _, env := range b.envs() {
 			b.want(t, 1, 1)
-			b.follow(origin, func(string) string { return "other" })
+			b.follow(env, func(string, tool.Principal) string { return "other" })
 		}
 		b.want(t, 1, 0)
 		b.close()
@@ -249,9 +269,10 @@ func TestCrashLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
-		crash := fault.New(fault.ServerConnection, "s exited with code 3", "Do this.").On("s", "x").Trace("stderr:\n  out of cheese")
+		crash := fault.New(fault.ServerConnection, "s exited with code 3", "Do this.").On("s", "x").
+			Then("", fault.Step{Verb: "doctor"}).Trace("stderr:\n  out of cheese")
 		b.outcome = crash
-		// The first start and three restarts; then the crash is told without a start.
+		// The first start and three restarts; then the fault of the crash comes without a start.
 		for range 4 {
 			if err := b.call(s); !errors.Is(err, crash) {
 				t.Fatal(err)
@@ -261,20 +282,22 @@ func TestCrashLimit(t *testing.T) {
 		b.want(t, 4, 0)
 		for range 3 {
 			f := fault.From(b.call(s))
-			if f == crash || f.Type != fault.ServerConnection || !strings.Contains(f.Message, "failed to start 4 times") || !strings.Contains(f.Message, "exited with code 3") ||
-				!strings.Contains(f.Traceback, "out of cheese") || !strings.Contains(f.Help, "Do this.") || !strings.Contains(f.Help, "mcpl daemon restart") {
+			if f == crash || f.Type != fault.ServerConnection || !strings.Contains(f.Message, "failed to start 4 times") ||
+				!strings.Contains(f.Message, "exited with code 3") || !strings.Contains(f.Traceback, "out of cheese") ||
+				f.Help != "Do this." || len(f.Next) != 2 || len(crash.Next) != 1 ||
+				f.Next[0].Step.Verb != "doctor" || f.Next[1].Step.Verb != "daemon restart" {
 				t.Fatalf("%+v", f)
 			}
 		}
 		b.want(t, 4, 0)
 		elsewhere := b.spec("far", "2")
-		elsewhere.process = false
+		elsewhere.isProcess = false
 		for range 9 {
 			if err := b.call(elsewhere); !errors.Is(err, crash) {
 				t.Fatal(err)
 			}
 		}
-		delete(b.warm, "2")
+		delete(b.servers, "2")
 		b.opened = b.opened[:4]
 		if st := b.status(); len(st) != 1 || st[0].State != "crashed" || st[0].Crash != crash.Message {
 			t.Errorf("status %+v", st)
@@ -289,14 +312,14 @@ func TestCrashLimit(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		b.want(t, 5, 0)
 		_ = b.call(b.spec("other", "2"))
-		if len(b.warm) != 1 {
-			t.Errorf("a crash of long ago is remembered: %v", b.warm)
+		if len(b.servers) != 1 {
+			t.Errorf("a crash of long ago is remembered: %v", b.servers)
 		}
 		b.close()
 	})
 }
 
-// Of many calls that one crash ends, all are told, and it counts once.
+// One crash that ends many calls counts once.
 func TestCrashOfMany(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -306,14 +329,14 @@ func TestCrashOfMany(t *testing.T) {
 		held := make(chan struct{})
 		var wg sync.WaitGroup
 		for range 20 {
-			wg.Go(func() { _ = b.do(s, nil, func(engine.Caller, func()) error { <-held; return crash }) })
+			wg.Go(func() { _ = b.do(s, func(*use) error { <-held; return crash }) })
 		}
 		synctest.Wait()
 		close(held)
 		wg.Wait()
 		b.want(t, 1, 0)
-		if w := b.warm["1"]; w == nil || len(w.restarts) != 0 || w.crash == nil {
-			t.Errorf("%+v", w)
+		if srv := b.servers["1"]; srv == nil || len(srv.restarts) != 0 || srv.crash == nil {
+			t.Errorf("%+v", srv)
 		}
 		b.close()
 	})
@@ -327,7 +350,7 @@ func TestSilentServer(t *testing.T) {
 		s := b.spec("s", "1")
 		late := fault.New(fault.Timeout, "too late", "")
 		slow := func() error {
-			return b.do(s, nil, func(engine.Caller, func()) error { time.Sleep(30 * time.Second); return late })
+			return b.do(s, func(*use) error { time.Sleep(30 * time.Second); return late })
 		}
 		_ = b.call(s)
 		time.Sleep(time.Millisecond)
@@ -337,9 +360,9 @@ func TestSilentServer(t *testing.T) {
 		_ = b.call(s) // it lives
 		wg.Wait()
 		b.want(t, 1, 1)
-		_ = b.do(s, nil, func(_ engine.Caller, alive func()) error { // it says something, to this very request
+		_ = b.do(s, func(u *use) error { // it says something, to this very request
 			time.Sleep(15 * time.Second)
-			alive()
+			b.alive(u.run)
 			time.Sleep(15 * time.Second)
 			return late
 		})
@@ -348,7 +371,7 @@ func TestSilentServer(t *testing.T) {
 		b.want(t, 1, 0)
 		b.outcome = fault.New(fault.Interrupted, "", "")
 		_ = b.call(s)
-		b.want(t, 2, 1) // being cancelled is no fault of the server
+		b.want(t, 2, 1) // a cancelled request says nothing of its server
 		b.close()
 	})
 }
@@ -359,12 +382,12 @@ func TestVariants(t *testing.T) {
 		b := newBench(t)
 		for i := range 20 {
 			s := b.spec("s", string(rune('a'+i)))
-			s.origin = s.key // another folder, or another environment
+			s.env = s.key // another folder, or another environment
 			_ = b.call(s)
 			time.Sleep(time.Millisecond)
 		}
 		b.want(t, 20, maxVariants)
-		if b.warm["t"] == nil || b.warm["a"] != nil {
+		if b.servers["t"] == nil || b.servers["a"] != nil {
 			t.Error("not the oldest went")
 		}
 		b.close()
@@ -372,24 +395,25 @@ func TestVariants(t *testing.T) {
 }
 
 // Everything at once, under the race detector: no caller is closed in use, twice, or never.
-func TestHubStorm(t *testing.T) {
+func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	outcomes := []error{nil, nil, nil, fault.New(fault.ServerConnection, "", ""), fault.New(fault.Timeout, "", ""), fault.New(fault.Tool, "", "")}
+	outcomes := []error{nil, nil, nil, fault.New(fault.ServerConnection, "", ""), fault.New(fault.Timeout, "", ""),
+		fault.New(fault.Tool, "", "")}
 	var specs []spec
 	for i := range 6 {
 		s := b.spec("s"+string(rune('0'+i%3)), string(rune('a'+i)))
 		s.idle = time.Duration(i) * 10 * time.Microsecond
 		own := b.current
-		s.current = func(name string) string { return own[name] }
+		s.current = func(name string, _ tool.Principal) string { return own[name] }
 		specs = append(specs, s)
 	}
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
 			for i := range 300 {
-				_ = b.do(specs[(g+i)%len(specs)], make(chan note, 1), func(c engine.Caller, _ func()) error {
-					fake := c.(*fakeCaller)
+				_ = b.do(specs[(g+i)%len(specs)], func(u *use) error {
+					fake := u.run.caller.(*fakeCaller)
 					fake.using.Add(1)
 					defer fake.using.Add(-1)
 					if fake.closed.Load() {

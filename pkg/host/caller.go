@@ -1,0 +1,165 @@
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// defaultIdle is how long a server stays without a request, if neither its entry nor its client says.
+const defaultIdle = 15 * time.Minute
+
+// Caller reaches the warm servers of a host from one client environment. It implements [engine.Caller], and its
+// methods may be called concurrently. Errors are faults, except [ErrDeclined] and [ErrEnding].
+type Caller struct {
+	host         *Host
+	surroundings Surroundings
+	key          string
+	observe      Observer
+}
+
+// Caller returns a caller for clients with these surroundings. If observe is nil, only the log hears of events.
+func (h *Host) Caller(s Surroundings, observe Observer) *Caller {
+	return &Caller{host: h, surroundings: s, key: s.key(), observe: observe}
+}
+
+// List implements [engine.Caller].
+func (c *Caller) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
+	var l tool.Listing
+	err := c.use(server, opt, func(r running) (err error) {
+		opt.Audience = r.audience(opt.Audience)
+		l, err = r.caller.List(ctx, server, opt)
+		return err
+	})
+	return l, err
+}
+
+// Call implements [engine.Caller]. The key of a server does not contain its entry's timeout, so that a change
+// holds from the next call on without a new server.
+func (c *Caller) Call(
+	ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions,
+) (*tool.Result, error) {
+	var res *tool.Result
+	err := c.use(ref.Server, opt, func(r running) (err error) {
+		opt.Timeout = cmp.Or(opt.Timeout, r.entry.CallTimeout, c.surroundings.Limits.Call)
+		opt.Audience = r.audience(opt.Audience)
+		res, err = r.caller.Call(ctx, ref, args, opt)
+		return err
+	})
+	return res, err
+}
+
+// Close implements [engine.Caller]. The servers belong to the host and stay.
+func (c *Caller) Close() error { return nil }
+
+// running is a server in the hands of a request.
+type running struct {
+	caller engine.Caller
+	entry  *config.Server
+	alive  func() // notes a sign of life of the server
+}
+
+// audience returns an audience that also notes signs of life. If a is nil, it returns nil.
+func (r running) audience(a tool.Audience) tool.Audience {
+	if a == nil {
+		return nil
+	}
+	return &audience{a, r.alive}
+}
+
+// use runs f with a server, which it starts if need be.
+func (c *Caller) use(name string, opt tool.CallOptions, f func(running) error) (err error) {
+	env := c.host.env(c.surroundings, c.key)
+	wanted, entry, err := c.spec(env, name, opt.Principal)
+	if err != nil {
+		return err
+	}
+	u, err := c.host.supervisor.acquire(wanted, c.observe)
+	if err != nil {
+		return err
+	}
+	defer func() { c.host.supervisor.release(u, err) }()
+	return f(running{u.run.caller, entry, func() { c.host.supervisor.alive(u.run) }})
+}
+
+// spec returns what the supervisor has to know of the server that is wanted.
+func (c *Caller) spec(env *clientEnv, name string, principal tool.Principal) (spec, *config.Server, error) {
+	cfg, err := env.config()
+	if err != nil {
+		return spec{}, nil, err
+	}
+	entry, err := cfg.Server(name)
+	if err != nil {
+		return spec{}, nil, err
+	}
+	if err := entry.Usable(); err != nil {
+		return spec{}, nil, err
+	}
+	if entry.Lifecycle == config.Ephemeral {
+		return spec{}, nil, fmt.Errorf("%s is ephemeral: %w", name, ErrDeclined)
+	}
+	isProcess := entry.Transport == config.Stdio
+	if dir := c.host.opt.StateDir; !isProcess && dir != "" && dir != env.env.StateDir() {
+		return spec{}, nil, fmt.Errorf("the logins of %s are in another state folder: %w", name, ErrDeclined)
+	}
+	key := env.key(cfg, entry, principal)
+	return spec{
+		key: key, name: entry.Name, env: env.id, principal: principal,
+		idle: cmp.Or(entry.Idle, c.surroundings.Idle, defaultIdle), keepAlive: entry.Lifecycle == config.KeepAlive,
+		isProcess: isProcess,
+		current: func(name string, p tool.Principal) string {
+			if name == entry.Name && p == principal {
+				return key // the one that is asked for most, and a digest
+			}
+			return env.keyIn(cfg, name, p)
+		},
+		open: func(log func(server, event string), changed func()) engine.Caller {
+			return c.host.open(env, cfg, entry, CallerOptions{Limits: c.surroundings.Limits, Log: log,
+				Changed: func(string) { changed() }, Listen: true})
+		},
+	}, entry, nil
+}
+
+// audience is the audience of a request that also notes each sign of life of the server.
+type audience struct {
+	tool.Audience
+	alive func()
+}
+
+// Progress implements [tool.Audience].
+func (a *audience) Progress(p tool.Progress) {
+	a.alive()
+	a.Audience.Progress(p)
+}
+
+// Message implements [tool.Audience].
+func (a *audience) Message(m tool.Message) {
+	a.alive()
+	a.Audience.Message(m)
+}
+
+// Elicit implements [tool.Audience]. The time that a person takes is not the server's.
+func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
+	a.alive()
+	defer a.alive()
+	return a.Audience.Elicit(ctx, q)
+}
+
+// Sample implements [tool.Audience]. The time that a language model takes is not the server's.
+func (a *audience) Sample(ctx context.Context, s tool.Sampling) (json.RawMessage, error) {
+	a.alive()
+	defer a.alive()
+	return a.Audience.Sample(ctx, s)
+}
+
+// Roots implements [tool.Audience].
+func (a *audience) Roots(ctx context.Context) (json.RawMessage, error) {
+	a.alive()
+	return a.Audience.Roots(ctx)
+}

@@ -1,0 +1,176 @@
+package host
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// settleTime is the age from which a file's time tells a later change: file systems keep times no finer than some
+// milliseconds.
+const settleTime = time.Second
+
+// clientEnv is one client environment and the configuration resolved in it.
+type clientEnv struct {
+	id   string
+	dir  string
+	env  config.Env
+	sel  config.Selection
+	path string // the client's PATH
+	// inherited is the part of the client's environment that servers inherit; inheritedKey is its digest.
+	inherited    []string
+	inheritedKey string
+
+	mu sync.Mutex // held while files are read
+	// cfg is the configuration as last read. It is nil before that, and is not changed afterwards.
+	cfg *config.Config
+	// settled says that a changed version of cfg's files will differ from it in time or size.
+	settled bool
+	// complaint is the last error that was logged about the files.
+	complaint string
+
+	// Host.mu guards these.
+	limits     tool.Limits // of the last request
+	used       time.Time
+	refreshing bool
+}
+
+func newClientEnv(id string, s Surroundings) *clientEnv {
+	inherited := inheritable(s.Environ)
+	path, _ := lookup(s.Environ, "PATH")
+	return &clientEnv{id: id, dir: s.Dir, env: s.configEnv(), path: path,
+		sel:       config.Selection{Configs: s.Configs, EnvFiles: s.EnvFiles},
+		inherited: inherited, inheritedKey: digest(inherited...)}
+}
+
+// config returns the configuration as the client would read it. Files that have not changed since the last time are
+// not read again.
+func (e *clientEnv) config() (*config.Config, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	src, err := e.env.Locate(e.sel)
+	if err != nil {
+		return nil, err
+	}
+	if len(src.Configs) == 0 {
+		return nil, src.NoConfig()
+	}
+	return e.load(src)
+}
+
+// load reads these files, unless they are the ones that cfg was read from.
+func (e *clientEnv) load(src *config.Sources) (*config.Config, error) {
+	if e.cfg != nil && e.settled && sameFiles(src, e.cfg.Sources) {
+		return e.cfg, nil
+	}
+	settled := true
+	for _, file := range slices.Concat(src.Configs, src.EnvFiles) {
+		// Opening a pipe waits until somebody writes into it, and nothing ends that.
+		if info, err := os.Stat(file.Path); err == nil && !info.Mode().IsRegular() {
+			return nil, irregularFile(file.Path)
+		}
+		settled = settled && time.Since(time.Unix(0, file.MTime)) > settleTime
+	}
+	cfg, err := e.env.Load(src)
+	if err != nil {
+		return nil, err
+	}
+	e.cfg, e.settled, e.complaint = cfg, settled, ""
+	return cfg, nil
+}
+
+func sameFiles(a, b *config.Sources) bool {
+	return slices.Equal(a.Configs, b.Configs) && slices.Equal(a.EnvFiles, b.EnvFiles)
+}
+
+// irregularFile is the error of a configuration file, by its path, that can perhaps be read only once.
+type irregularFile string
+
+func (f irregularFile) Error() string { return string(f) + " is not a regular file" }
+
+// Is makes it an [ErrDeclined].
+func (f irregularFile) Is(target error) bool { return target == ErrDeclined }
+
+// look reads the files again if they have changed. It returns the configuration, or nil if nothing has to be done. A
+// file that is gone, broken or cannot be read, as while it is being written, changes nothing; complaint then says so,
+// once.
+func (e *clientEnv) look() (cfg *config.Config, complaint string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := e.cfg
+	if before == nil {
+		return nil, ""
+	}
+	src, err := e.env.Locate(e.sel)
+	if err == nil && src.Key() != before.Sources.Key() {
+		err = errors.New("another configuration is in force in " + e.dir +
+			" now; servers of this one stay until they are idle")
+	}
+	if err == nil {
+		cfg, err = e.load(src)
+	}
+	switch {
+	case err == nil && cfg == before:
+		return nil, ""
+	case err == nil:
+		return cfg, ""
+	case err.Error() == e.complaint:
+		return nil, ""
+	}
+	e.complaint = err.Error()
+	return nil, e.complaint
+}
+
+// key identifies the server of an entry for clients here: its entry, its folder, its environment, its roots and the
+// principal of its requests. Requests with the same key share a server.
+func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Principal) string {
+	root := e.env.Root(cfg.Sources)
+	if entry.Roots != nil {
+		root = "" // the fingerprint contains the entry's own
+	}
+	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, e.inheritedKey, string(p))
+}
+
+// keyIn returns the key of a server of a configuration by its name, or "" if the configuration does not want it.
+func (e *clientEnv) keyIn(cfg *config.Config, name string, p tool.Principal) string {
+	entry, err := cfg.Server(name)
+	if err != nil || entry.Disabled || entry.Usable() != nil {
+		return ""
+	}
+	return e.key(cfg, entry, p)
+}
+
+// folder returns the folder that a server runs in.
+func (e *clientEnv) folder(entry *config.Server) string {
+	if entry.Cwd != "" {
+		return entry.Cwd
+	}
+	return e.dir
+}
+
+// open opens a caller for one server of a configuration. o has what the configuration does not say.
+func (h *Host) open(e *clientEnv, cfg *config.Config, entry *config.Server, o CallerOptions) engine.Caller {
+	o.Dir, o.Root, o.EnvFile = e.dir, e.env.Root(cfg.Sources), e.env.WhereToPut(cfg.Sources)
+	o.Environ = append(slices.Clip(e.inherited), "PWD="+e.folder(entry))
+	own, only := *entry, *cfg
+	own.Command = program(entry.Command, e.path)
+	only.Servers = []*config.Server{&own}
+	return h.opt.NewCaller(&only, o)
+}
+
+func digest(texts ...string) string {
+	h := sha256.New()
+	for _, text := range texts {
+		h.Write([]byte(text))
+		h.Write([]byte{0, 0}) // an assignment of the environment contains no NUL
+	}
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}

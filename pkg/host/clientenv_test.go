@@ -1,0 +1,102 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+func TestInheritable(t *testing.T) {
+	t.Parallel()
+	got := inheritable([]string{"B=2", "TERM=x", "A=1", "MCPL_JSON=1", "TERM_PROGRAM_VERSION=9", "_=x", "PWD=/",
+		"SSH_AUTH_SOCK=/s", "TERMINFO=/t"})
+	if want := []string{"A=1", "B=2", "SSH_AUTH_SOCK=/s", "TERMINFO=/t"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+}
+
+// The key says which requests share a server.
+func TestKey(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	key := func(change func(s *Surroundings, entry *config.Server, p *tool.Principal)) string {
+		s := Surroundings{Dir: filepath.Join(dir, "a"), Home: dir, Environ: []string{"A=1"}}
+		entry, p := config.Server{Name: "s", Command: "x"}, tool.Principal("")
+		if change != nil {
+			change(&s, &entry, &p)
+		}
+		cfg := &config.Config{Sources: &config.Sources{Configs: []config.Source{{Path: filepath.Join(s.Dir, ".mcp.json")}}}}
+		return newClientEnv("1", s).key(cfg, &entry, p)
+	}
+	same := key(nil)
+	if len(same) != 32 {
+		t.Errorf("key %q", same)
+	}
+	for name, tt := range map[string]struct {
+		change func(s *Surroundings, entry *config.Server, p *tool.Principal)
+		same   bool
+	}{
+		"another limit":       {func(s *Surroundings, _ *config.Server, _ *tool.Principal) { s.Limits.Call, s.Idle = 1, 1 }, true},
+		"another terminal":    {func(s *Surroundings, _ *config.Server, _ *tool.Principal) { s.Environ = append(s.Environ, "TERM=x") }, true},
+		"another environment": {func(s *Surroundings, _ *config.Server, _ *tool.Principal) { s.Environ = []string{"A=2"} }, false},
+		"another folder":      {func(s *Surroundings, _ *config.Server, _ *tool.Principal) { s.Dir += "b" }, false},
+		"another argument":    {func(_ *Surroundings, e *config.Server, _ *tool.Principal) { e.Args = []string{"x"} }, false},
+		"another principal":   {func(_ *Surroundings, _ *config.Server, p *tool.Principal) { *p = "ada" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := key(tt.change); (got == same) != tt.same {
+				t.Errorf("the same server: %v, want %v", got == same, tt.same)
+			}
+		})
+	}
+	with := func(dir, cwd string, roots []string, args ...string) string {
+		return key(func(s *Surroundings, e *config.Server, _ *tool.Principal) {
+			s.Dir, e.Cwd, e.Roots, e.Args = dir, cwd, roots, args
+		})
+	}
+	if with("/a", "/c", []string{}) != with("/b", "/c", []string{}) {
+		t.Error("a cwd and roots of its own: the client's folder makes a difference")
+	}
+	if with("/a", "/c", nil) == with("/b", "/c", nil) {
+		t.Error("another project does not make a difference")
+	}
+	if with("/a", "", nil, "x", "y") == with("/a", "", nil, "x\x00y") {
+		t.Error("one argument is two")
+	}
+}
+
+// The program is looked up in the client's PATH and not in that of this process.
+func TestProgram(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"a/tool", "b/tool", "b/plain"} {
+		path := filepath.Join(dir, name)
+		mode := os.FileMode(0o755)
+		if strings.HasSuffix(name, "plain") {
+			mode = 0o644
+		}
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path, _ := lookup([]string{"PATH=relative:" + dir + "/none:" + dir + "/b:" + dir + "/a", "PATH=" + dir + "/a"}, "PATH")
+	for name, want := range map[string]string{
+		"tool": dir + "/b/tool", "plain": "plain", "sh": "sh", "./tool": "./tool", "/x/y": "/x/y",
+	} {
+		if got := program(name, path); got != want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if _, ok := lookup([]string{"A=1", "no assignment"}, "no assignment"); ok {
+		t.Error("a name without a value is set")
+	}
+}

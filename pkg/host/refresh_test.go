@@ -1,0 +1,267 @@
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// fakeEngine refreshes as a test says.
+type fakeEngine struct {
+	EngineOptions
+	late   func(ctx context.Context, c engine.Caller) error
+	closed bool
+}
+
+// caller returns a caller for the configuration as the engine reads it.
+func (e *fakeEngine) caller() (engine.Caller, error) {
+	src, err := e.Env.Locate(e.Selection)
+	if err != nil {
+		return nil, err
+	}
+	cfg, err := e.Env.Load(src)
+	if err != nil {
+		return nil, err
+	}
+	return e.NewCaller(cfg), nil
+}
+
+func (e *fakeEngine) RefreshLate(ctx context.Context) error {
+	c, err := e.caller()
+	if err != nil {
+		return err
+	}
+	return errors.Join(e.late(ctx, c), c.Close())
+}
+
+func (e *fakeEngine) Relist(ctx context.Context, server string) error {
+	c, err := e.caller()
+	if err != nil {
+		return err
+	}
+	_, err = c.List(ctx, server, tool.CallOptions{})
+	return errors.Join(err, c.Close())
+}
+
+func (e *fakeEngine) Close() error {
+	e.closed = true
+	return nil
+}
+
+// engines makes fake engines and keeps them.
+type engines struct {
+	made []*fakeEngine
+	late func(ctx context.Context, c engine.Caller) error
+}
+
+func (f *engines) make(o EngineOptions) (Engine, error) {
+	e := &fakeEngine{EngineOptions: o, late: f.late}
+	f.made = append(f.made, e)
+	return e, nil
+}
+
+// A refresh lists warm servers where they are, and others in processes that end with the listing. There is one at a
+// time for a client environment.
+func TestRefresh(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		held := make(chan struct{})
+		f := &engines{late: func(ctx context.Context, c engine.Caller) error {
+			<-held
+			for _, name := range []string{"s", "b", "once"} {
+				if l, err := c.List(ctx, name, tool.CallOptions{}); err != nil || l.ServerName != "fake" {
+					t.Errorf("%s: %+v, %v", name, l, err)
+				}
+			}
+			if _, err := c.List(ctx, "none", tool.CallOptions{}); !fault.Is(err, fault.ServerNotFound) {
+				t.Errorf("unknown: %v", err)
+			}
+			if res, err := c.Call(ctx, tool.Ref{Server: "s"}, []byte("7"), tool.CallOptions{}); err != nil || string(res.Raw) != "7" {
+				t.Errorf("%+v, %v", res, err)
+			}
+			return errors.New("the disk is full")
+		}}
+		h := newHome(t, func(o *Options) { o.NewEngine = f.make })
+		h.mustAsk(h.here("A=1"), "s")
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() { h.Refresh(t.Context(), h.here("A=1")) })
+		}
+		synctest.Wait()
+		close(held)
+		wg.Wait()
+		h.want(3, 1)
+		if len(f.made) != 1 || !f.made[0].closed || f.made[0].Env.Dir != h.dir {
+			t.Errorf("engines: %+v", f.made)
+		} else if v, _ := f.made[0].Env.Lookup("A"); v != "1" {
+			t.Errorf("A=%s", v)
+		}
+		if st := h.Status(); len(st) != 1 || st[0].Calls != 1 {
+			t.Errorf("it counts as a call: %+v", st)
+		}
+		if got := h.logged(": the index could not be refreshed: the disk is full"); len(got) != 1 {
+			t.Errorf("logged %q", h.log)
+		}
+		h.Refresh(t.Context(), h.here("A=1"))
+		if len(f.made) != 2 {
+			t.Errorf("%d engines", len(f.made))
+		}
+	})
+}
+
+// A failure to make an engine goes to the log.
+func TestNoEngine(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		h := newHome(t, func(o *Options) {
+			o.NewEngine = func(EngineOptions) (Engine, error) { return nil, errors.New("no engine today") }
+		})
+		h.Refresh(t.Context(), h.here())
+		if got := h.logged("no engine today"); len(got) != 1 {
+			t.Errorf("logged %q", h.log)
+		}
+	})
+}
+
+// A warm server whose lists have changed is listed again, once, for the client that used it last.
+func TestRelist(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := new(engines)
+		h := newHome(t, func(o *Options) { o.NewEngine = f.make })
+		h.mustAsk(h.here("A=1"), "s")
+		h.mustAsk(h.here("A=1", "TERM=x"), "s")
+		var listed []string
+		h.call = func(_ context.Context, ref tool.Ref, _ json.RawMessage, _ tool.CallOptions) (*tool.Result, error) {
+			listed = append(listed, ref.Server)
+			return nil, nil
+		}
+		for range 5 {
+			h.opened[0].Changed("s")
+		}
+		time.Sleep(relistAfter)
+		h.want(1, 1)
+		if !slices.Equal(listed, []string{"s"}) || len(f.made) != 1 {
+			t.Errorf("listed %v with %d engines", listed, len(f.made))
+		} else if v, _ := f.made[0].Env.Lookup("TERM"); v != "x" {
+			t.Errorf("TERM=%s", v)
+		}
+		// The index never gets the lists of another principal.
+		opt := tool.CallOptions{Principal: "ada"}
+		if _, err := h.Caller(h.here("A=1"), nil).List(t.Context(), "s", opt); err != nil {
+			t.Error(err)
+		}
+		h.opened[1].Changed("s")
+		time.Sleep(relistGap + relistAfter)
+		h.want(2, 2)
+		if len(f.made) != 1 {
+			t.Errorf("%d engines", len(f.made))
+		}
+	})
+}
+
+// A server that is not warm any more when its listing begins is not started for it.
+func TestRelistOnlyWarm(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := new(engines)
+		h := newHome(t, nil)
+		h.opt.NewEngine = func(o EngineOptions) (Engine, error) {
+			h.supervisor.mu.Lock()
+			for _, srv := range h.supervisor.servers {
+				h.supervisor.retire(srv)
+			}
+			h.supervisor.mu.Unlock()
+			return f.make(o)
+		}
+		h.mustAsk(h.here(), "s")
+		h.opened[0].Changed("s")
+		time.Sleep(relistAfter)
+		h.want(1, 0)
+		if got := h.logged(engine.ErrNotFresh.Error()); len(got) != 1 {
+			t.Errorf("logged %q", h.log)
+		}
+	})
+}
+
+// Drain waits for listings, begins none, and cancels them when its context ends. Callers go on.
+func TestDrain(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := new(engines)
+		h := newHome(t, func(o *Options) { o.NewEngine = f.make })
+		h.mustAsk(h.here(), "s")
+		h.mustAsk(h.here(), "b")
+		h.call = func(ctx context.Context, _ tool.Ref, _ json.RawMessage, _ tool.CallOptions) (*tool.Result, error) {
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			return nil, fault.New(fault.Interrupted, "cancelled", "")
+		}
+		h.opened[0].Changed("s")
+		time.Sleep(relistAfter)
+		synctest.Wait()
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		drained := false
+		wg.Go(func() { h.Drain(ctx); drained = true })
+		synctest.Wait()
+		if drained {
+			t.Error("it did not wait for the listing")
+		}
+		h.opened[1].Changed("b")
+		time.Sleep(relistAfter)
+		cancel()
+		wg.Wait()
+		if len(f.made) != 1 || len(h.logged("index could not be refreshed: cancelled")) != 1 {
+			t.Errorf("%d engines, logged %q", len(f.made), h.log)
+		}
+		h.call = nil
+		h.mustAsk(h.here(), "s")
+		h.want(2, 2)
+	})
+}
+
+// Several notices in a row lead to one listing, and a server cannot have itself listed all the time. The listings do
+// not keep it from being idle.
+func TestRelistSometimes(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench(t)
+		var relisted []string
+		b.relist = func(name, env string) {
+			relisted = append(relisted, name+" for "+env)
+			warm, err := b.visit("1", func(engine.Caller) error { time.Sleep(time.Second); return nil })
+			if !warm || err != nil {
+				t.Errorf("%v, %v", warm, err)
+			}
+		}
+		s := b.spec("s", "1")
+		_ = b.call(s)
+		s.env = "there"
+		_ = b.call(s)
+		srv := b.servers["1"]
+		r := srv.run
+		for range 30 { // for 30 s
+			b.changed(srv, r)
+			b.changed(srv, r)
+			time.Sleep(time.Second)
+		}
+		synctest.Wait()
+		if got := strings.Join(relisted, ","); got != "s for there,s for there,s for there" {
+			t.Errorf("%q", relisted)
+		}
+		b.want(t, 1, 1)
+		b.changed(srv, r)
+		time.Sleep(31 * time.Second) // idle for a minute
+		b.want(t, 1, 0)
+		b.changed(&server{}, r)
+		if warm, _ := b.visit("1", nil); warm || r.relist != nil && r.relist.Stop() {
+			t.Error("a server that has ended is to be listed")
+		}
+		b.close()
+	})
+}

@@ -1,0 +1,84 @@
+package host
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+const (
+	// watchEvery is how often the host looks at the configuration files while servers run.
+	watchEvery = 2 * time.Second
+	// envMemory is how long the host remembers a client environment without a running server.
+	envMemory = time.Minute
+)
+
+// watch follows the configuration files of running servers and forgets unused client environments, until ctx ends.
+func (h *Host) watch(ctx context.Context) {
+	forget, look := time.NewTicker(envMemory), time.NewTicker(h.opt.watchEvery)
+	defer forget.Stop()
+	defer look.Stop()
+	look.Stop()
+	started := h.supervisor.started // nil while servers run and look ticks
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-forget.C:
+			h.forget()
+			continue
+		case <-started:
+			started = nil
+			look.Reset(h.opt.watchEvery)
+		case <-look.C:
+		}
+		if h.look() {
+			h.opt.Looked()
+		} else {
+			started = h.supervisor.started
+			look.Stop()
+		}
+	}
+}
+
+// look looks once at the files of the client environments that servers run for. It reports whether there are any.
+func (h *Host) look() bool {
+	envs := h.envsOf(h.supervisor.envs())
+	for _, e := range envs {
+		cfg, complaint := e.look()
+		if complaint != "" {
+			h.opt.Log("", "the configuration is left as it was: "+complaint)
+		}
+		if cfg != nil {
+			h.supervisor.follow(e.id, func(name string, p tool.Principal) string { return e.keyIn(cfg, name, p) })
+		}
+	}
+	return len(envs) > 0
+}
+
+// envsOf returns the client environments with these ids.
+func (h *Host) envsOf(ids []string) []*clientEnv {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var envs []*clientEnv
+	for _, e := range h.envs {
+		if slices.Contains(ids, e.id) {
+			envs = append(envs, e)
+		}
+	}
+	return envs
+}
+
+// forget forgets the client environments that no server runs for and no request has used for a while.
+func (h *Host) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	wanted := h.supervisor.envs()
+	for key, e := range h.envs {
+		if !slices.Contains(wanted, e.id) && time.Since(e.used) > envMemory {
+			delete(h.envs, key)
+		}
+	}
+}
