@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dial connects to the socket of a daemon of this user's.
+// dial connects to the socket of a daemon of this user.
 func dial(path string) (*stream, error) {
 	syscall.ForkLock.RLock() // macOS cannot make it close-on-exec at once
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -26,8 +26,9 @@ func dial(path string) (*stream, error) {
 		return nil, os.NewSyscallError("socket", err)
 	}
 	c := &blocking{fd: fd}
-	c.writeWithin(greetPatience) // also bounds connect(2), which waits where too many do
-	err = os.NewSyscallError("connect", again(func() error { return syscall.Connect(fd, &syscall.SockaddrUnix{Name: path}) }))
+	c.writeWithin(greetPatience) // also bounds connect(2), which waits if the backlog is full
+	address := &syscall.SockaddrUnix{Name: path}
+	err = os.NewSyscallError("connect", again(func() error { return syscall.Connect(fd, address) }))
 	if err == nil {
 		err = checkPeer(fd)
 	}
@@ -38,7 +39,7 @@ func dial(path string) (*stream, error) {
 	return newStream(c), nil
 }
 
-// checkPeer fails where the process at the other end of a socket is not this user's.
+// checkPeer fails if the process at the other end of a socket is not this user's.
 func checkPeer(fd int) error {
 	uid, err := peerUID(fd)
 	if err == nil && uid != os.Geteuid() {
@@ -47,20 +48,19 @@ func checkPeer(fd int) error {
 	return err
 }
 
-// blocking is the connection of a client. Its calls block the thread they are made on: a process that
-// makes one request then needs neither the runtime's poller nor a second thread, both of which take
-// longer to start than the daemon to answer.
+// blocking is the connection of a client. Its methods block their thread: a process that makes one request then needs
+// neither the runtime's poller nor a second thread. Both take longer to start than the daemon takes to answer.
 type blocking struct {
 	fd             int
 	reading, write time.Duration // the limits as set
 
 	mu     sync.Mutex
-	over   bool // interrupt was called
+	over   bool // interrupt has been called
 	closed bool
 }
 
-// again repeats a system call that a signal has interrupted: those with a time limit are not repeated
-// by the system (signal(7)).
+// again repeats a system call that a signal has interrupted: the system does not repeat those with a time limit
+// (signal(7)).
 func again(call func() error) error {
 	for {
 		if err := call(); !errors.Is(err, syscall.EINTR) {
@@ -113,7 +113,7 @@ func (c *blocking) Close() error {
 func (c *blocking) readWithin(d time.Duration)  { c.set(unix.SO_RCVTIMEO, &c.reading, d) }
 func (c *blocking) writeWithin(d time.Duration) { c.set(unix.SO_SNDTIMEO, &c.write, d) }
 
-// set sets a limit. It fails only on what is no socket any more, and then so does the next call.
+// set sets a limit. It fails only on a closed socket, and then so does the next call.
 func (c *blocking) set(option int, was *time.Duration, d time.Duration) {
 	if *was == d {
 		return
@@ -127,7 +127,7 @@ func (c *blocking) interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over = true; !c.closed {
-		_ = syscall.Shutdown(c.fd, syscall.SHUT_RD) // fails only where the other end has gone
+		_ = syscall.Shutdown(c.fd, syscall.SHUT_RD) // fails only if the other end has gone
 	}
 }
 

@@ -15,19 +15,19 @@ import (
 	"unicode/utf8"
 )
 
-// maxLog is the size in bytes at which a log is rotated. There are two files of at most that.
+// maxLog is the size in bytes at which a log is rotated. There are two files of at most that size.
 const maxLog = 1 << 20
 
-// logName is the daemon itself where others stand with their server's name.
+// logName stands for the daemon itself in the place of a server's name.
 const logName = "daemon"
 
-// logger writes the daemon's log: a line "TIME<tab>SERVER<tab>EVENT" for each event. Its methods
-// may be called concurrently. What cannot be written is lost: nobody waits for a log.
+// logger writes the daemon's log: a line "TIME<tab>SERVER<tab>EVENT" for each event. Its methods may be called
+// concurrently. A line that cannot be written is lost, since no request may fail for its log.
 type logger struct {
 	path string
 
 	mu   sync.Mutex
-	file *os.File // nil where it cannot be written
+	file *os.File // nil if it cannot be written
 	size int64
 }
 
@@ -57,11 +57,11 @@ func (l *logger) open() {
 	l.file = f
 }
 
-// maxLine is how much of one event is written, in bytes.
+// maxLine is the largest number of bytes that are written of one event.
 const maxLine = 16 << 10
 
-// log writes one event. Secrets have been masked by whoever tells of it. A file is looked at with all sorts of
-// programs, so that what would steer a terminal is not in it: ESC becomes "␛", as in pkg/output.
+// log writes one event. Its sender has masked secrets. People look at a log with all sorts of programs, so that it
+// contains no terminal control characters: ESC becomes "␛", as in pkg/output.
 func (l *logger) log(who, text string) {
 	if len(text) > maxLine {
 		text = text[:maxLine] + "…"
@@ -84,7 +84,7 @@ func (l *logger) log(who, text string) {
 	}
 	if l.size+int64(len(line)) > maxLog {
 		l.file.Close()
-		// Where it cannot be renamed it is written on: better too long than lost.
+		// If renaming fails, it grows on: better too long than lost.
 		_ = os.Rename(l.path, l.path+".1")
 		if l.open(); l.file == nil {
 			return
@@ -110,17 +110,17 @@ type LogLine struct {
 	Event string `json:"event"`
 }
 
-// ReadLog gives each line of the log to line, oldest first: those of one server, or all where
-// server is "". With follow it goes on, as lines are written, until ctx ends. A log that is not
-// there has no lines. The errors are those of the file system and of line.
+// ReadLog calls line with each line of the log, oldest first: with those of one server, or all if server is "". With
+// follow it goes on as lines are written, until ctx ends. A log that does not exist has no lines. The errors are those
+// of the file system and of line.
 func ReadLog(ctx context.Context, p Place, server string, follow bool, line func(LogLine) error) error {
 	r := &logReader{path: p.Log, server: server, line: line}
 	defer r.close()
-	if err := r.whole(p.Log + ".1"); err != nil {
+	if err := r.readWhole(p.Log + ".1"); err != nil {
 		return err
 	}
 	for {
-		if err := r.more(); err != nil || !follow {
+		if err := r.readMore(); err != nil || !follow {
 			return err
 		}
 		select {
@@ -131,13 +131,13 @@ func ReadLog(ctx context.Context, p Place, server string, follow bool, line func
 	}
 }
 
-// followEvery is how often a log that is followed is looked at.
+// followEvery is how often ReadLog looks at a log that it follows.
 const followEvery = 200 * time.Millisecond
 
 type logReader struct {
 	path, server string
 	line         func(LogLine) error
-	file         *os.File // nil until the log is there
+	file         *os.File // nil until the log exists
 	part         string   // a line whose end has not been written yet
 }
 
@@ -147,8 +147,8 @@ func (r *logReader) close() {
 	}
 }
 
-// whole reads a log that is written no more.
-func (r *logReader) whole(path string) error {
+// readWhole reads a log that is written no more.
+func (r *logReader) readWhole(path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -159,8 +159,8 @@ func (r *logReader) whole(path string) error {
 	return r.take(data)
 }
 
-// more reads what was written since the last time, also to a log that was rotated away.
-func (r *logReader) more() error {
+// readMore reads what was written since the last time, also to a log that was rotated away.
+func (r *logReader) readMore() error {
 	for {
 		if r.file == nil {
 			f, err := os.Open(r.path)
@@ -172,7 +172,7 @@ func (r *logReader) more() error {
 			}
 			r.file = f
 		}
-		// Whether it was rotated is asked first, so that what came before that is not lost.
+		// The check for a rotation comes before the read, so that lines from before the rotation are not lost.
 		now, err := os.Stat(r.path)
 		data, readErr := io.ReadAll(r.file)
 		if readErr != nil {
@@ -209,7 +209,7 @@ func (r *logReader) take(data []byte) error {
 	}
 }
 
-// parseLogLine reads one line. What is none of ours, as the trace of a crash, is the daemon's.
+// parseLogLine reads one line. Lines in another format, such as a panic trace, are attributed to the daemon.
 func parseLogLine(line string) LogLine {
 	at, rest, ok := strings.Cut(line, "\t")
 	who, text, ok2 := strings.Cut(rest, "\t")

@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// polled is a connection in the daemon, which has many.
+// polled is a connection of the daemon, which has many.
 type polled struct{ net.Conn }
 
 func (c polled) readWithin(d time.Duration)  { _ = c.SetReadDeadline(deadline(d)) }
 func (c polled) writeWithin(d time.Duration) { _ = c.SetWriteDeadline(deadline(d)) }
 func (c polled) interrupt()                  { _ = c.SetReadDeadline(time.Unix(1, 0)) }
 
-// deadline returns when a limit that begins now ends. To set it fails only on a closed file, and then
-// so does the next read or write.
+// deadline returns the end of a limit that begins now. Setting it fails only on a closed connection, and then so does
+// the next read or write.
 func deadline(d time.Duration) time.Time {
 	if d == 0 {
 		return time.Time{}
@@ -22,8 +22,8 @@ func deadline(d time.Duration) time.Time {
 	return time.Now().Add(d)
 }
 
-// listen makes a socket that only this user can connect to. Its folder is private, so that nobody
-// comes before the mode is set.
+// listen makes a socket that only this user can connect to. Its folder is private, so that no other user connects
+// before the mode is set.
 func listen(path string) (*net.UnixListener, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 	if err != nil {
@@ -51,7 +51,7 @@ func accept(l *net.UnixListener) (*stream, error) {
 	}
 }
 
-// samePeer fails where the process at the other end is not this user's.
+// samePeer fails if the process at the other end is not this user's.
 func samePeer(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

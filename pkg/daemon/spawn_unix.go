@@ -14,15 +14,14 @@ import (
 	"time"
 )
 
-// readyFD is the descriptor on which a daemon that was spawned says that it listens.
+// readyFD is the descriptor on which a spawned daemon says that it listens.
 const readyFD = 3
 
-// ready is what it says. Anything else is why it does not.
+// ready is the text that says so. Any other text says why it does not.
 const ready = "ready\n"
 
-// spawn starts this program with args as a daemon, in a session of its own with nothing of our
-// terminal or pipes, and waits until it listens or says why it does not. A daemon ends by itself,
-// and init reaps it.
+// spawn starts this program with args as a daemon, in a session of its own without our terminal or pipes, and waits
+// until it listens or says why it does not. A daemon ends by itself, and init reaps it.
 func spawn(ctx context.Context, args []string, dir, log string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -35,7 +34,7 @@ func spawn(ctx context.Context, args []string, dir, log string) error {
 	defer said.Close()
 	cmd := &exec.Cmd{Path: self, Args: append([]string{os.Args[0]}, args...), Dir: dir,
 		ExtraFiles: []*os.File{say}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
-	// A crash of the daemon is told in its log; everything else it says there itself.
+	// The trace of a crash goes to the daemon's log, like everything else.
 	crash, err := openLog(log)
 	if err == nil {
 		cmd.Stderr = crash
@@ -62,13 +61,13 @@ func spawn(ctx context.Context, args []string, dir, log string) error {
 	return fmt.Errorf("the daemon ended at once, see %s", log)
 }
 
-// KeepToSelf has no process that is started from now on inherit a descriptor that this one has
-// inherited itself, beyond its standard streams: whoever waits for the end of a pipe, or for a lock,
-// would otherwise wait for the daemon. Go's own are not inherited anyway.
+// KeepToSelf keeps processes that are started from now on from inheriting the descriptors that this process has
+// inherited, except for its standard streams. A process that waits for the end of a pipe, or for a lock, would
+// otherwise wait for the daemon. Descriptors that Go opens are never inherited.
 func KeepToSelf() {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil { // macOS
-		entries, _ = os.ReadDir("/dev/fd") // where there is neither, all stays as it is
+		entries, _ = os.ReadDir("/dev/fd") // without either, all stays as it is
 	}
 	for _, entry := range entries {
 		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
@@ -77,7 +76,7 @@ func KeepToSelf() {
 	}
 }
 
-// Announce tells the process that spawned this one whether it listens: nil, or why not.
+// Announce tells the process that spawned this one that it listens (nil), or why it does not.
 func Announce(err error) {
 	say := os.NewFile(readyFD, "ready")
 	if say == nil {
@@ -88,6 +87,6 @@ func Announce(err error) {
 	if err != nil {
 		text = err.Error() + "\n"
 	}
-	// Whoever waited may have gone; the daemon is there for others all the same.
+	// The process that waited may have gone. The daemon serves others all the same.
 	_, _ = say.WriteString(text)
 }

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// Supported says whether this system can have a daemon. Elsewhere than on Linux and macOS every
-// command does its work in its own process.
+// Supported says whether this system can have a daemon. On systems other than Linux and macOS every command makes its
+// requests in its own process.
 const Supported = false
 
 const (
@@ -26,8 +26,8 @@ func private(string) error { return errors.ErrUnsupported }
 
 func spawn(context.Context, []string, string, string) error { return errors.ErrUnsupported }
 
-// Announce tells the process that spawned this one whether it listens: nobody, here.
+// Announce does nothing: on this system no process spawns a daemon.
 func Announce(error) {}
 
-// KeepToSelf does nothing here: no process is started that outlives a command.
+// KeepToSelf does nothing: on this system no process that a command starts outlives it.
 func KeepToSelf() {}

@@ -11,14 +11,14 @@ import (
 // Supported says whether this system can have a daemon.
 const Supported = true
 
-// What a socket says when nobody listens, and when the other end has gone.
+// Errors for: no process listens, connection reset, broken pipe.
 const (
 	errRefused = syscall.ECONNREFUSED
 	errReset   = syscall.ECONNRESET
 	errPipe    = syscall.EPIPE
 )
 
-// private makes dir, for this user alone, and fails where it is not.
+// private makes dir for this user alone. It fails if others can use dir.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
