@@ -73,7 +73,7 @@ fuzz: ## every fuzz target for FUZZTIME (20s) each
 	done
 
 bench: ## benchmarks inside the process, of BASE (where the branch began) and of this tree in turn, compared
-	@GO="$(GO)" BASE="$(BASE)" COUNT="$(COUNT)" BENCH="$(BENCH)" PKG="$(PKG)" BENCHTIME="$(BENCHTIME)" bash tools/bench.sh
+	@bash tools/bench.sh
 
 bench-cli: build node ## whole processes against a hello-world process, as ratios
 	$(GO) run ./internal/benchcli -mcpl $(BIN) -npm $(NPM_DIR) -plot docs/search-time.svg
