@@ -25,7 +25,6 @@ import (
 type home struct {
 	t     *testing.T
 	env   config.Env
-	vars  map[string]string
 	place Place
 	call  func(ctx context.Context, args json.RawMessage) (*tool.Result, error)
 	// talk, when not nil, is called instead of call.
@@ -49,10 +48,8 @@ func newHome(t *testing.T) *home {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	h := &home{t: t, vars: map[string]string{"XDG_CACHE_HOME": dir, "XDG_STATE_HOME": dir}}
+	h := &home{t: t, env: envOf(dir)}
 	h.changed = sync.NewCond(&h.mu)
-	h.env = config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS,
-		Lookup: func(name string) (string, bool) { v, ok := h.vars[name]; return v, ok }}
 	h.call = func(_ context.Context, args json.RawMessage) (*tool.Result, error) {
 		return &tool.Result{Raw: args}, nil
 	}
@@ -61,6 +58,13 @@ func newHome(t *testing.T) *home {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// envOf returns the environment of a home in a folder.
+func envOf(dir string) config.Env {
+	vars := map[string]string{"XDG_CACHE_HOME": dir, "XDG_STATE_HOME": dir}
+	return config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS,
+		Lookup: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}
 }
 
 func (h *home) configure(text string) {
