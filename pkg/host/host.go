@@ -83,7 +83,7 @@ type Host struct {
 	supervisor *supervisor
 	cancel     context.CancelFunc // ends watching and the host's own listings
 	watching   sync.WaitGroup
-	listings   sync.WaitGroup // those that the host begins by itself; Add only while mu is held and draining is false
+	listings   sync.WaitGroup // refreshes too; Add only while mu is held and draining is false
 
 	mu       sync.Mutex
 	envs     map[string]*clientEnv // by Surroundings.key
@@ -112,8 +112,8 @@ func New(opt Options) *Host {
 	return h
 }
 
-// Drain keeps the host from listing servers of its own accord, and returns when the listings that run have ended. It
-// cancels them when ctx ends. Callers go on.
+// Drain keeps the host from refreshing indexes and listing changed servers, and returns when those that run have ended.
+// When ctx ends, it cancels the listings that the host has begun by itself. Callers go on.
 func (h *Host) Drain(ctx context.Context) {
 	h.mu.Lock()
 	h.draining = true

@@ -21,6 +21,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
+var _ engine.Caller = (*Caller)(nil)
+
 // home is a folder with a configuration, and a host whose servers are fake.
 type home struct {
 	*Host
@@ -541,10 +543,10 @@ func TestClose(t *testing.T) {
 		var requests, closing sync.WaitGroup
 		requests.Go(func() { h.mustAsk(h.here(), "s") })
 		synctest.Wait()
-		closed := false
-		closing.Go(func() { h.Close(); closed = true })
+		var closed atomic.Bool
+		closing.Go(func() { h.Close(); closed.Store(true) })
 		h.want(2, 1)
-		if closed {
+		if closed.Load() {
 			t.Error("it did not wait for the server in use")
 		}
 		close(held)

@@ -30,20 +30,33 @@ type EngineOptions struct {
 }
 
 // Refresh renews the lists that are due in the index of a client. It returns at once if another call does that for the
-// same surroundings. Failures go to the log.
+// same surroundings, or if the host is ending. Failures go to the log.
 func (h *Host) Refresh(ctx context.Context, s Surroundings) {
 	e := h.env(s, s.key())
-	h.mu.Lock()
-	busy := e.refreshing
-	e.refreshing = true
-	h.mu.Unlock()
-	if busy {
+	if !h.beginRefresh(e) {
 		return
 	}
+	defer h.endRefresh(e)
 	h.withEngine(e, false, func(en Engine) error { return en.RefreshLate(ctx) })
+}
+
+// beginRefresh reports whether a refresh may begin for a client environment, and counts it as a listing.
+func (h *Host) beginRefresh(e *clientEnv) bool {
 	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.draining || e.refreshing {
+		return false
+	}
+	e.refreshing = true
+	h.listings.Add(1)
+	return true
+}
+
+func (h *Host) endRefresh(e *clientEnv) {
+	defer h.listings.Done()
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	e.refreshing = false
-	h.mu.Unlock()
 }
 
 // relist lists a warm server again that said that its lists have changed, for the client environment with this id.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -118,6 +119,31 @@ func TestRefresh(t *testing.T) {
 	})
 }
 
+// Close waits for a refresh, and none begins after it.
+func TestRefreshAndClose(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		f := &engines{late: func(ctx context.Context, _ engine.Caller) error { <-ctx.Done(); return ctx.Err() }}
+		h := newHome(t, func(o *Options) { o.NewEngine = f.make })
+		ctx, cancel := context.WithCancel(t.Context())
+		var refreshing, closing sync.WaitGroup
+		refreshing.Go(func() { h.Refresh(ctx, h.here()) })
+		synctest.Wait()
+		var closed atomic.Bool
+		closing.Go(func() { h.Close(); closed.Store(true) })
+		synctest.Wait()
+		if closed.Load() {
+			t.Error("it did not wait for the refresh")
+		}
+		cancel()
+		refreshing.Wait()
+		closing.Wait()
+		h.Refresh(t.Context(), h.here())
+		if len(f.made) != 1 {
+			t.Errorf("%d engines", len(f.made))
+		}
+	})
+}
+
 // A failure to make an engine goes to the log.
 func TestNoEngine(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -207,10 +233,10 @@ func TestDrain(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		drained := false
-		wg.Go(func() { h.Drain(ctx); drained = true })
+		var drained atomic.Bool
+		wg.Go(func() { h.Drain(ctx); drained.Store(true) })
 		synctest.Wait()
-		if drained {
+		if drained.Load() {
 			t.Error("it did not wait for the listing")
 		}
 		h.opened[1].Changed("b")
