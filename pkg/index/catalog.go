@@ -7,7 +7,7 @@
 //	search.idx           derived from both; mapped by readers; rebuilt when it does not match
 //
 // The package reads, checks, writes and locks these files. It decides neither when they are too
-// old nor how they are filled (pkg/engine does), and it never talks to a server.
+// old nor how they are filled (pkg/catalog does), and it never talks to a server.
 package index
 
 import (

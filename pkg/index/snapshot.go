@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -20,12 +21,17 @@ import (
 // was written.
 var ErrDamaged = errors.New("the packed index is damaged")
 
-// Snapshot is a packed index open for reading. It does not change while it is open. Close it
-// after the last use of anything it returned.
+// ErrReplaced says that tool_index.json has been replaced since the snapshot was opened, so that a definition can no
+// longer be read through it. A snapshot that is opened now can read it.
+var ErrReplaced = errors.New("the index has been replaced meanwhile")
+
+// Snapshot is a packed index open for reading. It does not change while it is open, and is safe for concurrent use.
+// [Snapshot.Close] unmaps the file: nothing may read the snapshot then or later. Answers are copies and stay valid.
 type Snapshot struct {
 	file    *mapping // nil: served from memory
 	data    []byte
 	defs    func(span) ([]byte, error) // reads tool_index.json
+	defFile string                     // path of tool_index.json; "": definitions are in memory
 	stamp   Stamp
 	servers []ServerInfo
 	warn    []string
@@ -116,13 +122,34 @@ func (s Store) Open() (*Snapshot, error) {
 	}
 	sn.file = file
 	file.cold(sn.recordsAt, sn.recordsAt+len(sn.records))
-	info, err := os.Stat(s.toolsFile())
-	if err != nil || info.Size() != sn.defSize || info.ModTime().UnixNano() != sn.defTime {
+	sn.defFile, sn.defs = s.toolsFile(), s.readDefinition
+	if !sn.hasDefinitions() {
 		sn.Close()
 		return nil, fmt.Errorf("%w: %s is another than it was made from", ErrDamaged, s.toolsFile())
 	}
-	sn.defs = s.readDefinition
 	return sn, nil
+}
+
+// hasDefinitions reports whether tool_index.json is still the file that the snapshot was made from.
+func (sn *Snapshot) hasDefinitions() bool {
+	if sn.defFile == "" {
+		return true
+	}
+	info, err := os.Stat(sn.defFile)
+	return err == nil && info.Size() == sn.defSize && info.ModTime().UnixNano() == sn.defTime
+}
+
+// Holds reports whether search.idx is the one that sn was opened from or saved as. It reads only the header: the
+// checksum there covers the times of every listing and of tool_index.json.
+func (s Store) Holds(sn *Snapshot) bool {
+	file, err := os.Open(s.packedFile())
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var head [headerSize]byte
+	_, err = io.ReadFull(file, head[:])
+	return err == nil && bytes.Equal(head[:], sn.data[:headerSize])
 }
 
 func (s Store) readDefinition(at span) ([]byte, error) {
@@ -221,7 +248,7 @@ func (sn *Snapshot) parseMeta(meta []byte) error {
 	return nil
 }
 
-// Close releases the file. The snapshot and its strings that alias the file are gone then.
+// Close releases the file.
 func (sn *Snapshot) Close() error {
 	if sn.file == nil {
 		return nil
@@ -350,15 +377,24 @@ func (sn *Snapshot) Find(ref tool.Ref) (Record, bool, error) {
 	return Record{}, false, nil
 }
 
-// Definition reads one definition from tool_index.json.
+// Definition reads one definition from tool_index.json. It fails with [ErrReplaced] or [ErrDamaged].
 func (sn *Snapshot) Definition(rec Record) (tool.Def, error) {
 	raw, err := sn.defs(rec.definitionLocation)
 	if err != nil {
-		return tool.Def{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+		return tool.Def{}, sn.unreadable(err)
 	}
 	def, err := tool.Parse(rec.Kind, raw)
 	if err != nil || def.Name != rec.Name || def.Kind != rec.Kind {
-		return tool.Def{}, fmt.Errorf("%w: tool_index.json does not hold %s where it should", ErrDamaged, rec.Name)
+		return tool.Def{}, sn.unreadable(fmt.Errorf("tool_index.json does not hold %s where it should", rec.Name))
 	}
 	return def, nil
+}
+
+// unreadable returns the error of a definition that cannot be read for the reason given. The file is looked at only
+// then: mostly nothing is wrong with it.
+func (sn *Snapshot) unreadable(reason error) error {
+	if !sn.hasDefinitions() {
+		return fmt.Errorf("%w: %w", ErrReplaced, reason)
+	}
+	return fmt.Errorf("%w: %w", ErrDamaged, reason)
 }
