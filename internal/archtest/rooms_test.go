@@ -77,6 +77,11 @@ var rooms = map[string]room{
 		why: "verbs speak of logins before net/http is initialised; a function here that asked a server would cost " +
 			"every search its start time",
 	},
+	"pkg/catalog": {
+		imports: []string{"pkg/config", "pkg/fault", "pkg/index", "pkg/tool"},
+		why: "it decides when the index is too old and who may read it; what is searched in it, and how servers are " +
+			"reached, it need not know",
+	},
 	"pkg/clients": {
 		imports: []string{"pkg/config", "pkg/fault"},
 		why:     "it translates other clients' files into entries of ours; what becomes of an entry is not its business",

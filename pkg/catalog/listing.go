@@ -1,0 +1,237 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// listing is one request to one server for everything it offers, on behalf of all requests that wait for it. The
+// catalog's mu guards waiting and err.
+type listing struct {
+	server *config.Server
+	known  tool.Known
+	update *update
+	number uint64 // of all listings of the catalog
+	// once says that it is a [ListChanged].
+	once   bool
+	cancel context.CancelFunc
+	// waiting are the requests: each channel has room for every listing that the request waits for. Without requests the
+	// listing is cancelled.
+	waiting []chan *listing
+	err     error // why the requests fail
+}
+
+// list lists the servers that the need asks for, all at once, and returns them when all have answered. Their answers
+// are in the update then.
+func (c *Catalog) list(ctx context.Context, u *update, need Need, since uint64) (servers []string, err error) {
+	wanted, answers, err := c.start(ctx, u, need, since)
+	if err != nil || len(wanted) == 0 {
+		return nil, err
+	}
+	defer c.opt.Events.Status("")
+	missing := slices.Clone(wanted)
+	for len(missing) > 0 {
+		c.opt.Events.Status(fmt.Sprintf("asking for tools: %d of %d servers answered, waiting for %s",
+			len(wanted)-len(missing), len(wanted), strings.Join(namesOf(missing), ", ")))
+		select {
+		case answered := <-answers:
+			missing = slices.DeleteFunc(missing, func(l *listing) bool { return l == answered })
+		case <-ctx.Done():
+			c.giveUp(missing, answers)
+			return nil, Interrupted(ctx)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, Interrupted(ctx)
+	}
+	var errs []error
+	for _, l := range wanted {
+		errs = append(errs, l.err)
+	}
+	return namesOf(wanted), errors.Join(errs...)
+}
+
+func namesOf(listings []*listing) (names []string) {
+	for _, l := range listings {
+		names = append(names, l.server.Name)
+	}
+	return names
+}
+
+// start starts a listing of each server that the need asks for, or joins one that runs.
+func (c *Catalog) start(ctx context.Context, u *update, need Need, since uint64) ([]*listing, chan *listing, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, nil, errClosed
+	}
+	clock := c.opt.Now()
+	var wanted []*listing
+	for i, s := range u.cfg.Servers {
+		if !need.covers(s.Name) || s.Disabled || !c.opt.Allows(s.Name) || s.Usable() != nil {
+			continue
+		}
+		entry := &u.cat.Servers[i]
+		a := attempts{entry.State, entry.ListedAt, entry.TriedAt, entry.TTL, entry.Error, c.tried[s.Name] > since}
+		if c.due(a, need, clock) != dueNow {
+			continue
+		}
+		l := c.listingOf(s.Name, need, since)
+		if l == nil {
+			l = c.startOne(ctx, u, s, entry.Known, need.List == ListChanged)
+		}
+		wanted = append(wanted, l)
+	}
+	answers := make(chan *listing, len(wanted))
+	for _, l := range wanted {
+		l.waiting = append(l.waiting, answers)
+	}
+	return wanted, answers, nil
+}
+
+// listingOf returns a listing of the server that runs and serves the need, nil if there is none. A request to list the
+// server anew is not served by a listing that was started before the request came.
+func (c *Catalog) listingOf(server string, need Need, since uint64) *listing {
+	for l := range c.active {
+		if l.server.Name != server || l.once != (need.List == ListChanged) || len(l.waiting) == 0 {
+			continue
+		}
+		if need.List != ListAll && need.List != ListChanged || l.number > since {
+			return l
+		}
+	}
+	return nil
+}
+
+// startOne starts a listing. If the request that started it is cancelled, the listing goes on while others wait for it.
+func (c *Catalog) startOne(ctx context.Context, u *update, s *config.Server, known tool.Known, once bool) *listing {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	l := &listing{server: s, known: known, update: u, number: c.nextListing(), once: once, cancel: cancel}
+	c.active[l] = struct{}{}
+	// The listing covers everything that the server has said of changes so far.
+	c.changed = slices.DeleteFunc(c.changed, func(name string) bool { return name == s.Name })
+	c.listings.Go(func() { // ends when the server has answered, or with its last request
+		defer cancel()
+		started := time.Now()
+		got, err := c.opt.Lister(ctx, u.cfg, s.Name, tool.CallOptions{Known: known})
+		c.finish(l, answer{got, err, time.Since(started)})
+	})
+	return l
+}
+
+// nextListing returns the number of the next listing.
+func (c *Catalog) nextListing() uint64 {
+	c.started++
+	return c.started
+}
+
+// ended notes that a listing of the server has ended.
+func (c *Catalog) ended(server string, number uint64) {
+	c.tried[server] = max(c.tried[server], number)
+}
+
+// giveUp ends the wait of one request. It cancels the listings that no other request waits for.
+func (c *Catalog) giveUp(listings []*listing, answers chan *listing) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range listings {
+		l.waiting = slices.DeleteFunc(l.waiting, func(ch chan *listing) bool { return ch == answers })
+		if len(l.waiting) == 0 {
+			l.cancel()
+		}
+	}
+}
+
+// answer is the outcome of a listing.
+type answer struct {
+	listing tool.Listing
+	err     error
+	took    time.Duration
+}
+
+// finish enters the answer of a server, and wakes the requests that wait for it.
+func (c *Catalog) finish(l *listing, a answer) {
+	c.mu.Lock()
+	delete(c.active, l)
+	waiting, entered := l.waiting, false
+	l.waiting = nil
+	switch {
+	case c.closed:
+		l.err = errClosed
+	case len(waiting) > 0:
+		entered = c.enter(l, a)
+	}
+	entry := *l.update.cat.Find(l.server.Name)
+	c.mu.Unlock()
+	if entered {
+		c.report(entry, a)
+	}
+	for _, answers := range waiting {
+		answers <- l
+	}
+}
+
+// enter enters an answer in the update. A failure keeps the last good list.
+func (c *Catalog) enter(l *listing, a answer) bool {
+	name := l.server.Name
+	if newer := c.tried[name] > l.number; newer {
+		return false
+	}
+	c.ended(name, l.number)
+	entry := l.update.cat.Find(name)
+	if l.once {
+		if l.err = a.err; a.err != nil || entry.State == index.Listed && offers(entry, a.listing) {
+			return false
+		}
+	}
+	l.update.dirty = true
+	entry.TriedAt, entry.Took, entry.Error = c.opt.Now(), a.took, nil
+	if a.err != nil {
+		entry.State, entry.Error = index.Failed, fault.From(a.err)
+		return true
+	}
+	got := a.listing
+	entry.State, entry.ListedAt, entry.Notes = index.Listed, entry.TriedAt, got.Notes
+	entry.Tools, entry.Resources, entry.Prompts = got.Tools, got.Resources, got.Prompts
+	entry.Known, entry.Instructions = got.Known, got.Instructions
+	entry.ServerName, entry.ServerVersion = got.ServerName, got.ServerVersion
+	entry.SaidTTL, entry.TTL = got.TTL, cmp.Or(got.TTL, l.server.TTL)
+	return true
+}
+
+// report passes on what a user should read of an answer.
+func (c *Catalog) report(entry index.Server, a answer) {
+	if a.err != nil {
+		if len(entry.Tools) > 0 && !fault.Is(a.err, fault.Interrupted) {
+			c.opt.Events.Notice("%s could not be asked, its tools as of %s are used: %v",
+				entry.Name, entry.ListedAt.Format("2006-01-02 15:04"), a.err)
+		}
+		return
+	}
+	for _, note := range entry.Notes {
+		c.opt.Events.Verbose(entry.Name, note)
+	}
+}
+
+// offers reports whether a listing equals what is known of the server: it was reached in the same way, and has the same
+// definitions in the same order.
+func offers(known *index.Server, got tool.Listing) bool {
+	if known.Known != got.Known {
+		return false
+	}
+	same := func(a, b []tool.Def) bool {
+		return slices.EqualFunc(a, b, func(a, b tool.Def) bool { return bytes.Equal(a.Raw(), b.Raw()) })
+	}
+	return same(known.Tools, got.Tools) && same(known.Resources, got.Resources) && same(known.Prompts, got.Prompts)
+}

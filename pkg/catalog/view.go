@@ -1,0 +1,202 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+)
+
+// View is the index as one request reads it. It does not change, however often the index is replaced, and stays
+// readable until Release.
+type View struct {
+	*index.Snapshot
+	catalog *Catalog
+	opened  *opened
+	since   uint64   // how many listings had been started when the request came
+	waited  []string // the servers whose listings the request waited for
+}
+
+// Release ends the use of a view. Answers that were read stay valid. Further calls do nothing.
+func (v *View) Release() {
+	if v.opened == nil {
+		return
+	}
+	v.catalog.mu.Lock()
+	last := v.catalog.release(v.opened)
+	v.catalog.mu.Unlock()
+	v.Snapshot, v.opened = nil, nil
+	_ = last.close() // the file was only read
+}
+
+// Tried reports whether the request of this view waited for a listing of the server, or one was started and has ended
+// since the request came.
+func (v *View) Tried(server string) bool {
+	return slices.Contains(v.waited, server) || v.triedSince(server)
+}
+
+func (v *View) triedSince(server string) bool {
+	v.catalog.mu.Lock()
+	defer v.catalog.mu.Unlock()
+	return v.catalog.tried[server] > v.since
+}
+
+// opened is an open snapshot. Its fields are guarded by the catalog's mu.
+type opened struct {
+	sn *index.Snapshot
+	// users are the views of it, and one for the catalog while it is current. Without users it is closed.
+	users int
+	// late is true if an answer relied on a list that a background refresh has to renew, renewed if that was started.
+	late, renewed bool
+}
+
+// acquire returns a view of the current snapshot, nil if there is none. It is called with mu held.
+func (c *Catalog) acquire(since uint64) *View {
+	if c.current == nil {
+		return nil
+	}
+	c.current.users++
+	return &View{Snapshot: c.current.sn, catalog: c, opened: c.current, since: since}
+}
+
+// release ends one use of o, which may be nil. If that was the last one, it returns o, for the caller to close once it
+// does not hold mu any more. It is called with mu held.
+func (c *Catalog) release(o *opened) (last *opened) {
+	if o == nil {
+		return nil
+	}
+	if o.users--; o.users > 0 {
+		return nil
+	}
+	return o
+}
+
+// close unmaps a snapshot without users. o may be nil.
+func (o *opened) close() error {
+	if o == nil {
+		return nil
+	}
+	return o.sn.Close()
+}
+
+// replace makes sn the current snapshot and releases the one before. It is called with mu held.
+func (c *Catalog) replace(sn *index.Snapshot) (last *opened) {
+	last = c.release(c.current)
+	c.current = &opened{sn: sn, users: 1}
+	return last
+}
+
+// Current returns the index as it is, without listing a server; nil if there is none that matches the configuration.
+func (c *Catalog) Current() (*View, error) {
+	since, err := c.arrive()
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.acquire(since), nil
+}
+
+// lookEvery is how often a catalog looks whether another process has replaced the index.
+const lookEvery = time.Second
+
+// arrive begins a request: it locates the configuration, looks at the file of the index if that is due, and returns how
+// many listings have been started.
+func (c *Catalog) arrive() (since uint64, err error) {
+	c.mu.Lock()
+	if err := c.locate(); err != nil {
+		c.mu.Unlock()
+		return 0, err
+	}
+	clock := c.opt.Now()
+	due := passed(c.looked, clock, lookEvery)
+	if due {
+		c.looked = clock
+	}
+	since = c.started
+	c.mu.Unlock()
+	if due && c.look() {
+		c.announce()
+	}
+	return since, nil
+}
+
+// look opens the index on disk if another process has replaced it, and reports whether it did. An index that cannot be
+// opened changes nothing: a writer may have replaced only some of the files yet.
+func (c *Catalog) look() (replaced bool) {
+	c.mu.Lock()
+	trusted := !c.damaged && c.unsaved == nil
+	old := c.acquire(0)
+	c.mu.Unlock()
+	if old != nil {
+		defer old.Release()
+	}
+	if !trusted || old != nil && c.store.Holds(old.Snapshot) {
+		return false
+	}
+	sn := c.open()
+	return sn != nil && c.adopt(sn, old)
+}
+
+// adopt makes sn the current snapshot in place of old, which may be nil. If this process has replaced old meanwhile,
+// adopt closes sn: the other one is newer.
+func (c *Catalog) adopt(sn *index.Snapshot, old *View) bool {
+	c.mu.Lock()
+	adopted := !c.closed && (old == nil && c.current == nil || old != nil && old.opened == c.current)
+	last := &opened{sn: sn}
+	if adopted {
+		last = c.replace(sn)
+	}
+	c.mu.Unlock()
+	_ = last.close() // the file was only read
+	return adopted
+}
+
+// maxReads is how often Read calls its function at most. Twice is rare, more often takes several writers.
+const maxReads = 10
+
+// Read calls use with a view as fresh as the need says, and releases it. If use fails because the index is damaged or
+// was replaced meanwhile, Read repairs that and calls use once more: damage to a part of the index shows only when that
+// part is read. If use is nil, Read lists what Ensure lists.
+func (c *Catalog) Read(ctx context.Context, need Need, use func(*View) error) error {
+	for reads := 1; ; reads++ {
+		v, err := c.Ensure(ctx, need)
+		if err != nil {
+			return err
+		}
+		if use != nil {
+			err = use(v)
+		}
+		again := reads < maxReads && c.repair(v, err)
+		v.Release()
+		if !again {
+			return err
+		}
+		need.List = ListExpired // all beyond that is done
+	}
+}
+
+// repair takes the snapshot of v out of use if err says that it cannot be read, and reports whether it did.
+func (c *Catalog) repair(v *View, err error) bool {
+	damaged := errors.Is(err, index.ErrDamaged)
+	if !damaged && !errors.Is(err, index.ErrReplaced) {
+		return false
+	}
+	if !damaged && c.look() {
+		c.announce()
+	}
+	c.mu.Lock()
+	var last *opened
+	first := c.current == v.opened
+	if first {
+		last, c.current, c.damaged = c.release(c.current), nil, damaged
+	}
+	c.mu.Unlock()
+	_ = last.close() // v still uses it
+	if first && damaged && c.opt.Lister != nil {
+		c.opt.Events.Notice("the packed index in %s is damaged and is built anew", c.store.Dir)
+	}
+	return true
+}
