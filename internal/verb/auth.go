@@ -130,7 +130,7 @@ func (v *Auth) Run(ctx context.Context, s *Session) error {
 
 // usable returns the server of that name, if it can be used.
 func (v *Auth) usable(s *Session, name string) (*config.Server, error) {
-	cfg, err := s.Engine.Config()
+	cfg, err := s.catalog().Config()
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (v *Auth) show(s *Session, name, address string) {
 // needy returns the only server that has asked for a login. If none has, it returns the only server over
 // HTTP without one.
 func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
-	cfg, err := s.Engine.Config()
+	cfg, err := s.catalog().Config()
 	if err != nil {
 		return "", err
 	}
@@ -208,7 +208,7 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 		return "", err
 	}
 	var wanted []string
-	for _, l := range listed {
+	for _, l := range listed.Servers {
 		if !l.Disabled && l.Error != nil && l.Error.Type == fault.AuthRequired {
 			wanted = append(wanted, l.Name)
 		}
@@ -255,7 +255,7 @@ func (v *Auth) logout(ctx context.Context, s *Session) error {
 
 // status shows the logins to all servers over HTTP, or to one.
 func (v *Auth) status(ctx context.Context, s *Session) error {
-	cfg, err := s.Engine.Config()
+	cfg, err := s.catalog().Config()
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (v *Config) Run(_ context.Context, s *Session) error {
 	if err := s.live(); err != nil {
 		return err
 	}
-	cfg, err := s.Engine.Config()
+	cfg, err := s.catalog().Config()
 	if err != nil {
 		return err
 	}
@@ -63,7 +63,7 @@ func (v *Config) Run(_ context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	cache, err := s.Engine.CacheFolder()
+	cache, err := s.catalog().Folder()
 	if err != nil {
 		return err
 	}

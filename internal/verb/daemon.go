@@ -12,13 +12,14 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // daemonSpec registers the verb daemon.
@@ -107,7 +108,7 @@ func (v *Daemon) Run(ctx context.Context, s *Session) error {
 
 // daemonPlace returns the place of the daemon of this configuration set.
 func (s *Session) daemonPlace() (daemon.Place, error) {
-	folder, err := s.Engine.CacheFolder()
+	folder, err := s.catalog().Folder()
 	if err != nil {
 		return daemon.Place{}, err
 	}
@@ -167,7 +168,7 @@ func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) erro
 	return nil
 }
 
-// daemonEngine returns an engine that renews the index in the daemon, with the settings of the client
+// daemonEngine returns what renews the index in the daemon, with the settings of the client
 // that asks for it.
 func (a *App) daemonEngine(o host.EngineOptions) (host.Engine, error) {
 	settings, _, err := o.Env.LoadSettings()
@@ -182,23 +183,43 @@ func (a *App) daemonEngine(o host.EngineOptions) (host.Engine, error) {
 	if notice != "" {
 		events.Notice("%s", notice)
 	}
-	return engine.New(engine.Options{Env: o.Env, Selection: o.Selection, Settings: settings, Switches: tools,
-		Events: events, Now: a.Now,
-		NewCaller: func(cfg *config.Config, _ func(string)) engine.Caller { return o.NewCaller(cfg) }}), nil
+	list := func(
+		ctx context.Context, cfg *config.Config, server string, opt tool.CallOptions) (tool.Listing, error) {
+		return o.NewCaller(cfg).List(ctx, server, opt)
+	}
+	return refresher{catalog.New(catalog.Options{Env: o.Env, Selection: o.Selection, Settings: settings,
+		Allows: tools.AllowsServer, Events: events, Now: a.Now, Lister: list})}, nil
 }
 
-// daemonEvents writes the events of an engine into the daemon's log.
+// refresher renews an index for the daemon.
+type refresher struct{ *catalog.Catalog }
+
+// RefreshLate implements [host.Engine].
+func (r refresher) RefreshLate(ctx context.Context) error {
+	err := r.Read(ctx, catalog.Need{List: catalog.ListDue}, nil)
+	if errors.Is(err, catalog.ErrBusy) {
+		return nil // nothing is left to do
+	}
+	return err
+}
+
+// Relist implements [host.Engine].
+func (r refresher) Relist(ctx context.Context, server string) error {
+	return r.Read(ctx, catalog.Need{Servers: []string{server}, List: catalog.ListChanged}, nil)
+}
+
+// daemonEvents writes the events of a catalog into the daemon's log.
 type daemonEvents struct{ log func(who, event string) }
 
-// Notice implements [engine.Events].
+// Notice implements [catalog.Events].
 func (e daemonEvents) Notice(format string, args ...any) {
 	e.log("index", fmt.Sprintf(format, args...))
 }
 
-// Status implements [engine.Events]. There is no terminal to show it.
+// Status implements [catalog.Events]. There is no terminal to show it.
 func (e daemonEvents) Status(string) {}
 
-// Verbose implements [engine.Events].
+// Verbose implements [catalog.Events].
 func (e daemonEvents) Verbose(who, event string) { e.log(who, event) }
 
 // stop ends the daemon.

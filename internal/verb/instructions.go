@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -105,12 +105,17 @@ Tools of MCP servers are reached by shell commands. Do not guess names or argume
 const snippetBudget = 1000
 
 // snippet returns the text: the verbs, the rule, and a line for each server that is on.
-func (s *Session) snippet(ctx context.Context) (string, error) {
-	sn, err := s.Engine.Snapshot(ctx, engine.Need{Servers: []string{}}) // asks no server
-	if err != nil {
-		return "", err
-	}
-	on := slices.DeleteFunc(slices.Clone(sn.Servers()), func(info index.ServerInfo) bool {
+func (s *Session) snippet(ctx context.Context) (text string, err error) {
+	none := catalog.Need{Servers: []string{}} // lists no server
+	err = s.catalog().Read(ctx, none, func(view *catalog.View) (err error) {
+		text, err = s.snippetOf(view)
+		return err
+	})
+	return text, err
+}
+
+func (s *Session) snippetOf(view *catalog.View) (string, error) {
+	on := slices.DeleteFunc(slices.Clone(view.Servers()), func(info index.ServerInfo) bool {
 		return info.Off || !s.Tools.AllowsServer(info.Name)
 	})
 	head := preamble
@@ -121,7 +126,7 @@ func (s *Session) snippet(ctx context.Context) (string, error) {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, info := range on {
-		tools, about, err := s.about(sn, info)
+		tools, about, err := s.about(view, info)
 		if err != nil {
 			return "", err
 		}
@@ -143,8 +148,8 @@ const leastAbout = 12
 
 // about returns how many tools of a server are on and what the server is for: its own words, else the
 // names of the tools. A server's words must not end the comment that marks the snippet in a file.
-func (s *Session) about(sn *index.Snapshot, info index.ServerInfo) (tools int, about string, err error) {
-	recs, err := sn.Records(info.Name, tool.Tool)
+func (s *Session) about(view *catalog.View, info index.ServerInfo) (tools int, about string, err error) {
+	recs, err := view.Records(info.Name, tool.Tool)
 	var names []string
 	for _, rec := range recs {
 		if s.Tools.Allows(rec.Server, rec.Name) {

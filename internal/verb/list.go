@@ -85,8 +85,8 @@ func (v *List) all(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	a := &listAnswer{now: s.App.Now(), Servers: []serverLine{}, Warnings: s.Engine.Warnings()}
-	for _, l := range listed {
+	a := &listAnswer{now: s.App.Now(), Servers: []serverLine{}, Warnings: listed.Warnings}
+	for _, l := range listed.Servers {
 		line := lineOf(l)
 		a.Servers = append(a.Servers, line)
 		a.Tools += l.On

@@ -3,6 +3,7 @@ package verb
 import (
 	"slices"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
@@ -86,8 +87,8 @@ type Names struct {
 	app     *App
 	globals Globals
 	opened  bool
-	engine  *engine.Engine  // nil if there is no index that matches the configuration
-	index   *index.Snapshot // as engine
+	engine  *engine.Engine // nil if there is no index that matches the configuration
+	view    *catalog.View  // as engine
 	states  state.Tools
 }
 
@@ -97,7 +98,7 @@ func (a *App) Names(g Globals) *Names { return &Names{app: a, globals: g} }
 // open opens the index, and reports whether there is one that matches the configuration.
 func (n *Names) open() bool {
 	if n.opened {
-		return n.index != nil
+		return n.view != nil
 	}
 	n.opened = true
 	states, _, err := state.FileIn(n.app.Env.StateDir()).Read()
@@ -105,18 +106,19 @@ func (n *Names) open() bool {
 		return false
 	}
 	e := (&Session{App: n.app, Globals: n.globals, Printer: n.app.NewPrinter(n.globals)}).newEngine()
-	sn, err := e.Cached()
-	if err != nil || sn == nil {
+	view, err := e.Catalog().Current()
+	if err != nil || view == nil {
 		_ = e.Close() // nothing was started or opened
 		return false
 	}
-	n.engine, n.index, n.states = e, sn, states
+	n.engine, n.view, n.states = e, view, states
 	return true
 }
 
 // Close releases the index.
 func (n *Names) Close() {
 	if n.engine != nil {
+		n.view.Release()
 		_ = n.engine.Close() // nothing was started
 	}
 }
@@ -127,7 +129,7 @@ func (n *Names) servers(on bool) []string {
 		return nil
 	}
 	var names []string
-	for _, s := range n.index.Servers() {
+	for _, s := range n.view.Servers() {
 		if !on || (!s.Off && n.states.AllowsServer(s.Name)) {
 			names = append(names, s.Name)
 		}
@@ -155,7 +157,7 @@ func (n *Names) records(server string, kind tool.Kind) []index.Record {
 	if !n.open() {
 		return nil
 	}
-	recs, err := n.index.Records(server, kind)
+	recs, err := n.view.Records(server, kind)
 	if err != nil {
 		return nil
 	}

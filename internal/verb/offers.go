@@ -25,20 +25,20 @@ func (s *Session) listOffers(ctx context.Context, servers []string, refresh bool
 	if len(servers) == 0 {
 		servers = nil
 	}
-	recs, err := s.Engine.Offers(ctx, servers, refresh, kinds...)
+	offers, err := s.Engine.Offers(ctx, servers, refresh, kinds...)
 	if err != nil {
 		return err
 	}
 	what := kinds[0]
-	a := &offersAnswer{kind: what, recs: recs}
-	if len(recs) == 0 {
+	a := &offersAnswer{kind: what, recs: offers.Records}
+	if len(offers.Records) == 0 {
 		a.help = fmt.Sprintf("There are no %ss", what)
 		if len(servers) > 0 {
 			a.help = fmt.Sprintf("%s has no %ss", servers[0], what)
 		}
 		a.help += ". See what the servers have with: mcpl list"
-		if failed := s.Engine.FailedServers(); len(servers) == 0 && len(failed) > 0 {
-			a.help += ". Not known, because they could not be asked: " + strings.Join(failed, ", ")
+		if len(servers) == 0 && len(offers.Failed) > 0 {
+			a.help += ". Not known, because they could not be asked: " + strings.Join(offers.Failed, ", ")
 		}
 	}
 	return s.Printer.Answer(a)

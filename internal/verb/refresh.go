@@ -34,7 +34,7 @@ func (v *Refresh) Parse([]string) error { return nil }
 
 // Run implements [Verb].
 func (v *Refresh) Run(ctx context.Context, s *Session) error {
-	return s.Engine.RefreshLate(ctx)
+	return refresher{s.catalog()}.RefreshLate(ctx)
 }
 
 // refreshBehind has the daemon renew the index, if it runs, or else a process of its own.

@@ -193,7 +193,8 @@ func (v *Search) Parse(words []string) (err error) {
 // Run implements [Verb].
 func (v *Search) Run(ctx context.Context, s *Session) error {
 	q := search.Query{Text: v.query, Method: v.method, Limit: cmp.Or(v.Limit, s.Settings.Limit), Explain: v.Explain}
-	found, err := s.Engine.Search(ctx, q, v.Servers, v.Refresh, v.kinds...)
+	result, err := s.Engine.Search(ctx, engine.SearchRequest{Query: q, Servers: v.Servers, Kinds: v.kinds,
+		Refresh: v.Refresh, Definitions: v.Schema})
 	var syntax *search.SyntaxError
 	if errors.As(err, &syntax) {
 		return fault.New(fault.Usage, syntax.Error(),
@@ -202,31 +203,26 @@ func (v *Search) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	answer, err := v.answer(s, found)
-	if err == nil && len(found) == 0 {
-		answer.help, err = v.emptyHelp(ctx, s, q)
-	}
-	if err != nil {
-		return err
+	answer := v.answer(result.Found)
+	if len(result.Found) == 0 {
+		if answer.help, err = v.emptyHelp(ctx, s, q, result.Failed); err != nil {
+			return err
+		}
 	}
 	return s.Printer.Answer(answer)
 }
 
 // answer returns the hits as an answer.
-func (v *Search) answer(s *Session, found []engine.Found) (*searchAnswer, error) {
+func (v *Search) answer(found []engine.Found) *searchAnswer {
 	a := &searchAnswer{query: v.query, method: string(v.method)}
 	for _, f := range found {
 		hit := searchHit{Found: f}
-		if v.Schema {
-			def, err := s.Engine.Definition(f.Record)
-			if err != nil {
-				return nil, err
-			}
-			hit.schema = def.InputSchema
+		if f.Definition != nil {
+			hit.schema = f.Definition.InputSchema
 		}
 		a.hits = append(a.hits, hit)
 	}
-	return a, nil
+	return a
 }
 
 // clipSignature shortens a signature of more than limit bytes by whole parameters and says how many it
@@ -280,18 +276,19 @@ func splitParams(signature string) []string {
 	return append(params, signature[begin:])
 }
 
-// emptyHelp says what to try if nothing was found.
-func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query) (string, error) {
+// emptyHelp says what to try if nothing was found, and which servers failed.
+func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query, failed []string) (string, error) {
 	var tries []string
 	q.Limit = 1
 	for _, kind := range allKinds() {
 		if slices.Contains(v.kinds, kind) {
 			continue
 		}
-		switch found, err := s.Engine.Search(ctx, q, v.Servers, false, kind); {
+		request := engine.SearchRequest{Query: q, Servers: v.Servers, Kinds: []tool.Kind{kind}}
+		switch other, err := s.Engine.Search(ctx, request); {
 		case err != nil:
 			return "", err
-		case len(found) > 0:
+		case len(other.Found) > 0:
 			tries = append(tries, fmt.Sprintf("look at the %ss that fit (with --kind %[1]s)", kind))
 		}
 	}
@@ -308,7 +305,7 @@ func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query) (str
 		help = "Nothing fits. "
 	}
 	help += capital(strings.Join(tries, ", or ")) + ". See which servers there are with: mcpl list"
-	if failed := s.Engine.FailedServers(); len(failed) > 0 {
+	if len(failed) > 0 {
 		help += fmt.Sprintf(". Not searched, because they could not be asked: %s", strings.Join(failed, ", "))
 	}
 	return help, nil

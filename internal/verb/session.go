@@ -2,8 +2,10 @@ package verb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
@@ -53,31 +55,29 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 			err = closeErr
 		}
 	}()
-	err = v.Run(ctx, s)
-	if late := s.Engine.CatchUp(ctx); late != nil {
-		s.Printer.Verbose("mcpl", fmt.Sprintf("a server that changed could not be listed again: %v", late))
-	}
-	if err != nil {
+	if err = v.Run(ctx, s); errors.Is(err, engine.ErrNotFresh) {
 		return err
 	}
-	if err := s.Engine.RefreshBehind(); err != nil {
-		s.Printer.Verbose("mcpl", fmt.Sprintf("the index could not be refreshed behind the answer: %v", err))
+	if late := s.catalog().Settle(ctx); late != nil {
+		s.Printer.Verbose("mcpl", fmt.Sprintf("the index could not be refreshed behind the answer: %v", late))
 	}
-	return nil
+	return err
 }
+
+// catalog returns the configuration and the index that the session works with.
+func (s *Session) catalog() *catalog.Catalog { return s.Engine.Catalog() }
 
 // newEngine returns the engine for these settings and flags.
 func (s *Session) newEngine() *engine.Engine {
-	opt := engine.Options{
+	opt := engine.Options{Switches: s.Tools, Catalog: catalog.Options{
 		Env:       s.App.Env,
 		Selection: s.selection(),
 		Settings:  s.Settings,
-		Switches:  s.Tools,
 		Events:    s.Printer,
 		Now:       s.App.Now,
-	}
+	}}
 	if s.App.Detach != nil {
-		opt.Background = s.refreshBehind
+		opt.Catalog.Background = s.refreshBehind
 	}
 	if s.App.Warm && s.usesDaemon() {
 		opt.Warm = func(sources *config.Sources) engine.Caller {

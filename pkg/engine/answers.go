@@ -3,56 +3,121 @@ package engine
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
+// SearchRequest is a query and where to search.
+type SearchRequest struct {
+	search.Query
+	// Servers to search. If nil, all are searched.
+	Servers []string
+	// Kinds to search. If empty, tools are searched. Templates are found with resources.
+	Kinds []tool.Kind
+	// Refresh lists the servers anew first.
+	Refresh bool
+	// Definitions asks for the definition of each hit.
+	Definitions bool
+}
+
+// SearchResult is the answer to a [SearchRequest].
+type SearchResult struct {
+	Found []Found
+	// Failed are the servers that are on and could not be searched, because they failed to list and nothing of them is
+	// known from before.
+	Failed []string
+}
+
 // Found is one hit of a search.
 type Found struct {
 	search.Hit
 	index.Record
-	// Stale says that the server failed when it was last asked.
+	// Definition is nil unless the request asked for it.
+	Definition *tool.Def
+	// Stale is true if the server failed when it was last listed.
 	Stale bool
 }
 
-// Search ranks what the servers named (nil: all) that are on offer of these kinds; none: tools.
-// Templates are found with resources. Each kind is ranked for itself and the hits are merged by score.
-func (e *Engine) Search(ctx context.Context, q search.Query, servers []string, refresh bool, kinds ...tool.Kind) ([]Found, error) {
-	if len(kinds) == 0 {
-		kinds = []tool.Kind{tool.Tool}
+// Search ranks tools, resources and prompts. Each kind is ranked for itself and the hits are merged by score.
+func (e *Engine) Search(ctx context.Context, r SearchRequest) (*SearchResult, error) {
+	if len(r.Kinds) == 0 {
+		r.Kinds = []tool.Kind{tool.Tool}
 	}
-	for _, name := range servers {
-		if err := e.CheckServer(name); err != nil {
-			return nil, err
-		}
+	if err := e.CheckServers(r.Servers); err != nil {
+		return nil, err
 	}
-	return healing(e, func() ([]Found, error) {
-		sn, err := e.Snapshot(ctx, Need{Servers: servers, Refresh: refresh})
+	var result *SearchResult
+	err := e.catalog.Read(ctx, needOf(r.Servers, r.Refresh), func(v *catalog.View) (err error) {
+		result = &SearchResult{Failed: e.failed(v)}
+		result.Found, err = e.search(v, r)
+		return err
+	})
+	return result, err
+}
+
+// needOf returns what most requests need of these servers.
+func needOf(servers []string, refresh bool) catalog.Need {
+	need := catalog.Need{Servers: servers}
+	if refresh {
+		need.List = catalog.ListAll
+	}
+	return need
+}
+
+func (e *Engine) search(v *catalog.View, r SearchRequest) ([]Found, error) {
+	var list []Found
+	for _, kind := range r.Kinds {
+		q := r.Query
+		q.Keep = e.filter(v, r.Servers, kind)
+		hits, err := v.Search(q, kind)
 		if err != nil {
 			return nil, err
 		}
-		var list []Found
-		for _, kind := range kinds {
-			q.Keep = e.keep(sn, servers, kind)
-			some, err := found(sn, q, kind)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, some...)
+		if list, err = appendFound(list, v, hits); err != nil {
+			return nil, err
 		}
-		if len(kinds) > 1 {
-			list = merged(list, q)
-		}
+	}
+	if len(r.Kinds) > 1 {
+		list = merged(list, r.Query)
+	}
+	if !r.Definitions {
 		return list, nil
-	})
+	}
+	return list, addDefinitions(list, v)
 }
 
-// merged orders the hits of several rankings by score, and cuts them as a single one is cut: at the
-// limit, and where they are far behind the first.
+// appendFound reads the records of hits. It is a function of its own because its frame is large: with that frame below
+// a search, the stack of a short process has to grow once more.
+func appendFound(list []Found, v *catalog.View, hits []search.Hit) ([]Found, error) {
+	list = slices.Grow(list, len(hits))
+	for _, h := range hits {
+		rec, err := v.Record(h.Doc)
+		if err != nil {
+			return nil, err
+		}
+		info, _ := v.Server(rec.Server)
+		list = append(list, Found{Hit: h, Record: rec, Stale: info.State == index.Failed})
+	}
+	return list, nil
+}
+
+func addDefinitions(list []Found, v *catalog.View) error {
+	for i := range list {
+		def, err := v.Definition(list[i].Record)
+		if err != nil {
+			return err
+		}
+		list[i].Definition = &def
+	}
+	return nil
+}
+
+// merged orders the hits of several rankings by score, and cuts them as a single ranking is cut: at the
+// limit, and as soon as they are far behind the first.
 func merged(list []Found, q search.Query) []Found {
 	slices.SortStableFunc(list, func(a, b Found) int { return cmp.Compare(b.Score, a.Score) })
 	if q.Limit > 0 && len(list) > q.Limit {
@@ -64,77 +129,68 @@ func merged(list []Found, q search.Query) []Found {
 	return slices.DeleteFunc(list, func(f Found) bool { return f.Score < search.DefaultModel().Tail*list[0].Score })
 }
 
-func found(sn *index.Snapshot, q search.Query, kind tool.Kind) ([]Found, error) {
-	hits, err := sn.Search(q, kind)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]Found, 0, len(hits))
-	for _, h := range hits {
-		rec, err := sn.Record(h.Doc)
-		if err != nil {
-			return nil, err
-		}
-		info, _ := sn.Server(rec.Server)
-		list = append(list, Found{Hit: h, Record: rec, Stale: info.State == index.Failed})
-	}
-	return list, nil
-}
-
-// keep returns the filter for documents of a kind of these servers that are on. It looks at a
-// document's name only where single tools are switched.
-func (e *Engine) keep(sn *index.Snapshot, servers []string, kind tool.Kind) func(int) bool {
+// filter returns a function that reports whether a document of a kind, of these servers, is on; nil if all are. It
+// reads a document's name only if single tools of its server are switched.
+func (e *Engine) filter(v *catalog.View, servers []string, kind tool.Kind) func(doc int) bool {
 	on, whole := make(map[string]bool), make(map[string]bool)
 	all := true
-	for _, s := range sn.Servers() {
-		on[s.Name] = !s.Off && e.opt.Switches.AllowsServer(s.Name) && (len(servers) == 0 || slices.Contains(servers, s.Name))
-		whole[s.Name] = on[s.Name] && (kind != tool.Tool || e.opt.Switches.Whole(s.Name))
+	for _, s := range v.Servers() {
+		on[s.Name] = e.isOn(s) && (len(servers) == 0 || slices.Contains(servers, s.Name))
+		whole[s.Name] = on[s.Name] && (kind != tool.Tool || e.switches.Whole(s.Name))
 		all = all && whole[s.Name]
 	}
 	if all {
 		return nil
 	}
 	return func(doc int) bool {
-		server := sn.ServerOf(doc)
+		server := v.ServerOf(doc)
 		if whole[server] || !on[server] {
 			return on[server]
 		}
-		name, err := sn.NameOf(doc)
-		return err == nil && e.opt.Switches.Allows(server, name)
+		name, err := v.NameOf(doc)
+		return err == nil && e.switches.Allows(server, name)
 	}
 }
 
-// Inspect returns the definition that ref names. Where ref is a resource it may be a template.
+// isOn reports whether a server is on, by its entry and by choice.
+func (e *Engine) isOn(s index.ServerInfo) bool { return !s.Off && e.switches.AllowsServer(s.Name) }
+
+// Inspect returns the definition that ref names. If ref is a resource it may be a template.
 func (e *Engine) Inspect(ctx context.Context, ref tool.Ref) (tool.Def, error) {
-	return healing(e, func() (tool.Def, error) {
-		sn, rec, err := e.find(ctx, ref)
-		if err != nil {
-			return tool.Def{}, err
-		}
-		return sn.Definition(rec)
-	})
+	def, _, err := e.definition(ctx, ref)
+	return def, err
 }
 
-// Known returns the definition of a tool as the index has it, however old, and starts nothing.
-// known is false where the tools of its server have not been listed yet.
+// definition returns the definition that ref names, and how its server was last reached.
+func (e *Engine) definition(ctx context.Context, ref tool.Ref) (def tool.Def, known tool.Known, err error) {
+	err = e.find(ctx, ref, func(f found) (err error) {
+		if f.missing != nil {
+			return f.missing
+		}
+		known = f.server.Known
+		def, err = f.view.Definition(f.record)
+		return err
+	})
+	return def, known, err
+}
+
+// Known returns the definition of a tool as the index has it, however old, and lists no server.
+// known is false if the server has not been listed yet.
 func (e *Engine) Known(ctx context.Context, ref tool.Ref) (def tool.Def, known bool, err error) {
-	def, err = healing(e, func() (tool.Def, error) {
-		sn, err := e.Snapshot(ctx, Need{Servers: []string{}})
+	err = e.catalog.Read(ctx, catalog.Need{Servers: []string{}}, func(v *catalog.View) error {
+		rec, found, err := v.Find(ref)
 		if err != nil {
-			return tool.Def{}, err
+			return err
 		}
-		rec, found, err := sn.Find(ref)
-		if err != nil {
-			return tool.Def{}, err
+		info, _ := v.Server(ref.Server)
+		if known = found || info.State == index.Listed; !known && e.switches.Allows(ref.Server, ref.Name) {
+			return nil
 		}
-		info, _ := sn.Server(ref.Server)
-		if known = found || info.State == index.Listed; !known && e.opt.Switches.Allows(ref.Server, ref.Name) {
-			return tool.Def{}, nil
+		if err := e.allowed(v, ref, found); err != nil {
+			return err
 		}
-		if err := e.allowed(sn, ref, found); err != nil {
-			return tool.Def{}, err
-		}
-		return sn.Definition(rec)
+		def, err = v.Definition(rec)
+		return err
 	})
 	return def, known, err
 }
@@ -142,104 +198,52 @@ func (e *Engine) Known(ctx context.Context, ref tool.Ref) (def tool.Def, known b
 // Listed is a server as a list shows it.
 type Listed struct {
 	index.ServerInfo
-	// Disabled says that it is off, by its entry or by choice.
+	// Disabled is true if the server is off, by its entry or by choice.
 	Disabled bool
 	// On is how many of its tools are on.
 	On int
 }
 
-// List returns all servers in configuration order.
-func (e *Engine) List(ctx context.Context, refresh bool) ([]Listed, error) {
-	return healing(e, func() ([]Listed, error) {
-		sn, err := e.Snapshot(ctx, Need{Refresh: refresh})
-		if err != nil {
-			return nil, err
-		}
-		var list []Listed
-		for _, s := range sn.Servers() {
-			l := Listed{ServerInfo: s, Disabled: s.Off || !e.opt.Switches.AllowsServer(s.Name)}
-			if l.On, err = e.on(sn, l); err != nil {
-				return nil, err
-			}
-			list = append(list, l)
-		}
-		return list, nil
-	})
+// Servers are all servers in configuration order.
+type Servers struct {
+	Servers []Listed
+	// Warnings say what was wrong with the configuration when it was last read.
+	Warnings []string
 }
 
-// on counts the tools of a server that are on.
-func (e *Engine) on(sn *index.Snapshot, l Listed) (int, error) {
+// List returns all servers.
+func (e *Engine) List(ctx context.Context, refresh bool) (*Servers, error) {
+	var list *Servers
+	err := e.catalog.Read(ctx, needOf(nil, refresh), func(v *catalog.View) error {
+		list = &Servers{Warnings: v.Warnings()}
+		for _, s := range v.Servers() {
+			on, err := e.countOn(v, s)
+			if err != nil {
+				return err
+			}
+			list.Servers = append(list.Servers, Listed{ServerInfo: s, Disabled: !e.isOn(s), On: on})
+		}
+		return nil
+	})
+	return list, err
+}
+
+// countOn counts the tools of a server that are on.
+func (e *Engine) countOn(v *catalog.View, s index.ServerInfo) (int, error) {
 	switch {
-	case l.Disabled:
+	case !e.isOn(s):
 		return 0, nil
-	case e.opt.Switches.Whole(l.Name):
-		return l.Tools, nil
+	case e.switches.Whole(s.Name):
+		return s.Tools, nil
 	}
-	recs, err := sn.Records(l.Name, tool.Tool)
-	n := 0
-	for _, rec := range recs {
-		if e.opt.Switches.Allows(rec.Server, rec.Name) {
-			n++
-		}
-	}
-	return n, err
+	recs, err := e.toolsOn(v, s.Name)
+	return len(recs), err
 }
 
-// ListServer returns one server and its tools that are on. A server that failed and of which
-// nothing is known gives its fault.
-func (e *Engine) ListServer(ctx context.Context, server string, refresh bool) (ServerTools, error) {
-	if err := e.CheckServer(server); err != nil {
-		return ServerTools{}, err
-	}
-	return healing(e, func() (ServerTools, error) {
-		sn, err := e.Snapshot(ctx, Need{Servers: []string{server}, Refresh: refresh})
-		if err != nil {
-			return ServerTools{}, err
-		}
-		info, _ := sn.Server(server)
-		if unknown(info) {
-			return ServerTools{}, info.Error
-		}
-		recs, err := sn.Records(server, tool.Tool)
-		recs = slices.DeleteFunc(recs, func(r index.Record) bool { return !e.opt.Switches.Allows(server, r.Name) })
-		return ServerTools{info, recs}, err
-	})
-}
-
-// unknown reports whether a server failed and nothing is known of what it offers.
-func unknown(s index.ServerInfo) bool { return s.State == index.Failed && s.Offers() == 0 }
-
-// Offers returns what the servers named (nil: all) that are on offer of these kinds, in the order
-// of the configuration. A server that was named, failed, and of which nothing is known gives its fault.
-func (e *Engine) Offers(ctx context.Context, servers []string, refresh bool, kinds ...tool.Kind) ([]index.Record, error) {
-	for _, name := range servers {
-		if err := e.CheckServer(name); err != nil {
-			return nil, err
-		}
-	}
-	return healing(e, func() ([]index.Record, error) {
-		sn, err := e.Snapshot(ctx, Need{Servers: servers, Refresh: refresh})
-		if err != nil {
-			return nil, err
-		}
-		var list []index.Record
-		for _, info := range sn.Servers() {
-			if info.Off || !e.opt.Switches.AllowsServer(info.Name) || servers != nil && !slices.Contains(servers, info.Name) {
-				continue
-			}
-			if servers != nil && unknown(info) {
-				return nil, info.Error
-			}
-			for _, kind := range kinds {
-				recs, err := sn.Records(info.Name, kind)
-				if err != nil {
-					return nil, err
-				}
-				list = append(list, recs...)
-			}
-		}
-		return list, nil
-	})
+// toolsOn returns the tools of a server that are on.
+func (e *Engine) toolsOn(v *catalog.View, server string) ([]index.Record, error) {
+	recs, err := v.Records(server, tool.Tool)
+	return slices.DeleteFunc(recs, func(r index.Record) bool { return !e.switches.Allows(server, r.Name) }), err
 }
 
 // ServerTools is a server with its tools that are on.
@@ -248,45 +252,76 @@ type ServerTools struct {
 	Tools  []index.Record
 }
 
-// healing runs read and, where it met a damaged index, rebuilds that and runs read once more.
-// Damage to a part of the packed index shows only when that part is read.
-func healing[T any](e *Engine, read func() (T, error)) (T, error) {
-	v, err := read()
-	if !errors.Is(err, index.ErrDamaged) {
-		return v, err
+// ListServer returns one server and its tools that are on. If the server failed and nothing is known of what it offers,
+// ListServer returns its fault.
+func (e *Engine) ListServer(ctx context.Context, server string, refresh bool) (ServerTools, error) {
+	if err := e.CheckServers([]string{server}); err != nil {
+		return ServerTools{}, err
 	}
-	var none T
-	if e.opt.NewCaller == nil {
-		return none, ErrNotFresh
-	}
-	e.opt.Events.Notice("the packed index in %s is damaged and is built anew", e.store.Dir)
-	e.distrust = true
-	e.reopen()
-	return read()
+	var list ServerTools
+	err := e.catalog.Read(ctx, needOf([]string{server}, refresh), func(v *catalog.View) (err error) {
+		list.Server, _ = v.Server(server)
+		if unknown(list.Server) {
+			return failureOf(list.Server)
+		}
+		list.Tools, err = e.toolsOn(v, server)
+		return err
+	})
+	return list, err
 }
 
-// Definition reads the definition of what was found.
-func (e *Engine) Definition(rec index.Record) (tool.Def, error) { return e.sn.Definition(rec) }
+// unknown reports whether a server failed and nothing is known of what it offers.
+func unknown(s index.ServerInfo) bool { return s.State == index.Failed && s.Offers() == 0 }
 
-// FailedServers returns the servers that are on but of which nothing is known, because they could
-// not be asked.
-func (e *Engine) FailedServers() []string {
+// failureOf returns why a server failed. It returns a copy: many requests share the index, and may add to their fault.
+func failureOf(s index.ServerInfo) error {
+	f := *s.Error
+	return &f
+}
+
+// failed returns the servers that are on and unknown.
+func (e *Engine) failed(v *catalog.View) []string {
 	var names []string
-	if e.sn == nil {
-		return nil
-	}
-	for _, s := range e.sn.Servers() {
-		if unknown(s) && !s.Off && e.opt.Switches.AllowsServer(s.Name) {
+	for _, s := range v.Servers() {
+		if unknown(s) && e.isOn(s) {
 			names = append(names, s.Name)
 		}
 	}
 	return names
 }
 
-// Warnings returns what was wrong with the configuration when it was last read.
-func (e *Engine) Warnings() []string {
-	if e.sn == nil {
-		return nil
+// Offers are the records of several servers, in the order of the configuration.
+type Offers struct {
+	Records []index.Record
+	// Failed is that of a [SearchResult].
+	Failed []string
+}
+
+// Offers returns what servers offer of these kinds, if they are on. If servers is nil, all are meant. If one of servers
+// failed and nothing is known of what it offers, Offers returns its fault.
+func (e *Engine) Offers(ctx context.Context, servers []string, refresh bool, kinds ...tool.Kind) (*Offers, error) {
+	if err := e.CheckServers(servers); err != nil {
+		return nil, err
 	}
-	return e.sn.Warnings()
+	var offers *Offers
+	err := e.catalog.Read(ctx, needOf(servers, refresh), func(v *catalog.View) error {
+		offers = &Offers{Failed: e.failed(v)}
+		for _, info := range v.Servers() {
+			if !e.isOn(info) || servers != nil && !slices.Contains(servers, info.Name) {
+				continue
+			}
+			if servers != nil && unknown(info) {
+				return failureOf(info)
+			}
+			for _, kind := range kinds {
+				recs, err := v.Records(info.Name, kind)
+				if err != nil {
+					return err
+				}
+				offers.Records = append(offers.Records, recs...)
+			}
+		}
+		return nil
+	})
+	return offers, err
 }

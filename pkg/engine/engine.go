@@ -1,38 +1,33 @@
-// Package engine is what mcpl does, free of terminals, sockets and MCP roles: it finds the
-// configuration, keeps the index fresh, and answers Search, Inspect, List, Refresh and Call
-// from it, for tools, resources and prompts.
+// Package engine holds the use cases of mcpl, free of terminals, sockets and MCP roles: it searches, inspects, lists,
+// plans and calls tools, and does the same for resources and prompts.
 //
-// Live servers are reached through a [Caller] that the composition root chooses; an engine
-// without one answers from a fresh index or says [ErrNotFresh]. How answers look is decided in
-// pkg/output and internal/verb.
+// Make an [Engine] with [New] and share it. Each method is a use case: it reads the index through a
+// [catalog.Catalog], which keeps it fresh, and reaches live servers through a [Caller]. An engine keeps nothing of a
+// request, so any number of requests may use it at the same time. pkg/output and internal/verb decide how answers look.
 package engine
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
-	"slices"
-	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Caller reaches live servers. conn.Pool does it in this process,
-// daemon.Client through the daemon.
+// Caller reaches live servers: conn.Pool in this process, daemon.Client through the daemon.
 type Caller interface {
 	// List lists what a server offers. Errors are faults.
 	List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error)
 	// Call calls a tool, gets a prompt or, without args, reads a resource, as the kind of ref says. A
-	// result that reports an error is a result. Errors are faults.
+	// result may report an error. Errors are faults.
 	Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error)
 	// Close releases what was started. It returns when nothing is left running.
 	Close() error
 }
 
-// Switches say what is on. What is off is found nowhere and callable by no path.
+// Switches say what is on. Nothing else is found or called.
 type Switches interface {
 	Allows(server, name string) bool
 	AllowsServer(server string) bool
@@ -40,175 +35,66 @@ type Switches interface {
 	Whole(server string) bool
 }
 
-// Events are told of what happens beside the answer. They may be called concurrently.
-type Events interface {
-	// Notice is one sentence a user should read.
-	Notice(format string, args ...any)
-	// Status is what is going on right now, for a line that is replaced; "" ends it.
-	Status(line string)
-	// Verbose is for people who want to know all.
-	Verbose(who, event string)
-}
+// ErrNotFresh says that the answer needs the configuration or a server, and that the engine was made without NewCaller.
+var ErrNotFresh = catalog.ErrNotFresh
 
-// ErrNotFresh says that the answer needs the configuration to be read or a server to be asked,
-// and that this engine was made without a way to do so.
-var ErrNotFresh = errors.New("the index is not fresh")
-
-// Options make an [Engine]. All but NewCaller are needed.
+// Options make an [Engine].
 type Options struct {
-	Env       config.Env
-	Selection config.Selection
-	Settings  config.Settings
-	Switches  Switches
-	Events    Events
-	Now       func() time.Time
-	// Background starts a process that runs [Engine.RefreshLate]; nil: nothing is refreshed
-	// behind an answer.
-	Background func(*config.Sources) error
-	// Warm, when not nil, opens the caller for calls of an engine without NewCaller: one that answers
-	// ErrNotFresh for what it cannot do.
-	Warm func(*config.Sources) Caller
-	// NewCaller is asked for a caller once the first live server is needed. That calls changed, from
-	// any goroutine, when a server says that it offers something else now.
+	// Catalog makes the engine's catalog. New sets its Allows and its Lister.
+	Catalog  catalog.Options
+	Switches Switches
+	// NewCaller opens the caller when the first live server is needed. The caller calls changed, from any goroutine, when
+	// a server says that it offers something else now. If NewCaller is nil, the engine answers from a fresh index or
+	// fails with ErrNotFresh.
 	NewCaller func(cfg *config.Config, changed func(server string)) Caller
+	// Warm opens the caller for calls of an engine without NewCaller. That caller fails with ErrNotFresh if it cannot
+	// make a call. Warm may be nil.
+	Warm func(*config.Sources) Caller
 }
 
-// Engine answers for one configuration set. It is for one request at a time.
+// Engine answers for one configuration set. It is safe for concurrent use.
 type Engine struct {
-	opt     Options
-	sources *config.Sources
-	store   index.Store
-	cfg     *config.Config  // nil until needed
-	sn      *index.Snapshot // nil until opened; matches the sources
-	caller  Caller          // nil until needed
-	// distrust is set once the index on disk was found damaged, until it is built anew.
-	distrust bool
-	// asked are the servers that were asked for what they offer by this engine.
-	asked []string
-	// late is set once an answer relies on a list that a background refresh has to renew.
-	late bool
-	// changed are the servers to be listed once more.
-	changed names
+	catalog  *catalog.Catalog
+	switches Switches
+	events   catalog.Events
+	callers  *callers
 }
 
 // New returns an engine. Nothing is read yet.
-func New(opt Options) *Engine { return &Engine{opt: opt} }
-
-// Close stops what was started and releases the index.
-func (e *Engine) Close() error {
-	var err error
-	if e.caller != nil {
-		err = e.caller.Close()
+func New(opt Options) *Engine {
+	e := &Engine{switches: opt.Switches, events: opt.Catalog.Events, callers: &callers{warm: opt.Warm}}
+	opt.Catalog.Allows = opt.Switches.AllowsServer
+	if opt.NewCaller != nil {
+		e.callers.full = func(cfg *config.Config) Caller { return opt.NewCaller(cfg, e.catalog.Changed) }
+		opt.Catalog.Lister = e.callers.list
 	}
-	if e.sn != nil {
-		err = errors.Join(err, e.sn.Close())
-		e.sn = nil
-	}
-	return err
+	e.catalog = catalog.New(opt.Catalog)
+	return e
 }
 
-// locate finds the configuration files and opens the index where it matches them.
-func (e *Engine) locate() error {
-	if e.sources != nil {
-		return nil
-	}
-	sources, err := e.opt.Env.Locate(e.opt.Selection)
-	if err != nil {
-		return err
-	}
-	if len(sources.Configs) == 0 {
-		return sources.NoConfig()
-	}
-	e.sources = sources
-	e.store = index.Store{Dir: filepath.Join(e.opt.Env.CacheDir(), sources.Key())}
-	e.reopen()
-	return nil
-}
+// Catalog returns the index that the engine answers from.
+func (e *Engine) Catalog() *catalog.Catalog { return e.catalog }
 
-// reopen opens the index anew. One that is missing, damaged or made from other sources leaves
-// e.sn nil: it will be rebuilt.
-func (e *Engine) reopen() {
-	if e.sn != nil {
-		e.sn.Close()
-		e.sn = nil
-	}
-	if e.distrust {
-		return
-	}
-	sn, err := e.store.Open()
-	if err != nil {
-		return
-	}
-	if !sn.Matches(e.files(), e.opt.Env.EnvDigest) {
-		sn.Close()
-		return
-	}
-	e.sn = sn
-}
-
-func (e *Engine) files() []config.Source {
-	return slices.Concat(e.sources.Configs, e.sources.EnvFiles)
-}
-
-// Config reads the configuration.
-func (e *Engine) Config() (*config.Config, error) {
-	if err := e.locate(); err != nil {
-		return nil, err
-	}
-	if e.cfg == nil {
-		cfg, err := e.opt.Env.Load(e.sources)
-		if err != nil {
-			return nil, err
-		}
-		e.cfg = cfg
-	}
-	return e.cfg, nil
-}
+// Close closes the catalog and then the caller. It returns when nothing is left running.
+func (e *Engine) Close() error { return errors.Join(e.catalog.Close(), e.callers.close()) }
 
 // live returns the caller for the configuration as read.
 func (e *Engine) live() (Caller, error) {
-	if e.opt.NewCaller == nil {
-		return nil, ErrNotFresh
-	}
-	cfg, err := e.Config()
+	cfg, err := e.catalog.Config()
 	if err != nil {
 		return nil, err
 	}
-	if e.caller == nil {
-		e.caller = e.opt.NewCaller(cfg, e.changed.add)
-	}
-	return e.caller, nil
+	return e.callers.get(func() Caller { return e.callers.full(cfg) })
 }
 
-// ServerNames returns the configured servers in order, from a matching index or else from the
-// configuration.
-func (e *Engine) ServerNames() ([]string, error) {
-	if err := e.locate(); err != nil {
-		return nil, err
+// callable returns the caller for a call.
+func (e *Engine) callable() (Caller, error) {
+	if e.callers.full != nil || e.callers.warm == nil {
+		return e.live()
 	}
-	var names []string
-	if e.sn != nil {
-		for _, s := range e.sn.Servers() {
-			names = append(names, s.Name)
-		}
-		return names, nil
-	}
-	if e.opt.NewCaller == nil {
-		return nil, ErrNotFresh
-	}
-	cfg, err := e.Config()
+	sources, err := e.catalog.Sources()
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range cfg.Servers {
-		names = append(names, s.Name)
-	}
-	return names, nil
-}
-
-// Cached returns the index as it is, without asking any server; nil where there is none that
-// matches the configuration.
-func (e *Engine) Cached() (*index.Snapshot, error) {
-	err := e.locate()
-	return e.sn, err
+	return e.callers.get(func() Caller { return e.callers.warm(sources) })
 }

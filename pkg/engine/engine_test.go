@@ -15,9 +15,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
-	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -30,24 +30,23 @@ type world struct {
 	t        *testing.T
 	dir      string
 	now      time.Time
-	env      map[string]string
 	settings config.Settings
 	switches state.Tools
 	early    bool // without a way to live servers
 
-	mu        sync.Mutex
-	servers   map[string]tool.Listing
-	down      map[string]error
-	asked     []string
-	notices   []string
-	options   tool.CallOptions // of the last call
-	known     tool.Known       // that the last list was asked with
-	refreshes int              // in the background
-	changed   func(string)     // tells the last engine that a server offers something else
+	mu      sync.Mutex
+	servers map[string]tool.Listing
+	down    map[string]error
+	asked   []string
+	notices []string
+	called  tool.CallOptions // of the last call
+	opened  int              // callers
+	closed  int              // callers
+	changed func(string)     // tells the last engine that a server offers something else
 }
 
 func newWorld(t *testing.T, servers ...string) *world {
-	w := &world{t: t, dir: t.TempDir(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), env: map[string]string{},
+	w := &world{t: t, dir: t.TempDir(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
 		settings: config.Settings{TTL: 24 * time.Hour, Grace: time.Hour, Limit: 5},
 		servers:  map[string]tool.Listing{}, down: map[string]error{}}
 	for _, name := range servers {
@@ -103,13 +102,15 @@ func (w *world) List(ctx context.Context, server string, opt tool.CallOptions) (
 		return tool.Listing{}, err
 	}
 	w.asked = append(w.asked, server)
-	w.known = opt.Known
 	return w.servers[server], w.down[server]
 }
 
 // Call implements [Caller].
-func (w *world) Call(_ context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
-	w.options = opt
+func (w *world) Call(
+	_ context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.called = opt
 	if ref.Kind != tool.Tool {
 		return &tool.Result{Raw: json.RawMessage(fmt.Sprintf(`{"kind":%q,"name":%q,"args":%q}`, ref.Kind, ref.Name, args))}, nil
 	}
@@ -117,10 +118,17 @@ func (w *world) Call(_ context.Context, ref tool.Ref, args json.RawMessage, opt 
 }
 
 // Close implements [Caller].
-func (w *world) Close() error { return nil }
+func (w *world) Close() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.closed++
+	return nil
+}
 
 // Notice implements [Events].
 func (w *world) Notice(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.notices = append(w.notices, fmt.Sprintf(format, args...))
 }
 
@@ -130,23 +138,25 @@ func (w *world) Status(string) {}
 // Verbose implements [Events].
 func (w *world) Verbose(string, string) {}
 
+// options are those of a new engine.
+func (w *world) options() Options {
+	return Options{Switches: w.switches, Catalog: catalog.Options{
+		Env:      config.Env{Dir: w.dir, Home: w.dir, GOOS: "linux", Lookup: func(string) (string, bool) { return "", false }},
+		Settings: w.settings, Events: w, Now: func() time.Time { return w.now },
+	}, NewCaller: func(_ *config.Config, changed func(string)) Caller {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.changed = changed
+		w.opened++
+		return w
+	}}
+}
+
 // engine returns a new engine, as a new process has one.
 func (w *world) engine() *Engine {
-	opt := Options{
-		Env: config.Env{Dir: w.dir, Home: w.dir, GOOS: "linux", Lookup: func(name string) (string, bool) {
-			value, ok := w.env[name]
-			return value, ok
-		}},
-		Settings: w.settings, Switches: w.switches, Events: w, Now: func() time.Time { return w.now },
-		Background: func(*config.Sources) error { w.refreshes++; return nil },
-	}
-	if !w.early {
-		opt.NewCaller = func(_ *config.Config, changed func(string)) Caller {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.changed = changed
-			return w
-		}
+	opt := w.options()
+	if w.early {
+		opt.NewCaller = nil
 	}
 	return New(opt)
 }
@@ -154,12 +164,12 @@ func (w *world) engine() *Engine {
 // with runs f on a new engine and returns the servers that it asked, sorted.
 func (w *world) with(f func(*Engine) error) []string {
 	w.t.Helper()
-	w.asked, w.notices, w.refreshes = nil, nil, 0
+	w.asked, w.notices = nil, nil
 	e := w.engine()
 	if err := f(e); err != nil {
 		w.t.Error(err)
 	}
-	if err := e.RefreshBehind(); err != nil {
+	if err := e.Catalog().Settle(w.t.Context()); err != nil {
 		w.t.Error(err)
 	}
 	if err := e.Close(); err != nil {
@@ -174,8 +184,11 @@ func (w *world) search(asked string, hits ...string) {
 	w.t.Helper()
 	var got []string
 	who := w.with(func(e *Engine) error {
-		found, err := e.Search(w.t.Context(), search.Query{Text: ".", Method: search.Regex}, nil, false)
-		for _, f := range found {
+		result, err := e.Search(w.t.Context(), SearchRequest{Query: search.Query{Text: ".", Method: search.Regex}})
+		if err != nil {
+			return err
+		}
+		for _, f := range result.Found {
 			name := f.Server + "/" + f.Name
 			if f.Stale {
 				name += " stale"
@@ -190,164 +203,6 @@ func (w *world) search(asked string, hits ...string) {
 	slices.Sort(got)
 	if diff := cmp.Diff(hits, got); diff != "" {
 		w.t.Errorf("hits: -want +got\n%s", diff)
-	}
-}
-
-func TestFreshness(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "a", "b")
-	w.search("a b", "a/a_tool", "b/b_tool")
-	w.search("", "a/a_tool", "b/b_tool")
-
-	// A touched file asks nobody; a changed entry only its server.
-	w.configure("a", "b")
-	w.search("", "a/a_tool", "b/b_tool")
-	w.servers["b"] = listing(t, "b_new")
-	w.configure("a", `b: {"command": "run-b", "args": ["--new"]}`)
-	w.search("b", "a/a_tool", "b/b_new")
-	// Limits and switches are no reason to ask.
-	w.configure("a", `b: {"command": "run-b", "args": ["--new"], "callTimeout": "9s"}`)
-	w.search("", "a/a_tool", "b/b_new")
-
-	// Added, removed, switched off by the entry, and back.
-	w.servers["c"] = listing(t, "c_tool")
-	w.configure("c", "a")
-	w.search("c", "a/a_tool", "c/c_tool")
-	w.configure(`c: {"command": "run-c", "disabled": true}`, "a")
-	w.search("", "a/a_tool")
-	w.configure("c", "a")
-	w.search("", "a/a_tool", "c/c_tool")
-}
-
-func TestFreshnessOfVariables(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "a", "b", "c")
-	w.configure(`a: {"command": "run", "env": {"T": "${TOKEN}"}}`, `b: {"command": "run", "args": ["${DIR:-x}"]}`, "c")
-	w.write(".env", "OTHER=1\n")
-	w.search("b c", "b/b_tool", "c/c_tool")
-	// Not even after the time at which failures are tried again: nothing has changed.
-	w.now = w.now.Add(retryAfter + time.Minute)
-	w.search("", "b/b_tool", "c/c_tool")
-	if w.refreshes != 0 {
-		t.Error("a missing variable makes a background refresh")
-	}
-	w.write(".env", "TOKEN=1\n")
-	w.search("a", "a/a_tool", "b/b_tool", "c/c_tool")
-	w.write(".env", "TOKEN=2\nUNUSED=3\n")
-	w.search("a", "a/a_tool", "b/b_tool", "c/c_tool")
-	w.write(".env", "TOKEN=2\n")
-	w.search("", "a/a_tool", "b/b_tool", "c/c_tool")
-	// The process environment wins over the file.
-	w.env["TOKEN"] = "3"
-	w.search("a", "a/a_tool", "b/b_tool", "c/c_tool")
-	w.env["DIR"] = "/tmp"
-	w.search("b", "a/a_tool", "b/b_tool", "c/c_tool")
-	w.env["NOBODY_ASKED"] = "x"
-	w.search("", "a/a_tool", "b/b_tool", "c/c_tool")
-	// Gone again: the tools stay as they were, their server lacks the variable.
-	delete(w.env, "TOKEN")
-	w.write(".env", "")
-	w.search("", "a/a_tool stale", "b/b_tool", "c/c_tool")
-}
-
-func TestExpiry(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		entry string        // of server b
-		said  time.Duration // by server b
-		ttl   time.Duration // what then holds for b; a has 24 h
-	}{
-		"setting":               {"b", 0, 24 * time.Hour},
-		"entry":                 {`b: {"command": "run-b", "ttl": "2h"}`, 0, 2 * time.Hour},
-		"server":                {"b", 3 * time.Hour, 3 * time.Hour},
-		"server beats entry":    {`b: {"command": "run-b", "ttl": "2h"}`, 3 * time.Hour, 3 * time.Hour},
-		"no less than a minute": {"b", time.Millisecond, time.Minute},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, "a", "b")
-			w.configure("a", test.entry)
-			b := w.servers["b"]
-			b.TTL = test.said
-			w.servers["b"] = b
-			w.search("a b", "a/a_tool", "b/b_tool")
-			begin := w.now
-			w.now = begin.Add(test.ttl - time.Second)
-			w.search("", "a/a_tool", "b/b_tool")
-			if w.refreshes != 0 {
-				t.Error("a background refresh before the time")
-			}
-			w.now = begin.Add(test.ttl + time.Second)
-			w.search("", "a/a_tool", "b/b_tool")
-			if w.refreshes != 1 {
-				t.Errorf("%d background refreshes in the grace period", w.refreshes)
-			}
-			w.now = begin.Add(test.ttl + w.settings.Grace + time.Second)
-			want := "b"
-			if test.ttl == w.settings.TTL {
-				want = "a b"
-			}
-			w.search(want, "a/a_tool", "b/b_tool")
-		})
-	}
-}
-
-// TestExpiryChangedInTheEntry: a new ttl counts from when it is written, without asking.
-func TestExpiryChangedInTheEntry(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "a")
-	w.search("a", "a/a_tool")
-	w.configure(`a: {"command": "run-a", "ttl": "1h"}`)
-	w.search("", "a/a_tool")
-	w.now = w.now.Add(2*time.Hour + time.Minute)
-	w.search("a", "a/a_tool")
-}
-
-func TestClockSetBack(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "a")
-	w.search("a", "a/a_tool")
-	w.now = w.now.Add(-48 * time.Hour)
-	w.search("a", "a/a_tool")
-}
-
-func TestRefreshLate(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "a", "b")
-	w.configure("a", `b: {"command": "run-b", "ttl": "2h"}`)
-	w.search("a b", "a/a_tool", "b/b_tool")
-	late := func(e *Engine) error { return e.RefreshLate(t.Context()) }
-	if asked := w.with(late); len(asked) > 0 {
-		t.Errorf("asked %v though all is fresh", asked)
-	}
-	w.now = w.now.Add(2*time.Hour + time.Minute)
-	if asked := w.with(late); !slices.Equal(asked, []string{"b"}) {
-		t.Errorf("asked %v, want b", asked)
-	}
-	w.search("", "a/a_tool", "b/b_tool")
-	if w.refreshes != 0 {
-		t.Error("the refresh did not make it fresh")
-	}
-	// While somebody else is writing there is nothing to do.
-	w.now = w.now.Add(2*time.Hour + time.Minute)
-	e := w.engine()
-	if err := e.locate(); err != nil {
-		t.Fatal(err)
-	}
-	unlock, err := e.store.Lock(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if asked := w.with(late); len(asked) > 0 {
-		t.Errorf("asked %v behind the back of another writer", asked)
-	}
-	w.search("", "a/a_tool", "b/b_tool")
-	if w.refreshes != 0 {
-		t.Error("a background refresh beside another")
-	}
-	unlock()
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -371,40 +226,13 @@ func TestFailures(t *testing.T) {
 			t.Errorf("asked %v, want bad", asked)
 		}
 	}
-	// Otherwise it is left alone for ten minutes, and then asked behind an answer.
-	w.now = w.now.Add(retryAfter + time.Second)
-	w.search("", "good/good_tool")
-	if w.refreshes != 1 {
-		t.Errorf("%d background refreshes", w.refreshes)
-	}
+	// A server with tools of an earlier listing is not asked again: they can be read and called, and are marked stale.
 	delete(w.down, "bad")
-	if asked := w.with(func(e *Engine) error { return e.RefreshLate(t.Context()) }); !slices.Equal(asked, []string{"bad"}) {
-		t.Errorf("asked %v, want bad", asked)
-	}
-	w.search("", "bad/bad_tool", "good/good_tool")
-
-	// Failing now, it keeps its last good tools, marked stale, with a notice and the fault.
-	w.now = w.now.Add(time.Minute)
+	list := func(e *Engine) error { _, err := e.List(t.Context(), true); return err }
+	w.with(list)
 	w.down["bad"] = down
-	w.with(func(e *Engine) error {
-		list, err := e.List(t.Context(), true)
-		if err != nil {
-			return err
-		}
-		got := list[1]
-		if got.State != index.Failed || got.Tools != 1 || got.Error == nil || got.Error.Message != "bad is down" || got.Error.Help != "wait" {
-			t.Errorf("listed as %+v", got)
-		}
-		if !got.ListedAt.Before(got.TriedAt) {
-			t.Errorf("listed at %v, tried at %v", got.ListedAt, got.TriedAt)
-		}
-		return nil
-	})
-	if len(w.notices) != 1 || !strings.Contains(w.notices[0], "bad could not be asked") {
-		t.Errorf("notices: %q", w.notices)
-	}
+	w.with(list)
 	w.search("", "bad/bad_tool stale", "good/good_tool")
-	// Its tools can still be read and called.
 	if asked := w.with(func(e *Engine) error { _, err := e.Inspect(t.Context(), bad); return err }); len(asked) > 0 {
 		t.Errorf("asked %v", asked)
 	}
@@ -471,13 +299,13 @@ func TestEarly(t *testing.T) {
 	ref := tool.Ref{Server: "a", Name: "a_tool"}
 	requests := map[string]func(*Engine) error{
 		"search": func(e *Engine) error {
-			_, err := e.Search(t.Context(), search.Query{Text: "a"}, nil, false)
+			_, err := e.Search(t.Context(), SearchRequest{Query: search.Query{Text: "a"}})
 			return err
 		},
 		"inspect": func(e *Engine) error { _, err := e.Inspect(t.Context(), ref); return err },
 		"list":    func(e *Engine) error { _, err := e.List(t.Context(), false); return err },
 		"resolve": func(e *Engine) error { _, _, err := e.Resolve([]string{"a", "a_tool"}); return err },
-		"server":  func(e *Engine) error { return e.CheckServer("a") },
+		"server":  func(e *Engine) error { return e.CheckServers([]string{"a"}) },
 	}
 	try := func(name string) error {
 		w.early = true

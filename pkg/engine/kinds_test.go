@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
-	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -69,14 +66,18 @@ func TestSearchKinds(t *testing.T) {
 	} {
 		var got []string
 		asked := w.with(func(e *Engine) error {
-			found, err := e.Search(t.Context(), test.q, test.servers, false, test.kinds...)
-			for i, f := range found {
-				if i > 0 && f.Score > found[i-1].Score {
+			request := SearchRequest{Query: test.q, Servers: test.servers, Kinds: test.kinds, Definitions: true}
+			found, err := e.Search(t.Context(), request)
+			if err != nil {
+				return err
+			}
+			for i, f := range found.Found {
+				if i > 0 && f.Score > found.Found[i-1].Score {
 					t.Errorf("%s: a better hit comes later", name)
 				}
 				got = append(got, f.Kind.String()+" "+f.Name)
-				if def, err := e.Definition(f.Record); err != nil || def.Name != f.Name || def.Kind != f.Kind {
-					t.Errorf("%s: definition %+v, %v", name, def, err)
+				if def := f.Definition; def.Name != f.Name || def.Kind != f.Kind {
+					t.Errorf("%s: definition %+v", name, def)
 				}
 			}
 			return err
@@ -100,13 +101,18 @@ func TestKindsOff(t *testing.T) {
 	w.search("books plain", "books/find_book", "books/lend_book", "plain/plain_tool")
 	names := func() (got []string) {
 		w.with(func(e *Engine) error {
-			recs, err := e.Offers(t.Context(), nil, false, tool.Resource, tool.Template, tool.Prompt)
+			offers, err := e.Offers(t.Context(), nil, false, tool.Resource, tool.Template, tool.Prompt)
+			if err != nil {
+				return err
+			}
+			recs := offers.Records
 			for _, r := range recs {
 				got = append(got, r.Name)
 			}
-			found, findErr := e.Search(t.Context(), search.Query{Text: ".", Method: search.Regex}, nil, false, tool.Resource, tool.Prompt)
-			if len(found) != len(recs) {
-				t.Errorf("%d are listed, %d are found", len(recs), len(found))
+			found, findErr := e.Search(t.Context(), SearchRequest{Query: search.Query{Text: ".", Method: search.Regex},
+				Kinds: []tool.Kind{tool.Resource, tool.Prompt}})
+			if len(found.Found) != len(recs) {
+				t.Errorf("%d are listed, %d are found", len(recs), len(found.Found))
 			}
 			return errors.Join(err, findErr)
 		})
@@ -171,8 +177,9 @@ func TestInspectKinds(t *testing.T) {
 	} {
 		w.with(func(e *Engine) error {
 			_, err := e.Inspect(t.Context(), ref)
-			f := fault.From(err)
-			if f == nil || f.Type != fault.ToolNotFound || !strings.Contains(f.Help, want[1]) || !strings.Contains(f.Message, want[2]) ||
+			f := output.InWords(fault.From(err))
+			if f == nil || f.Type != fault.ToolNotFound ||
+				!strings.Contains(f.Help, want[1]) || !strings.Contains(f.Message, want[2]) ||
 				strings.Join(f.Suggestions, " ") != want[0] || f.Tool != ref.Tool() {
 				t.Errorf("%s %s: %+v", ref.Kind, ref, f)
 			}
@@ -210,12 +217,14 @@ func TestPlanKinds(t *testing.T) {
 		if test.ref.Server == "" {
 			test.ref.Server = "books"
 		}
-		w.options = tool.CallOptions{}
+		w.called = tool.CallOptions{}
 		w.with(func(e *Engine) error {
-			plan, err := e.Plan(t.Context(), test.ref, func([]byte) (json.RawMessage, error) { return json.RawMessage(test.args), nil }, true)
+			build := func([]byte) (json.RawMessage, error) { return json.RawMessage(test.args), nil }
+			plan, err := e.Plan(t.Context(), test.ref, build, true)
 			if test.fault != "" {
-				f := fault.From(err)
-				if f == nil || f.Type != test.fault || !strings.Contains(f.Message+f.Help, test.says) || f.Tool != "" || f.Server != test.ref.Server {
+				f := output.InWords(fault.From(err))
+				if f == nil || f.Type != test.fault || !strings.Contains(f.Message+f.Help, test.says) ||
+					f.Tool != "" || f.Server != test.ref.Server {
 					t.Errorf("%s: %+v", name, f)
 				}
 				return nil
@@ -228,8 +237,8 @@ func TestPlanKinds(t *testing.T) {
 				t.Errorf("%s: sent %s", name, res.Raw)
 			}
 			want := tool.CallOptions{Timeout: time.Minute, Repeatable: true, Known: tool.Known{Protocol: "2025-06-18", Transport: "stdio"}}
-			if w.options != want {
-				t.Errorf("%s: %+v", name, w.options)
+			if w.called != want {
+				t.Errorf("%s: %+v", name, w.called)
 			}
 			return err
 		})
@@ -239,7 +248,7 @@ func TestPlanKinds(t *testing.T) {
 		_, err := e.Plan(t.Context(), tool.Ref{Server: "books", Name: "recommend", Kind: tool.Prompt}, func([]byte) (json.RawMessage, error) {
 			return nil, fault.New(fault.InvalidArguments, "cannot be built", "").Because(broken)
 		}, true)
-		if f := fault.From(err); !errors.Is(err, broken) || f.Server != "books" || f.Tool != "" {
+		if f := output.InWords(fault.From(err)); !errors.Is(err, broken) || f.Server != "books" || f.Tool != "" {
 			t.Errorf("arguments that cannot be built: %+v", f)
 		}
 		return nil
@@ -259,14 +268,14 @@ func TestTask(t *testing.T) {
 		}
 		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
 		w.with(func(e *Engine) error {
-			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, func([]byte) (json.RawMessage, error) { return []byte("{}"), nil }, true)
+			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, noArguments, true)
 			if err == nil {
 				_, err = e.Call(t.Context(), plan, tool.CallOptions{})
 			}
 			return err
 		})
-		if w.options.Task != want {
-			t.Errorf("%s: %+v", execution, w.options)
+		if w.called.Task != want {
+			t.Errorf("%s: %+v", execution, w.called)
 		}
 	}
 }
@@ -283,9 +292,13 @@ func TestFailedKinds(t *testing.T) {
 	w.configure("a", `b: {"command": "other"}`, "c")
 	w.down["c"] = w.down["a"]
 	w.with(func(e *Engine) error {
-		recs, err := e.Offers(t.Context(), []string{"a"}, true, tool.Prompt)
-		if err != nil || len(recs) != 1 {
-			t.Errorf("prompts of a: %v, %v", recs, err)
+		offers, err := e.Offers(t.Context(), []string{"a"}, true, tool.Prompt)
+		if err != nil || len(offers.Records) != 1 {
+			t.Errorf("prompts of a: %+v, %v", offers, err)
+		}
+		offers, err = e.Offers(t.Context(), nil, false, tool.Prompt)
+		if err != nil || !slices.Equal(offers.Failed, []string{"c"}) {
+			t.Errorf("failed: %+v, %v", offers, err)
 		}
 		if _, err := e.Offers(t.Context(), []string{"c"}, false, tool.Prompt); !fault.Is(err, fault.ServerConnection) {
 			t.Errorf("prompts of c: %v", err)
@@ -293,14 +306,13 @@ func TestFailedKinds(t *testing.T) {
 		if _, err := e.ListServer(t.Context(), "a", false); err != nil {
 			t.Errorf("tools of a: %v", err)
 		}
-		if _, err := e.Inspect(t.Context(), tool.Ref{Server: "a", Name: "q", Kind: tool.Prompt}); !fault.Is(err, fault.ToolNotFound) {
+		ref := tool.Ref{Server: "a", Name: "q", Kind: tool.Prompt}
+		if _, err := e.Inspect(t.Context(), ref); !fault.Is(err, fault.ToolNotFound) {
 			t.Errorf("another prompt of a: %v", err)
 		}
-		if _, err := e.Inspect(t.Context(), tool.Ref{Server: "c", Name: "q", Kind: tool.Prompt}); !fault.Is(err, fault.ServerConnection) {
+		ref.Server = "c"
+		if _, err := e.Inspect(t.Context(), ref); !fault.Is(err, fault.ServerConnection) {
 			t.Errorf("a prompt of c: %v", err)
-		}
-		if failed := e.FailedServers(); !slices.Equal(failed, []string{"c"}) {
-			t.Errorf("failed: %v", failed)
 		}
 		_, err = e.Offers(t.Context(), []string{"none"}, false, tool.Prompt)
 		if !fault.Is(err, fault.ServerNotFound) {
@@ -308,186 +320,4 @@ func TestFailedKinds(t *testing.T) {
 		}
 		return nil
 	})
-}
-
-// TestKnownServer: how a server was reached is remembered until its entry changes.
-func TestKnownServer(t *testing.T) {
-	t.Parallel()
-	w := library(t)
-	want := w.servers["books"].Known
-	list := func() tool.Known {
-		w.known = tool.Known{Protocol: "unasked"}
-		w.with(func(e *Engine) error {
-			_, err := e.ListServer(t.Context(), "books", true)
-			return err
-		})
-		return w.known
-	}
-	if got := list(); got != (tool.Known{}) {
-		t.Errorf("at first %+v is known", got)
-	}
-	if got := list(); got != want {
-		t.Errorf("then %+v is known", got)
-	}
-	w.configure(`books: {"command": "other"}`, "plain")
-	if got := list(); got != (tool.Known{}) {
-		t.Errorf("of another entry %+v is known", got)
-	}
-}
-
-// TestCatchUp: what a server says to have changed is listed once more, on the same caller and behind
-// the answer, and kept where it differs.
-func TestCatchUp(t *testing.T) {
-	t.Parallel()
-	w := library(t)
-	call := func(meanwhile func(e *Engine)) []string {
-		return w.with(func(e *Engine) error {
-			plan, err := e.Plan(t.Context(), tool.Ref{Server: "books", Name: "find_book"}, func([]byte) (json.RawMessage, error) { return []byte("{}"), nil }, true)
-			if err != nil {
-				return err
-			}
-			if _, err := e.Call(t.Context(), plan, tool.CallOptions{}); err != nil {
-				return err
-			}
-			meanwhile(e)
-			return e.CatchUp(t.Context())
-		})
-	}
-	written := func() time.Time {
-		t.Helper()
-		info, err := os.Stat(filepath.Join(w.cache(), "search.idx"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info.ModTime()
-	}
-	changed := func(*Engine) {
-		for range 4 {
-			w.changed("books")
-		}
-	}
-	w.search("books plain", "books/find_book", "books/lend_book", "plain/plain_tool")
-	// What was said before a server is listed is covered by that.
-	asked := w.with(func(e *Engine) error {
-		for range 2 {
-			if _, err := e.List(t.Context(), true); err != nil {
-				return err
-			}
-			w.changed("books")
-		}
-		_, err := e.List(t.Context(), true)
-		return errors.Join(err, e.CatchUp(t.Context()))
-	})
-	if strings.Join(asked, " ") != "books books books plain plain plain" {
-		t.Errorf("asked %v", asked)
-	}
-	w.now = w.now.Add(time.Hour)
-	before := written()
-	if asked := call(func(*Engine) {}); len(asked) > 0 || written() != before {
-		t.Errorf("nothing changed: asked %v", asked)
-	}
-	// Nothing differs: nothing is written.
-	if asked := call(changed); !slices.Equal(asked, []string{"books"}) || written() != before {
-		t.Errorf("nothing differs: asked %v, written %v", asked, written() != before)
-	}
-	// Each kind counts.
-	for i, next := range []tool.Listing{
-		listing(t, "find_book"),
-		offers(t, listing(t, "find_book"), `resource {"uri":"book://new"}`),
-		offers(t, listing(t, "find_book"), `resource {"uri":"book://new","name":"new"}`),
-		offers(t, listing(t, "find_book"), `resource {"uri":"book://new","name":"new"}`, `prompt {"name":"new"}`),
-	} {
-		w.servers["books"] = next
-		if asked := call(changed); !slices.Equal(asked, []string{"books"}) {
-			t.Errorf("change %d: asked %v", i, asked)
-		}
-		w.with(func(e *Engine) error {
-			st, err := e.ListServer(t.Context(), "books", false)
-			if s := st.Server; err == nil && (s.Tools != len(next.Tools) || s.Resources != len(next.Resources) || s.Prompts != len(next.Prompts) || !s.ListedAt.Equal(w.now)) {
-				t.Errorf("change %d: %+v", i, s)
-			}
-			return err
-		})
-	}
-	// What fails changes nothing, and neither does an end of the request.
-	w.down["books"] = fault.New(fault.Timeout, "too slow", "")
-	ended, cancel := context.WithCancel(t.Context())
-	call(func(e *Engine) {
-		changed(e)
-		if err := e.CatchUp(t.Context()); !fault.Is(err, fault.Timeout) {
-			t.Errorf("it fails: %v", err)
-		}
-		changed(e)
-		cancel()
-		if err := e.CatchUp(ended); err != nil {
-			t.Errorf("given up: %v", err)
-		}
-		e.changed.drop("books")
-	})
-	delete(w.down, "books")
-	w.search("", "books/find_book", "plain/plain_tool")
-	// An engine without a way to servers hears of no changes.
-	w.early = true
-	w.with(func(e *Engine) error { return e.CatchUp(t.Context()) })
-	if asked := w.with(func(e *Engine) error {
-		if err := e.Relist(t.Context(), "books"); !errors.Is(err, ErrNotFresh) {
-			t.Errorf("relist: %v", err)
-		}
-		return nil
-	}); len(asked) > 0 {
-		t.Errorf("asked %v", asked)
-	}
-}
-
-func TestRelist(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "a", "b")
-	relist := func(server string) (asked []string, err error) {
-		asked = w.with(func(e *Engine) error { err = e.Relist(t.Context(), server); return nil })
-		return asked, err
-	}
-	w.search("a b", "a/a_tool", "b/b_tool")
-	w.servers["a"], w.servers["b"] = listing(t, "a_new"), listing(t, "b_new")
-	if asked, err := relist("a"); !slices.Equal(asked, []string{"a"}) || err != nil {
-		t.Errorf("asked %v, %v", asked, err)
-	}
-	w.search("", "a/a_new", "b/b_tool")
-	// A server that had failed is well again.
-	w.down["b"] = fault.New(fault.Timeout, "slow", "")
-	w.with(func(e *Engine) error { _, err := e.List(t.Context(), true); return err })
-	if _, err := relist("b"); !fault.Is(err, fault.Timeout) {
-		t.Errorf("of one that is down: %v", err)
-	}
-	delete(w.down, "b")
-	w.servers["b"] = listing(t, "b_tool")
-	if _, err := relist("b"); err != nil {
-		t.Error(err)
-	}
-	w.with(func(e *Engine) error {
-		sn, err := e.Cached()
-		if info, _ := sn.Server("b"); info.State != index.Listed || info.Error != nil {
-			t.Errorf("b is %+v", info)
-		}
-		return err
-	})
-	// What is off or not there is not asked.
-	w.switches.Disabled = []string{"b"}
-	if asked, err := relist("b"); len(asked) > 0 || err != nil {
-		t.Errorf("of one that is off: asked %v, %v", asked, err)
-	}
-	if asked, err := relist("none"); len(asked) > 0 || !fault.Is(err, fault.ServerNotFound) {
-		t.Errorf("of none: asked %v, %v", asked, err)
-	}
-	// Where nothing can be kept there is nothing to do.
-	w.write("cache", "")
-	w.env["XDG_CACHE_HOME"] = filepath.Join(w.dir, "cache")
-	if asked, err := relist("a"); len(asked) > 0 || err == nil {
-		t.Errorf("without a cache: asked %v, %v", asked, err)
-	}
-	if err := os.Remove(filepath.Join(w.dir, ".mcp.json")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := relist("a"); !fault.Is(err, fault.Config) {
-		t.Errorf("without a configuration: %v", err)
-	}
 }

@@ -7,25 +7,26 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Probe is what trying a server brought to light.
+// Probe is the outcome of trying a server.
 type Probe struct {
 	Server *config.Server
-	// Off says that the server is disabled, by its entry or by choice; it was not tried.
+	// Off is true if the server is disabled, by its entry or by choice. It was not tried then.
 	Off     bool
 	Listing tool.Listing
 	Took    time.Duration
-	Failure *fault.Fault // nil: what it offers was listed
+	Failure *fault.Fault // nil if the server was listed
 }
 
-// Probe tries servers (none: all), all at once: each is started or reached and asked for its
-// tools, whatever the index knows. An entry that cannot be used is a failure too. The index is not changed.
+// Probe tries the servers named, or all if none is, all at once: it starts or reaches each and lists it,
+// whatever the index knows. An entry that cannot be used is a failure too. The index does not change.
 func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
-	cfg, err := e.Config()
+	cfg, err := e.catalog.Config()
 	if err != nil {
 		return nil, err
 	}
@@ -58,14 +59,15 @@ func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 			done <- probes[i].Server.Name
 		}()
 	}
-	defer e.opt.Events.Status("")
+	defer e.events.Status("")
 	for range probes {
-		e.opt.Events.Status(fmt.Sprintf("trying %d servers: %d answered, waiting for %s", len(probes), len(probes)-len(waiting), strings.Join(waiting, ", ")))
+		e.events.Status(fmt.Sprintf("trying %d servers: %d answered, waiting for %s",
+			len(probes), len(probes)-len(waiting), strings.Join(waiting, ", ")))
 		name := <-done
 		waiting = slices.DeleteFunc(waiting, func(s string) bool { return s == name })
 	}
 	if ctx.Err() != nil {
-		return nil, interrupted(ctx)
+		return nil, catalog.Interrupted(ctx)
 	}
 	return probes, nil
 }
@@ -74,7 +76,7 @@ func (e *Engine) probe(ctx context.Context, caller Caller, p *Probe) {
 	if p.Failure != nil {
 		return
 	}
-	if p.Off = p.Server.Disabled || !e.opt.Switches.AllowsServer(p.Server.Name); p.Off {
+	if p.Off = p.Server.Disabled || !e.switches.AllowsServer(p.Server.Name); p.Off {
 		return
 	}
 	if err := p.Server.Usable(); err != nil {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"encoding/json"
 	"testing"
 	"time"
 
@@ -22,15 +21,15 @@ func TestRepeatable(t *testing.T) {
 		}
 		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
 		w.with(func(e *Engine) error {
-			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, func([]byte) (json.RawMessage, error) { return []byte("{}"), nil }, true)
+			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, noArguments, true)
 			if err != nil {
 				return err
 			}
 			_, err = e.Call(t.Context(), plan, tool.CallOptions{Timeout: time.Minute})
 			return err
 		})
-		if w.options != (tool.CallOptions{Timeout: time.Minute, Repeatable: want}) {
-			t.Errorf("%s: %+v", annotations, w.options)
+		if w.called != (tool.CallOptions{Timeout: time.Minute, Repeatable: want}) {
+			t.Errorf("%s: %+v", annotations, w.called)
 		}
 	}
 }
@@ -49,15 +48,15 @@ func TestHeaderSchema(t *testing.T) {
 		}
 		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
 		w.with(func(e *Engine) error {
-			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, func([]byte) (json.RawMessage, error) { return []byte("{}"), nil }, false)
+			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, noArguments, false)
 			if err != nil {
 				return err
 			}
 			_, err = e.Call(t.Context(), plan, tool.CallOptions{})
 			return err
 		})
-		if want := map[bool]string{true: inputSchema}[brought]; w.options.HeaderSchema != want {
-			t.Errorf("%s: %+v", inputSchema, w.options)
+		if want := map[bool]string{true: inputSchema}[brought]; w.called.HeaderSchema != want {
+			t.Errorf("%s: %+v", inputSchema, w.called)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -39,7 +40,7 @@ func TestResolve(t *testing.T) {
 		"create_issue":        {kind: fault.ServerNotFound, says: "git create_issue"},
 		"clone":               {kind: fault.ServerNotFound, says: "mcpl list"}, // off, so not told
 		"off x":               {kind: fault.ServerNotFound, says: "mcpl enable off"},
-		"dark x":              {kind: fault.ServerNotFound, says: `"disabled": true`},
+		"dark x":              {kind: fault.ServerNotFound, says: `Remove "disabled": true from its entry. See which file has it with: mcpl config`},
 		"odd x":               {kind: fault.Config, says: "odd"},
 		"odd/x":               {kind: fault.Config, says: "odd"},
 		"nothing-like-it x":   {kind: fault.ServerNotFound, says: "mcpl list"},
@@ -63,7 +64,7 @@ func TestResolve(t *testing.T) {
 					}
 					return nil
 				}
-				f := fault.From(err)
+				f := output.InWords(fault.From(err))
 				if f == nil || f.Type != want.kind || !strings.Contains(f.Message+f.Help, want.says) {
 					t.Errorf("%q (cold %v): %+v", args, cold, f)
 				}
@@ -89,12 +90,16 @@ func TestToolNotFound(t *testing.T) {
 	} {
 		w.with(func(e *Engine) error {
 			_, err := e.Inspect(t.Context(), tool.Ref{Server: "git", Name: name})
-			f := fault.From(err)
+			f := output.InWords(fault.From(err))
 			if f == nil || f.Type != fault.ToolNotFound || f.Server != "git" || f.Tool != name || !strings.Contains(f.Help, "mcpl list git --refresh") {
 				t.Errorf("%s: %+v", name, f)
 				return nil
 			}
-			if want == "" && slices.Contains(f.Suggestions, "delete_repository") || want != "" && (len(f.Suggestions) == 0 || f.Suggestions[0] != want) {
+			first := ""
+			if len(f.Suggestions) > 0 {
+				first = f.Suggestions[0]
+			}
+			if want == "" && slices.Contains(f.Suggestions, "delete_repository") || want != "" && first != want {
 				t.Errorf("%s: suggests %q, want %q first", name, f.Suggestions, want)
 			}
 			return nil
