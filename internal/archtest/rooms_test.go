@@ -109,9 +109,10 @@ var rooms = map[string]room{
 		why: "a leaf: every package makes faults, so this one can import none of them",
 	},
 	"pkg/host": {
-		imports: []string{"pkg/config", "pkg/engine", "pkg/fault", "pkg/tool"},
+		imports: []string{"pkg/catalog", "pkg/config", "pkg/engine", "pkg/fault", "pkg/tool"},
 		why: "warm servers are supervised in one place, whatever door a request comes through: sockets, HTTP and frames " +
-			"belong to the doors, and how a server is started comes from main. Of the engine it needs the Caller",
+			"belong to the doors, and how a server is started comes from main. Of the engine it needs the Caller; it " +
+			"tells a catalog when lists are due",
 	},
 	"pkg/index": {
 		imports: []string{"pkg/config", "pkg/fault", "pkg/packed", "pkg/schema", "pkg/search", "pkg/tool"},

@@ -13,13 +13,11 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
-	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
-	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // daemonSpec registers the verb daemon.
@@ -145,7 +143,7 @@ func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 // serve runs the daemon until it ends.
 func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) error {
 	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), StateDir: s.App.Env.StateDir(),
-		NewCaller: s.App.InProcess, NewEngine: s.App.daemonEngine}
+		NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog}
 	if v.Detached {
 		opt.Listening = daemon.Announce
 		// A process that lasts must not keep its folder from being unmounted.
@@ -168,9 +166,8 @@ func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) erro
 	return nil
 }
 
-// daemonEngine returns what renews the index in the daemon, with the settings of the client
-// that asks for it.
-func (a *App) daemonEngine(o host.EngineOptions) (host.Engine, error) {
+// daemonCatalog returns the index that the daemon renews, with the settings of the client that asks for it.
+func (a *App) daemonCatalog(o host.CatalogOptions) (host.Catalog, error) {
 	settings, _, err := o.Env.LoadSettings()
 	if err != nil {
 		return nil, err
@@ -183,29 +180,8 @@ func (a *App) daemonEngine(o host.EngineOptions) (host.Engine, error) {
 	if notice != "" {
 		events.Notice("%s", notice)
 	}
-	list := func(
-		ctx context.Context, cfg *config.Config, server string, opt tool.CallOptions) (tool.Listing, error) {
-		return o.NewCaller(cfg).List(ctx, server, opt)
-	}
-	return refresher{catalog.New(catalog.Options{Env: o.Env, Selection: o.Selection, Settings: settings,
-		Allows: tools.AllowsServer, Events: events, Now: a.Now, Lister: list})}, nil
-}
-
-// refresher renews an index for the daemon.
-type refresher struct{ *catalog.Catalog }
-
-// RefreshLate implements [host.Engine].
-func (r refresher) RefreshLate(ctx context.Context) error {
-	err := r.Read(ctx, catalog.Need{List: catalog.ListDue}, nil)
-	if errors.Is(err, catalog.ErrBusy) {
-		return nil // nothing is left to do
-	}
-	return err
-}
-
-// Relist implements [host.Engine].
-func (r refresher) Relist(ctx context.Context, server string) error {
-	return r.Read(ctx, catalog.Need{Servers: []string{server}, List: catalog.ListChanged}, nil)
+	return catalog.New(catalog.Options{Env: o.Env, Selection: o.Selection, Settings: settings,
+		Allows: tools.AllowsServer, Events: events, Now: a.Now, Lister: o.Lister}), nil
 }
 
 // daemonEvents writes the events of a catalog into the daemon's log.

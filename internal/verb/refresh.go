@@ -2,10 +2,12 @@ package verb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 )
@@ -34,7 +36,11 @@ func (v *Refresh) Parse([]string) error { return nil }
 
 // Run implements [Verb].
 func (v *Refresh) Run(ctx context.Context, s *Session) error {
-	return refresher{s.catalog()}.RefreshLate(ctx)
+	err := s.catalog().Read(ctx, catalog.Need{List: catalog.ListDue}, nil)
+	if errors.Is(err, catalog.ErrBusy) {
+		return nil // the other process does it
+	}
+	return err
 }
 
 // refreshBehind has the daemon renew the index, if it runs, or else a process of its own.

@@ -114,7 +114,7 @@ func (c *Client) Call(
 	return res, nil
 }
 
-// Refresh asks the daemon to do what engine.RefreshLate does, and returns as soon as the daemon has begun. It starts no
+// Refresh asks the daemon to list the servers that are due, and returns as soon as the daemon has begun. It starts no
 // daemon, and fails if none of this version runs.
 func (c *Client) Refresh(ctx context.Context) error {
 	if !c.eligible("") {

@@ -359,12 +359,12 @@ func TestRefresh(t *testing.T) {
 	}
 	held := make(chan struct{})
 	ended := h.serve(t.Context(), func(o *Options) {
-		o.NewEngine = func(o host.EngineOptions) (host.Engine, error) {
+		o.NewCatalog = func(o host.CatalogOptions) (host.Catalog, error) {
 			if v, _ := o.Env.Lookup("A"); v != "1" || o.Env.Dir != h.env.Dir {
 				t.Errorf("%+v", o)
 			}
 			<-held
-			return nil, errors.New("no engine today")
+			return nil, errors.New("no catalog today")
 		}
 	})
 	if err := refresh("v2"); err == nil {
@@ -375,7 +375,7 @@ func TestRefresh(t *testing.T) {
 	}
 	close(held)
 	h.wait("a line in the log", func() bool {
-		return slices.Contains(h.events, "the index could not be refreshed: no engine today")
+		return slices.Contains(h.events, "the index could not be refreshed: no catalog today")
 	})
 	c := h.client(nil)
 	c.sources.Configs[0].Path = "/dev/null"

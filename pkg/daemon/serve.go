@@ -46,10 +46,10 @@ type Options struct {
 	Place Place
 	// Identity is that of this build; see [Identity]. Clients of another one have the daemon replaced.
 	Identity string
-	// NewCaller, NewEngine and StateDir are those of [host.Options].
-	NewCaller func(*config.Config, host.CallerOptions) engine.Caller
-	NewEngine func(host.EngineOptions) (host.Engine, error)
-	StateDir  string
+	// NewCaller, NewCatalog and StateDir are those of [host.Options].
+	NewCaller  func(*config.Config, host.CallerOptions) engine.Caller
+	NewCatalog func(host.CatalogOptions) (host.Catalog, error)
+	StateDir   string
 	// Listening, if not nil, is called once, when the socket can be connected to (nil) or why it cannot.
 	Listening func(error)
 	// Ending, if not nil, is called when the daemon is about to end and waits for running requests.
@@ -157,7 +157,7 @@ func newDaemon(opt Options, socket fs.FileInfo, log func(who, text string)) *dae
 		leave: newOnce(), hurry: newOnce(), lost: newOnce(),
 		streams: make(map[*stream]bool), idle: make(chan struct{}, 1)}
 	d.host = host.New(host.Options{
-		NewCaller: opt.NewCaller, NewEngine: opt.NewEngine, StateDir: opt.StateDir,
+		NewCaller: opt.NewCaller, NewCatalog: opt.NewCatalog, StateDir: opt.StateDir,
 		Log: func(server, event string) { log(cmp.Or(server, logName), event) },
 		// An unreachable daemon keeps others from starting.
 		Looked:  d.checkSocket,

@@ -38,12 +38,12 @@ var ErrDeclined = errors.New("its client has to make this request itself")
 // Several goroutines may call it at the same time.
 type Observer func(server, event string)
 
-// Options make a [Host]. NewCaller is needed, NewEngine for [Host.Refresh] and changed lists.
+// Options make a [Host]. NewCaller is needed, NewCatalog for [Host.Refresh] and changed lists.
 type Options struct {
 	// NewCaller opens a caller over a configuration with one server.
 	NewCaller func(*config.Config, CallerOptions) engine.Caller
-	// NewEngine makes an engine that refreshes an index.
-	NewEngine func(EngineOptions) (Engine, error)
+	// NewCatalog makes the catalog of a client's configuration set.
+	NewCatalog func(CatalogOptions) (Catalog, error)
 	// StateDir is the folder of the logins that callers use. The host declines requests for HTTP servers from clients
 	// that have their logins elsewhere. If empty, it declines none of them.
 	StateDir string

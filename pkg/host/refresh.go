@@ -2,29 +2,27 @@ package host
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Engine refreshes the index of a client's configuration set. engine.Engine is one.
-type Engine interface {
-	// RefreshLate lists the servers whose lists are due.
-	RefreshLate(ctx context.Context) error
-	// Relist lists one server, and replaces its definitions in the index if they differ.
-	Relist(ctx context.Context, server string) error
+// Catalog is the index of a client's configuration set. [catalog.Catalog] is one.
+type Catalog interface {
+	// Read lists the servers that the need asks for. The host has no use for the view.
+	Read(ctx context.Context, need catalog.Need, use func(*catalog.View) error) error
 	Close() error
 }
 
-// EngineOptions are what [Options.NewEngine] makes an engine with.
-type EngineOptions struct {
+// CatalogOptions are what [Options.NewCatalog] makes a catalog with.
+type CatalogOptions struct {
 	Env       config.Env
 	Selection config.Selection
-	// NewCaller reaches the servers: warm ones in the host, others as a client would.
-	NewCaller func(*config.Config) engine.Caller
+	// Lister reaches the servers: warm ones in the host, others as a client would.
+	Lister catalog.Lister
 	// Log is called with what happens.
 	Log func(who, event string)
 }
@@ -37,7 +35,7 @@ func (h *Host) Refresh(ctx context.Context, s Surroundings) {
 		return
 	}
 	defer h.endRefresh(e)
-	h.withEngine(e, false, func(en Engine) error { return en.RefreshLate(ctx) })
+	h.list(ctx, e, false, catalog.Need{List: catalog.ListDue})
 }
 
 // beginRefresh reports whether a refresh may begin for a client environment, and counts it as a listing.
@@ -67,7 +65,7 @@ func (h *Host) relist(ctx context.Context, server, id string) {
 	}
 	defer h.listings.Done()
 	h.opt.Log(server, "its lists have changed; it is listed again")
-	h.withEngine(e, true, func(en Engine) error { return en.Relist(ctx, server) })
+	h.list(ctx, e, true, catalog.Need{Servers: []string{server}, List: catalog.ListChanged})
 }
 
 // beginListing returns the client environment with this id and counts one more listing. It returns nil if the host is
@@ -87,67 +85,48 @@ func (h *Host) beginListing(id string) *clientEnv {
 	return nil
 }
 
-// withEngine calls do with an engine for a client environment.
-func (h *Host) withEngine(e *clientEnv, onlyWarm bool, do func(Engine) error) {
+// list lists servers for the index of a client environment. If another process does that, nothing is left to do.
+func (h *Host) list(ctx context.Context, e *clientEnv, onlyWarm bool, need catalog.Need) {
 	h.mu.Lock()
 	limits := e.limits
 	h.mu.Unlock()
-	en, err := h.opt.NewEngine(EngineOptions{Env: e.env, Selection: e.sel, Log: h.opt.Log,
-		NewCaller: func(cfg *config.Config) engine.Caller { return &lister{h, e, cfg, limits, onlyWarm} }})
+	c, err := h.opt.NewCatalog(CatalogOptions{Env: e.env, Selection: e.sel, Log: h.opt.Log,
+		Lister: lister{h, e, limits, onlyWarm}.list})
 	if err == nil {
-		err = errors.Join(do(en), en.Close())
+		err = errors.Join(c.Read(ctx, need, nil), c.Close())
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, catalog.ErrBusy) {
 		h.opt.Log("", "the index could not be refreshed: "+err.Error())
 	}
 }
 
-// lister is the caller of a refresh. It uses warm servers, and starts others in processes that end with the listing.
+// lister lists servers for a refresh. It uses warm servers, and starts others in processes that end with the listing.
 type lister struct {
 	host     *Host
 	env      *clientEnv
-	cfg      *config.Config
 	limits   tool.Limits
 	onlyWarm bool
 }
 
-// List implements [engine.Caller].
-func (l *lister) List(ctx context.Context, name string, opt tool.CallOptions) (tool.Listing, error) {
-	var listing tool.Listing
-	err := l.with(name, opt, func(c engine.Caller) (err error) {
+// list is a [catalog.Lister].
+func (l lister) list(
+	ctx context.Context, cfg *config.Config, name string, opt tool.CallOptions,
+) (listing tool.Listing, err error) {
+	entry, err := cfg.Server(name)
+	if err != nil {
+		return listing, err
+	}
+	list := func(c engine.Caller) (err error) {
 		listing, err = c.List(ctx, name, opt)
 		return err
-	})
-	return listing, err
-}
-
-// Call implements [engine.Caller].
-func (l *lister) Call(
-	ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions,
-) (*tool.Result, error) {
-	var res *tool.Result
-	err := l.with(ref.Server, opt, func(c engine.Caller) (err error) {
-		res, err = c.Call(ctx, ref, args, opt)
-		return err
-	})
-	return res, err
-}
-
-// Close implements [engine.Caller]. Nothing outlives a request.
-func (l *lister) Close() error { return nil }
-
-// with runs f with a caller for a server.
-func (l *lister) with(name string, opt tool.CallOptions, f func(engine.Caller) error) error {
-	entry, err := l.cfg.Server(name)
-	if err != nil {
-		return err
 	}
-	if warm, err := l.host.supervisor.visit(l.env.keyIn(l.cfg, name, opt.Principal), f); warm {
-		return err
+	if warm, err := l.host.supervisor.visit(l.env.keyIn(cfg, name, opt.Principal), list); warm {
+		return listing, err
 	}
 	if l.onlyWarm {
-		return engine.ErrNotFresh
+		return listing, engine.ErrNotFresh
 	}
-	own := l.host.open(l.env, l.cfg, entry, CallerOptions{Limits: l.limits, Log: l.host.opt.Log})
-	return errors.Join(f(own), own.Close())
+	own := l.host.open(l.env, cfg, entry, CallerOptions{Limits: l.limits, Log: l.host.opt.Log})
+	err = errors.Join(list(own), own.Close())
+	return listing, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -12,63 +13,54 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// fakeEngine refreshes as a test says.
-type fakeEngine struct {
-	EngineOptions
-	late   func(ctx context.Context, c engine.Caller) error
+// fakeCatalog lists as a test says: the servers that have changed, or due.
+type fakeCatalog struct {
+	CatalogOptions
+	due    func(ctx context.Context, list func(server string) (tool.Listing, error)) error
 	closed bool
 }
 
-// caller returns a caller for the configuration as the engine reads it.
-func (e *fakeEngine) caller() (engine.Caller, error) {
-	src, err := e.Env.Locate(e.Selection)
-	if err != nil {
-		return nil, err
-	}
-	cfg, err := e.Env.Load(src)
-	if err != nil {
-		return nil, err
-	}
-	return e.NewCaller(cfg), nil
-}
-
-func (e *fakeEngine) RefreshLate(ctx context.Context) error {
-	c, err := e.caller()
+func (c *fakeCatalog) Read(ctx context.Context, need catalog.Need, _ func(*catalog.View) error) error {
+	src, err := c.Env.Locate(c.Selection)
 	if err != nil {
 		return err
 	}
-	return errors.Join(e.late(ctx, c), c.Close())
-}
-
-func (e *fakeEngine) Relist(ctx context.Context, server string) error {
-	c, err := e.caller()
+	cfg, err := c.Env.Load(src)
 	if err != nil {
 		return err
 	}
-	_, err = c.List(ctx, server, tool.CallOptions{})
-	return errors.Join(err, c.Close())
+	list := func(server string) (tool.Listing, error) { return c.Lister(ctx, cfg, server, tool.CallOptions{}) }
+	if need.List == catalog.ListDue && need.Servers == nil {
+		return c.due(ctx, list)
+	}
+	if need.List != catalog.ListChanged || len(need.Servers) != 1 {
+		return fmt.Errorf("it needs %+v", need)
+	}
+	_, err = list(need.Servers[0])
+	return err
 }
 
-func (e *fakeEngine) Close() error {
-	e.closed = true
+func (c *fakeCatalog) Close() error {
+	c.closed = true
 	return nil
 }
 
-// engines makes fake engines and keeps them.
-type engines struct {
-	made []*fakeEngine
-	late func(ctx context.Context, c engine.Caller) error
+// catalogs makes fake catalogs and keeps them.
+type catalogs struct {
+	made []*fakeCatalog
+	due  func(ctx context.Context, list func(server string) (tool.Listing, error)) error
 }
 
-func (f *engines) make(o EngineOptions) (Engine, error) {
-	e := &fakeEngine{EngineOptions: o, late: f.late}
-	f.made = append(f.made, e)
-	return e, nil
+func (f *catalogs) make(o CatalogOptions) (Catalog, error) {
+	c := &fakeCatalog{CatalogOptions: o, due: f.due}
+	f.made = append(f.made, c)
+	return c, nil
 }
 
 // A refresh lists warm servers where they are, and others in processes that end with the listing. There is one at a
@@ -76,22 +68,20 @@ func (f *engines) make(o EngineOptions) (Engine, error) {
 func TestRefresh(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		held := make(chan struct{})
-		f := &engines{late: func(ctx context.Context, c engine.Caller) error {
+		full := errors.New("the disk is full")
+		f := &catalogs{due: func(_ context.Context, list func(server string) (tool.Listing, error)) error {
 			<-held
 			for _, name := range []string{"s", "b", "once"} {
-				if l, err := c.List(ctx, name, tool.CallOptions{}); err != nil || l.ServerName != "fake" {
+				if l, err := list(name); err != nil || l.ServerName != "fake" {
 					t.Errorf("%s: %+v, %v", name, l, err)
 				}
 			}
-			if _, err := c.List(ctx, "none", tool.CallOptions{}); !fault.Is(err, fault.ServerNotFound) {
+			if _, err := list("none"); !fault.Is(err, fault.ServerNotFound) {
 				t.Errorf("unknown: %v", err)
 			}
-			if res, err := c.Call(ctx, tool.Ref{Server: "s"}, []byte("7"), tool.CallOptions{}); err != nil || string(res.Raw) != "7" {
-				t.Errorf("%+v, %v", res, err)
-			}
-			return errors.New("the disk is full")
+			return full
 		}}
-		h := newHome(t, func(o *Options) { o.NewEngine = f.make })
+		h := newHome(t, func(o *Options) { o.NewCatalog = f.make })
 		h.mustAsk(h.here("A=1"), "s")
 		var wg sync.WaitGroup
 		for range 3 {
@@ -102,7 +92,7 @@ func TestRefresh(t *testing.T) {
 		wg.Wait()
 		h.want(3, 1)
 		if len(f.made) != 1 || !f.made[0].closed || f.made[0].Env.Dir != h.dir {
-			t.Errorf("engines: %+v", f.made)
+			t.Errorf("catalogs: %+v", f.made)
 		} else if v, _ := f.made[0].Env.Lookup("A"); v != "1" {
 			t.Errorf("A=%s", v)
 		}
@@ -112,9 +102,10 @@ func TestRefresh(t *testing.T) {
 		if got := h.logged(": the index could not be refreshed: the disk is full"); len(got) != 1 {
 			t.Errorf("logged %q", h.log)
 		}
+		full = catalog.ErrBusy // another process is at it
 		h.Refresh(t.Context(), h.here("A=1"))
-		if len(f.made) != 2 {
-			t.Errorf("%d engines", len(f.made))
+		if len(f.made) != 2 || len(h.logged("could not be refreshed")) != 1 {
+			t.Errorf("%d catalogs, logged %q", len(f.made), h.log)
 		}
 	})
 }
@@ -122,8 +113,8 @@ func TestRefresh(t *testing.T) {
 // Close waits for a refresh, and none begins after it.
 func TestRefreshAndClose(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		f := &engines{late: func(ctx context.Context, _ engine.Caller) error { <-ctx.Done(); return ctx.Err() }}
-		h := newHome(t, func(o *Options) { o.NewEngine = f.make })
+		f := &catalogs{due: func(ctx context.Context, _ func(string) (tool.Listing, error)) error { <-ctx.Done(); return ctx.Err() }}
+		h := newHome(t, func(o *Options) { o.NewCatalog = f.make })
 		ctx, cancel := context.WithCancel(t.Context())
 		var refreshing, closing sync.WaitGroup
 		refreshing.Go(func() { h.Refresh(ctx, h.here()) })
@@ -139,19 +130,19 @@ func TestRefreshAndClose(t *testing.T) {
 		closing.Wait()
 		h.Refresh(t.Context(), h.here())
 		if len(f.made) != 1 {
-			t.Errorf("%d engines", len(f.made))
+			t.Errorf("%d catalogs", len(f.made))
 		}
 	})
 }
 
-// A failure to make an engine goes to the log.
-func TestNoEngine(t *testing.T) {
+// A failure to make a catalog goes to the log.
+func TestNoCatalog(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newHome(t, func(o *Options) {
-			o.NewEngine = func(EngineOptions) (Engine, error) { return nil, errors.New("no engine today") }
+			o.NewCatalog = func(CatalogOptions) (Catalog, error) { return nil, errors.New("no catalog today") }
 		})
 		h.Refresh(t.Context(), h.here())
-		if got := h.logged("no engine today"); len(got) != 1 {
+		if got := h.logged("no catalog today"); len(got) != 1 {
 			t.Errorf("logged %q", h.log)
 		}
 	})
@@ -160,8 +151,8 @@ func TestNoEngine(t *testing.T) {
 // A warm server whose lists have changed is listed again, once, for the client that used it last.
 func TestRelist(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		f := new(engines)
-		h := newHome(t, func(o *Options) { o.NewEngine = f.make })
+		f := new(catalogs)
+		h := newHome(t, func(o *Options) { o.NewCatalog = f.make })
 		h.mustAsk(h.here("A=1"), "s")
 		h.mustAsk(h.here("A=1", "TERM=x"), "s")
 		var listed []string
@@ -175,7 +166,7 @@ func TestRelist(t *testing.T) {
 		time.Sleep(relistAfter)
 		h.want(1, 1)
 		if !slices.Equal(listed, []string{"s"}) || len(f.made) != 1 {
-			t.Errorf("listed %v with %d engines", listed, len(f.made))
+			t.Errorf("listed %v with %d catalogs", listed, len(f.made))
 		} else if v, _ := f.made[0].Env.Lookup("TERM"); v != "x" {
 			t.Errorf("TERM=%s", v)
 		}
@@ -188,7 +179,7 @@ func TestRelist(t *testing.T) {
 		time.Sleep(relistGap + relistAfter)
 		h.want(2, 2)
 		if len(f.made) != 1 {
-			t.Errorf("%d engines", len(f.made))
+			t.Errorf("%d catalogs", len(f.made))
 		}
 	})
 }
@@ -196,9 +187,9 @@ func TestRelist(t *testing.T) {
 // A server that is not warm any more when its listing begins is not started for it.
 func TestRelistOnlyWarm(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		f := new(engines)
+		f := new(catalogs)
 		h := newHome(t, nil)
-		h.opt.NewEngine = func(o EngineOptions) (Engine, error) {
+		h.opt.NewCatalog = func(o CatalogOptions) (Catalog, error) {
 			h.supervisor.mu.Lock()
 			for _, srv := range h.supervisor.servers {
 				h.supervisor.retire(srv)
@@ -219,8 +210,8 @@ func TestRelistOnlyWarm(t *testing.T) {
 // Drain waits for listings, begins none, and cancels them when its context ends. Callers go on.
 func TestDrain(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		f := new(engines)
-		h := newHome(t, func(o *Options) { o.NewEngine = f.make })
+		f := new(catalogs)
+		h := newHome(t, func(o *Options) { o.NewCatalog = f.make })
 		h.mustAsk(h.here(), "s")
 		h.mustAsk(h.here(), "b")
 		h.call = func(ctx context.Context, _ tool.Ref, _ json.RawMessage, _ tool.CallOptions) (*tool.Result, error) {
@@ -244,7 +235,7 @@ func TestDrain(t *testing.T) {
 		cancel()
 		wg.Wait()
 		if len(f.made) != 1 || len(h.logged("index could not be refreshed: cancelled")) != 1 {
-			t.Errorf("%d engines, logged %q", len(f.made), h.log)
+			t.Errorf("%d catalogs, logged %q", len(f.made), h.log)
 		}
 		h.call = nil
 		h.mustAsk(h.here(), "s")
