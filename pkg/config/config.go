@@ -1,13 +1,13 @@
-// Package config finds the servers that people have already configured, and mcpl's own
-// settings.
+// Package config finds the servers that people have already configured, and mcpl's own settings.
 //
-// It locates the configuration and environment files by stat alone ([Env.Locate]), which is all
-// that a search on a fresh cache needs; parses them when the cache is stale ([Env.Load]); fills
-// in ${VAR}; tells one resolved entry from another by fingerprint; and keeps secrets out of what
-// others print. One bad entry is a [Problem] and hides no other.
+// Make an [Env] with [ProcessEnv]. [Env.Locate] finds the configuration and environment files by stat alone, which is
+// all that a search on a fresh cache needs. [Env.Load] parses them and fills in ${VAR}; [Config.Server] gives one
+// server, whose [Server.Fingerprint] tells one resolved entry from another and whose [Server.Mask] keeps secrets out
+// of what others print. One bad entry is a [Problem] and hides no other. [Env.LoadSettings] reads mcpl's settings.
+// [Env.Edit], [SetEntry] and [RemoveEntry] change a configuration file.
 //
-// It starts nothing and connects to nothing (pkg/conn), stores nothing (pkg/index) and prints
-// nothing (pkg/output). What a person has switched off by command is pkg/state's to know.
+// Package conn starts servers and connects to them, package index stores what they offer, package output prints, and
+// package state knows what a person has switched off by command.
 package config
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Env is the process around us, as values, so that tests need no globals.
+// Env holds what mcpl reads of its process, as values, so that tests need no globals.
 type Env struct {
 	// Dir is the working directory and Home the user's folder, both absolute.
 	Dir, Home string
@@ -31,8 +31,8 @@ type Env struct {
 	GOOS string
 }
 
-// ProcessEnv returns the real process environment. It fails with a fault.Config where the
-// process has no working directory or no home.
+// ProcessEnv returns the real process environment. It fails with a fault.Config if the process has no working
+// directory or no home.
 func ProcessEnv() (Env, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -47,7 +47,7 @@ func ProcessEnv() (Env, error) {
 	return Env{Dir: dir, Home: home, Lookup: os.LookupEnv, GOOS: runtime.GOOS}, nil
 }
 
-// get returns the value of an environment variable, "" for one that is not set.
+// get returns the value of an environment variable. It is empty if the variable is not set.
 func (e Env) get(name string) string {
 	value, _ := e.Lookup(name)
 	return value
@@ -56,12 +56,12 @@ func (e Env) get(name string) string {
 // Config is everything that the configuration files say.
 type Config struct {
 	Sources *Sources
-	// Servers are all sound entries in file order, those with missing variables or switched
-	// off included. The first definition of a name wins.
+	// Servers holds all sound entries in file order, also those with missing variables and those switched off. The first
+	// definition of a name wins.
 	Servers []*Server
-	// Problems are what is wrong or worth knowing, in the order it was met.
+	// Problems lists what is wrong or worth knowing, in the order of reading.
 	Problems []Problem
-	// Variables are all ${VAR}s referred to, sorted by name.
+	// Variables lists all ${VAR}s that entries refer to, sorted by name.
 	Variables []Variable
 
 	envNames []string
@@ -81,7 +81,7 @@ const (
 type Problem struct {
 	Severity Severity `json:"severity"`
 	File     string   `json:"file"`
-	Line     int      `json:"line,omitempty"` // from 1; 0 where it concerns the whole file
+	Line     int      `json:"line,omitempty"` // from 1; zero: the whole file
 	Server   string   `json:"server,omitempty"`
 	Message  string   `json:"message"`
 	Fix      string   `json:"fix"`
@@ -90,17 +90,17 @@ type Problem struct {
 // Variable is a ${VAR} that entries refer to. Its value is not here.
 type Variable struct {
 	Name string `json:"name"`
-	// From is "process environment" or the path of an environment file; "" where not set.
+	// From is "process environment" or the path of an environment file. It is empty if the variable is not set.
 	From    string   `json:"from,omitempty"`
 	Set     bool     `json:"set"`
 	Servers []string `json:"servers"`
 }
 
-// Load reads the files that Locate found. It fails with a fault.Config, which names path and
-// line, only where a configuration file cannot be read or is no JSON; everything smaller is
-// among the Problems.
+// Load reads the files that Locate found. It fails only if a configuration file cannot be read or is not JSON, with a
+// fault.Config that names path and line; everything smaller is among the Problems.
 func (e Env) Load(src *Sources) (*Config, error) {
-	l := loader{env: e, config: &Config{Sources: src}, put: e.WhereToPut(src), variables: variables{lookup: e.Lookup}}
+	l := loader{env: e, config: &Config{Sources: src}, variablesFile: e.WhereToPut(src),
+		variables: variables{lookup: e.Lookup}}
 	for _, file := range src.EnvFiles {
 		l.config.Problems = append(l.config.Problems, l.variables.read(file.Path)...)
 	}
@@ -115,11 +115,11 @@ func (e Env) Load(src *Sources) (*Config, error) {
 
 // loader gathers a Config from its files.
 type loader struct {
-	env       Env
-	config    *Config
-	put       string // where missing variables belong
-	variables variables
-	used      []Variable // as met
+	env           Env
+	config        *Config
+	variablesFile string // the environment file that missing variables belong in
+	variables     variables
+	used          []Variable // in the order of reading
 }
 
 // read adds the servers of one configuration file.
@@ -165,7 +165,7 @@ func (l *loader) find(name string) *Server {
 	return l.config.Servers[i]
 }
 
-// use notes that a server refers to a variable.
+// use records that a server refers to a variable.
 func (l *loader) use(name, server string) {
 	i := slices.IndexFunc(l.used, func(v Variable) bool { return v.Name == name })
 	if i < 0 {
@@ -186,12 +186,12 @@ func (l *loader) finish() {
 	l.config.envNames = slices.Compact(l.config.envNames)
 }
 
-// EnvNames returns the names of all variables whose value in the process environment can make a
-// difference to the servers, sorted. See [Env.EnvDigest].
+// EnvNames returns the names of all variables whose value in the process environment can make a difference to the
+// servers, sorted. See [Env.EnvDigest].
 func (c *Config) EnvNames() []string { return c.envNames }
 
-// Server returns the server of that name. An entry that exists but cannot be used gives the
-// fault.Config that says why; an unknown name a fault.ServerNotFound with the nearest names.
+// Server returns the server of that name. If the entry exists but cannot be used, the error is the fault.Config that
+// says why. If the name is unknown, it is a fault.ServerNotFound with the nearest names.
 func (c *Config) Server(name string) (*Server, error) {
 	names := make([]string, len(c.Servers))
 	for i, s := range c.Servers {
@@ -218,7 +218,7 @@ func (c *Config) Server(name string) (*Server, error) {
 	return nil, f.Then("See all servers with", fault.Step{Verb: "list"})
 }
 
-// Names returns the names of all entries: of the servers, then of the entries that cannot be used.
+// Names returns the names of all entries: first the servers, then the entries that cannot be used.
 func (c *Config) Names() []string {
 	var names []string
 	for _, s := range c.Servers {
@@ -232,7 +232,7 @@ func (c *Config) Names() []string {
 	return names
 }
 
-// Unusable returns what is known of an entry that cannot be used: its name and where it stands.
+// Unusable returns the name and the place of an entry that cannot be used.
 func (c *Config) Unusable(name string) *Server {
 	s := &Server{Name: name}
 	for _, p := range c.Problems {

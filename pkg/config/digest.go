@@ -24,13 +24,12 @@ func digest(texts []string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// EnvDigest identifies the values that process environment variables have now, given their names
-// in a fixed order ([Config.EnvNames]): a set of values that the configuration was read with is
-// recognised later without reading it again. Values of environment files do not enter, since
-// the files' own times tell of changes there.
+// EnvDigest identifies the values that process environment variables have now. names is in a fixed order
+// ([Config.EnvNames]). A later process recognises the values that the configuration was read with, without reading it
+// again. Values of environment files do not enter: the times of those files tell of changes there.
 //
-// It is 64 bits of a SHA-256 over all names and values together. Beside the cache that keeps it,
-// it tells nobody a token, though a reader could confirm a guess of the whole set.
+// The digest is 64 bits of a SHA-256 over all names and values together. A reader of the cache that keeps it cannot
+// recover a token from it, but could confirm a guess of the whole set.
 func (e Env) EnvDigest(names []string) uint64 {
 	h := sha256.New()
 	field(h, "mcpl environment 1")

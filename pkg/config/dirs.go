@@ -2,9 +2,9 @@ package config
 
 import "path/filepath"
 
-// The folders follow the XDG Base Directory Specification on Unix and the places that programs
-// of macOS and Windows use there. They are computed by hand because the libraries for it read
-// files and the whole environment before main.
+// The folders follow the XDG Base Directory Specification on Unix and the places that programs of macOS and Windows
+// use there. This file computes them by hand because the libraries for it read files and the whole environment before
+// main.
 
 // CacheDir returns mcpl's folder for what can be made again: $XDG_CACHE_HOME/mcpl, by default in
 // ~/.cache, ~/Library/Caches or %LOCALAPPDATA%\cache.
@@ -25,8 +25,8 @@ func (e Env) SettingsFile() string {
 	return filepath.Join(dir, "config.toml")
 }
 
-// xdg returns mcpl's folder in the one that the variable names, or in the system's own. The
-// specification has relative paths ignored.
+// xdg returns mcpl's folder inside the one that the variable names, or inside the system's own. As the specification
+// says, it ignores a relative path.
 func (e Env) xdg(variable, unix, darwin, windows string) string {
 	if dir := e.get(variable); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "mcpl")

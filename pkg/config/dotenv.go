@@ -8,20 +8,20 @@ import (
 	"github.com/joho/godotenv"
 )
 
-// variables answers what ${NAME} stands for: the process environment's value, else that of the
-// first environment file that defines it.
+// variables looks up ${NAME}: first in the process environment, then in the environment files, of which the first
+// that defines the name wins.
 type variables struct {
 	lookup func(string) (string, bool)
 	files  []envFile
 }
 
-// envFile is an environment file, read.
+// envFile is a parsed environment file.
 type envFile struct {
 	path   string
 	values map[string]value
 }
 
-// value is what a variable stands for.
+// value is the value of a variable and its origin.
 type value struct {
 	text   string
 	from   string   // as in [Variable.From]
@@ -46,7 +46,7 @@ func (v *variables) text(name string) (string, bool) {
 	return val.text, ok
 }
 
-// read adds an environment file. What is wrong with it is returned, and the rest of it counts.
+// read adds an environment file. It returns what is wrong with the file; the sound lines count.
 func (v *variables) read(path string) []Problem {
 	data, err := readText(path)
 	if err != nil {
@@ -58,18 +58,16 @@ func (v *variables) read(path string) []Problem {
 	return problems
 }
 
-// The characters that stand for $ while godotenv parses. It would take $NAME out of every value,
-// which ruins passwords, and knows neither the process environment nor defaults. Both are
-// noncharacters of Unicode, which no text has.
+// Two noncharacters of Unicode, which no text holds, stand for $ while godotenv parses. The library would take $NAME
+// out of every value, which ruins passwords, and knows neither the process environment nor defaults.
 const (
 	dollar        = "\ufdd0"
-	escapedDollar = "\ufdd1" // for one behind a backslash, which begins no reference
+	escapedDollar = "\ufdd1" // for a $ behind a backslash, which does not begin a reference
 )
 
-// parse reads NAME=value lines as godotenv does: export, comments, 'quotes' (taken as they are)
-// and "quotes" (with \n and \"), both over several lines. ${NAME} and ${NAME:-default} are filled
-// in outside of single quotes, $NAME is not. The problems never quote the file: of the
-// statements that are wrong, the first is named by its line.
+// parse reads NAME=value lines as godotenv does: export, comments, 'quotes' (taken as they are) and "quotes" (with \n
+// and \"), both over several lines. It fills in ${NAME} and ${NAME:-default} outside of single quotes, and leaves
+// $NAME alone. The problems name the first wrong statement by its line and never quote the file.
 func (v *variables) parse(path, text string) (envFile, []Problem) {
 	f := envFile{path: path, values: map[string]value{}}
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
@@ -94,13 +92,15 @@ func (v *variables) parse(path, text string) (envFile, []Problem) {
 		}
 	}
 	return f, slices.Concat(
-		lineProblem(path, wrong, "is not NAME=value", "Write NAME=value, with the value in double quotes where it has spaces or several lines, and close every quote."),
+		lineProblem(path, wrong, "is not NAME=value",
+			"Write NAME=value, with the value in double quotes if it has spaces or several lines, and close every quote."),
 		lineProblem(path, unset, "refers to a variable that has no value and is left out",
-			"Define that variable above the line, give it a default as in ${NAME:-default}, or put the value in single quotes to keep it as it is."))
+			"Define that variable above the line, give it a default as in ${NAME:-default}, or put the value in single "+
+				"quotes to keep it as it is."))
 }
 
-// fill defines name by a value that may refer to variables of outer, which win, and to those
-// defined above it. It reports whether all of them have a value.
+// fill defines name by a value that may refer to variables of outer, which win, and to those defined above it. It
+// reports whether all of them have a value.
 func (f envFile) fill(name, val string, outer *variables) bool {
 	x := expand(val, func(name string) (string, bool) {
 		if text, ok := outer.text(name); ok {
@@ -116,7 +116,7 @@ func (f envFile) fill(name, val string, outer *variables) bool {
 	return true
 }
 
-// refers returns names and what the file's own values of those names refer to.
+// refers returns names, and the names that the file's own values of these names refer to.
 func (f envFile) refers(names []string) []string {
 	all := slices.Clone(names)
 	for _, name := range names {
@@ -125,7 +125,7 @@ func (f envFile) refers(names []string) []string {
 	return all
 }
 
-// lineProblem makes one problem of all lines of a file with the same fault.
+// lineProblem returns one problem for all lines of a file with the same fault.
 func lineProblem(path string, lines []int, message, fix string) []Problem {
 	if len(lines) == 0 {
 		return nil
@@ -137,15 +137,15 @@ func lineProblem(path string, lines []int, message, fix string) []Problem {
 	return []Problem{{Severity: Warning, File: path, Line: lines[0], Message: message, Fix: fix}}
 }
 
-// statement is how far a statement of an environment file reaches.
+// statement is the extent of one statement of an environment file.
 type statement struct {
 	size     int
 	sound    bool // it has a name, and its quotes are closed
 	verbatim bool // its value is in single quotes
 }
 
-// scanStatement finds the end of the statement that text begins with: that of its line, or the
-// quote that closes its value, by the rules of godotenv. One that is not sound ends with its line.
+// scanStatement finds the end of the statement that text begins with: the end of its line, or the quote that closes
+// its value, by the rules of godotenv. A statement that is not sound ends with its line.
 func scanStatement(text string) statement {
 	line, _, _ := strings.Cut(text, "\n")
 	bad := statement{size: len(line)}
@@ -169,8 +169,7 @@ func scanStatement(text string) statement {
 	return bad
 }
 
-// parse returns the name and value of a statement, the value with its placeholders where it is
-// not verbatim.
+// parse returns the name and value of a statement. Unless the value is verbatim, it still holds the placeholders.
 func (s statement) parse(text string) (name, val string, ok bool) {
 	if !s.sound {
 		return "", "", false
@@ -178,7 +177,7 @@ func (s statement) parse(text string) (name, val string, ok bool) {
 	if !s.verbatim {
 		text = strings.ReplaceAll(text, `\$`, escapedDollar)
 	}
-	// The library's errors quote the text, so all that is kept of one is that there was one.
+	// The library's errors quote the text, so parse keeps only that there was one.
 	values, err := godotenv.Unmarshal(strings.ReplaceAll(text, "$", dollar))
 	if err != nil || len(values) != 1 {
 		return "", "", false

@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Entry is a server's entry to be written into a file: as a person types it, or as another
-// client's file has it, in mcpl's terms. ${NAME} in its texts is a reference, $${ a plain "${".
+// Entry is a server's entry to be written into a file, as a person types it or as another client's file has it, in
+// mcpl's terms. ${NAME} in its texts is a reference, $${ a plain "${".
 type Entry struct {
 	// Transport may be empty: Stdio with Command, HTTP with URL.
 	Transport Transport
@@ -25,29 +25,30 @@ type Entry struct {
 	Cwd       string
 	URL       string
 	Headers   []KeyValue
-	// OAuth is the login of a server over HTTP; nil leaves it away.
+	// OAuth is the login of a server over HTTP. If nil, the entry says nothing of one.
 	OAuth *OAuth
-	// The limits; 0 leaves them away.
+	// The time limits. Zero sets none.
 	ConnectTimeout, CallTimeout time.Duration
 	Disabled                    bool
 }
 
-// inner returns what the entry says of reaching the server.
+// inner returns the part of the entry that says how to reach the server.
 func (d Entry) inner() entry {
 	e := entry{command: d.Command, args: d.Args, env: d.Env, cwd: d.Cwd, url: d.URL, headers: d.Headers}
 	if d.OAuth != nil {
-		e.oauthTexts = oauthTexts{clientID: d.OAuth.ClientID, clientSecret: d.OAuth.ClientSecret, privateKey: d.OAuth.PrivateKey, metadataURL: d.OAuth.MetadataURL, scopes: d.OAuth.Scopes}
+		e.oauthTexts = oauthTexts{clientID: d.OAuth.ClientID, clientSecret: d.OAuth.ClientSecret,
+			privateKey: d.OAuth.PrivateKey, metadataURL: d.OAuth.MetadataURL, scopes: d.OAuth.Scopes}
 	}
 	return e
 }
 
-// HoldsValues reports whether the entry itself holds a value of a variable or a header, so that
-// a file made for it is nobody else's business.
+// HoldsValues reports whether the entry itself holds a value of a variable or a header, so that only its owner may
+// read a file made for it.
 func (d Entry) HoldsValues() bool {
 	return slices.ContainsFunc(slices.Concat(d.Env, d.Headers), func(p KeyValue) bool { return !onlyReferences(p.Value) })
 }
 
-// style is how JSON is laid out: newline is empty for all on one line.
+// style is the layout of JSON. An empty newline puts everything on one line.
 type style struct{ newline, unit string }
 
 // deeper returns indent one level deeper.
@@ -105,8 +106,7 @@ func (l *memberList) pairs(key string, list []KeyValue, s style, indent string) 
 	}
 }
 
-// json renders the entry. The type stands with every URL, since other clients that read the same
-// file ask for it.
+// json renders the entry. The type stands with every URL, since other clients that read the same file ask for it.
 func (d Entry) json(s style, indent string) string {
 	var members memberList
 	if d.URL != "" {
@@ -148,13 +148,12 @@ type Target struct {
 	// Why says how it was chosen.
 	Why    string
 	Exists bool
-	// Sources are the files that its entries are read with.
+	// Sources are the files that the target's entries are read with.
 	Sources *Sources
 }
 
-// Target chooses the file to change: the one named by to; else the first configuration in
-// force; else .mcp.json at the root of the repository; else, outside of one, ~/.claude/mcp.json.
-// It need not be there.
+// Target chooses the file to change: the one named by to; else the first configuration in force; else .mcp.json at
+// the root of the repository; else, outside of a repository, ~/.claude/mcp.json. The file need not exist.
 func (e Env) Target(sel Selection, to string) (*Target, error) {
 	if to != "" {
 		return e.namedTarget(sel, absolute(to, e.Dir, e.Home))
@@ -190,8 +189,8 @@ func (e Env) namedTarget(sel Selection, path string) (*Target, error) {
 	return t, e.locateEnvFiles(t.Sources, sel)
 }
 
-// Upwards returns the working directory and its parents up to the root of the repository: the
-// folders in which a project's files are looked for.
+// Upwards returns the working directory and its parents up to the root of the repository: the folders that may hold a
+// project's files.
 func (e Env) Upwards() []string {
 	root, _ := repository(e.Dir)
 	dirs := []string{e.Dir}
@@ -202,27 +201,28 @@ func (e Env) Upwards() []string {
 	return dirs
 }
 
-// Trial reads entries as they would be read from a file, before they are written there.
+// Trial reads entries before they are written to a file, as they would be read from there.
 type Trial struct {
 	env       Env
 	target    *Target
 	variables variables
-	kept      []Literal // whose variables are given away
+	kept      []Literal // the literals whose variables are taken
 }
 
 // Trial returns a trial for entries of the target's file.
 func (e Env) Trial(t *Target) *Trial {
 	trial := &Trial{env: e, target: t, variables: variables{lookup: e.Lookup}}
 	for _, file := range t.Sources.EnvFiles {
-		trial.variables.read(file.Path) // what is wrong there is told by mcpl config
+		trial.variables.read(file.Path) // the verb config shows its problems
 	}
 	return trial
 }
 
-// Server returns what an entry comes to, its variables filled in; or the fault.Config of one
-// that could not be used.
+// Server returns the server that an entry makes, its variables filled in. If the entry cannot be used, the error is a
+// fault.Config.
 func (t *Trial) Server(name string, d Entry) (*Server, error) {
-	l := loader{env: t.env, config: &Config{Sources: t.target.Sources}, put: t.env.WhereToPut(t.target.Sources), variables: t.variables}
+	l := loader{env: t.env, config: &Config{Sources: t.target.Sources},
+		variablesFile: t.env.WhereToPut(t.target.Sources), variables: t.variables}
 	text := `{"mcpServers": {` + jsonString(name) + ": " + d.json(style{}, "") + "}}"
 	if err := l.add(Source{Path: t.target.Path, Why: t.target.Why}, []byte(text)); err != nil {
 		return nil, err

@@ -12,9 +12,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Rules of this file: an edit cuts bytes out of the text and puts bytes in, so that comments,
-// order, indentation and all that is not understood stay by themselves. What comes out is parsed
-// again and compared with what went in before anybody gets to see it.
+// Rule of this file: an edit cuts bytes out of the text and puts bytes in, so that comments, order, indentation and
+// everything that mcpl does not understand stay as they are. Before a caller gets the new text, it is parsed and
+// compared with the old one.
 
 // editor holds the text of a configuration file.
 type editor struct {
@@ -24,7 +24,7 @@ type editor struct {
 	style
 }
 
-// newEditor parses a file's text. Nothing but white space counts as an empty object.
+// newEditor parses a file's text. White space alone counts as an empty object.
 func newEditor(path string, data []byte) (*editor, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{\n}\n")
@@ -43,7 +43,8 @@ func newEditor(path string, data []byte) (*editor, error) {
 	}
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
-		return nil, fault.New(fault.Config, fmt.Sprintf("%s holds %s, not an object", path, kind(root)), "Write it as in:\n"+minimal)
+		return nil, fault.New(fault.Config, fmt.Sprintf("%s holds %s, not an object", path, kind(root)),
+			"Write it as in:\n"+minimal)
 	}
 	if len(object.Members) > 0 {
 		start := object.Members[0].Name.StartOffset
@@ -54,16 +55,15 @@ func newEditor(path string, data []byte) (*editor, error) {
 	return e, nil
 }
 
-// indent returns the white space that the line of an offset begins with, and whether there is
-// nothing else before the offset.
+// indent returns the white space at the start of the offset's line, and whether there is nothing else before the
+// offset.
 func (e *editor) indent(offset int) (indent string, alone bool) {
 	line := e.data[1+bytes.LastIndexByte(e.data[:offset], '\n') : offset]
 	rest := bytes.TrimLeft(line, " \t")
 	return string(line[:len(line)-len(rest)]), len(rest) == 0
 }
 
-// skip returns the offset of the first byte from offset on that is neither white space nor in a
-// comment.
+// skip returns the offset of the first byte, from offset on, that is neither white space nor in a comment.
 func (e *editor) skip(offset int) int {
 	for offset < len(e.data) {
 		switch n := commentLength(e.data[offset:]); {
@@ -78,8 +78,8 @@ func (e *editor) skip(offset int) int {
 	return offset
 }
 
-// afterComments returns the end of the last comment between two offsets, without the line break
-// that ends it; from, where there is none.
+// afterComments returns the end of the last comment between two offsets, without the line break that ends it. It is
+// from if there is no comment.
 func (e *editor) afterComments(from, to int) int {
 	at := from
 	for i := from; i < to; {
@@ -94,7 +94,7 @@ func (e *editor) afterComments(from, to int) int {
 	return at
 }
 
-// section returns the object of servers under a key, its last one where it is repeated.
+// section returns the object of servers under a key. If the key is repeated, the last one counts.
 func (e *editor) section(key string) (value hujson.Value, ok bool, err error) {
 	for _, m := range slices.Backward(e.root.Value.(*hujson.Object).Members) {
 		if text(m.Name) != key {
@@ -102,7 +102,8 @@ func (e *editor) section(key string) (value hujson.Value, ok bool, err error) {
 		}
 		if _, isObject := m.Value.Value.(*hujson.Object); !isObject {
 			p := &parser{path: e.path, starts: lineStarts(e.data)}
-			return m.Value, false, fault.New(fault.Config, fmt.Sprintf("%s:%d: %q is %s, not an object", e.path, p.line(m.Name), key, kind(m.Value)),
+			return m.Value, false, fault.New(fault.Config,
+				fmt.Sprintf("%s:%d: %q is %s, not an object", e.path, p.line(m.Name), key, kind(m.Value)),
 				"Write it as in:\n"+minimal)
 		}
 		return m.Value, true, nil
@@ -120,13 +121,13 @@ func find(object hujson.Value, name string) (i int, found bool) {
 	return 0, false
 }
 
-// splice returns the text with what stands from one offset to another replaced.
+// splice returns the text with the bytes between two offsets replaced.
 func (e *editor) splice(from, to int, text string) []byte {
 	return slices.Concat(e.data[:from], []byte(text), e.data[to:])
 }
 
-// insert puts a member behind the last one of an object, in the object's own manner: on one line
-// or on several, with or without a comma behind it. It comes after all comments.
+// insert puts a member behind the last one of an object, in the object's own layout: on one line or on several, with
+// or without a comma behind it. The member comes after all comments.
 func (e *editor) insert(object hujson.Value, render func(s style, indent string) string) []byte {
 	members := object.Value.(*hujson.Object).Members
 	closing := object.EndOffset - 1
@@ -158,7 +159,7 @@ func (e *editor) insert(object hujson.Value, render func(s style, indent string)
 	return slices.Concat(e.data[:end], []byte(comma), e.data[end:at], []byte(text), e.data[at:])
 }
 
-// replace puts another value in the place of a member's.
+// replace replaces the value of a member.
 func (e *editor) replace(object hujson.Value, i int, render func(s style, indent string) string) []byte {
 	m := object.Value.(*hujson.Object).Members[i]
 	s, indent := style{}, ""
@@ -169,11 +170,11 @@ func (e *editor) replace(object hujson.Value, i int, render func(s style, indent
 	return e.splice(m.Value.StartOffset, m.Value.EndOffset, render(s, indent))
 }
 
-// remove cuts a member out, with its comma and, where it had them for itself, its lines.
+// remove cuts a member out, with its comma and with the lines that only it stands on.
 func (e *editor) remove(object hujson.Value, i int) []byte {
 	members := object.Value.(*hujson.Object).Members
 	from, to := members[i].Name.StartOffset, members[i].Value.EndOffset
-	comma := -1 // the offset of a comma that goes and does not follow at once
+	comma := -1 // the offset of the comma to cut, if it does not follow at once
 	if next := e.skip(to); e.data[next] == ',' {
 		if next == to {
 			to++
@@ -205,9 +206,9 @@ func (e *editor) remove(object hujson.Value, i int) []byte {
 	}
 }
 
-// SetEntry returns a configuration file's bytes with a server's entry put in, behind the others
-// and in the manner of the file. An entry of that name is replaced where replace says so, which
-// replaced reports, and otherwise is a fault.Config. The path is for faults.
+// SetEntry returns a configuration file's bytes with a server's entry put in, behind the others and in the file's own
+// layout. With replace it replaces an entry of that name, and says so in replaced; without, such an entry is a
+// fault.Config. The path is only named in faults.
 func SetEntry(path string, data []byte, name string, d Entry, replace bool) (after []byte, replaced bool, err error) {
 	if wrong := invalidName(name); wrong != "" {
 		return nil, false, fault.New(fault.Usage, wrong, "Give it another name: letters, digits, - and _ work everywhere.")
@@ -238,8 +239,8 @@ func SetEntry(path string, data []byte, name string, d Entry, replace bool) (aft
 	return slices.Concat(mark, after), found, nil
 }
 
-// locate returns where an entry of that name stands: its object and its place there. Where there
-// is none, the object is the one for new entries, without a value if the file has none.
+// locate finds the entry of a name: the object that holds it and its position there. If there is no such entry, the
+// object is the one for new entries, and has no value if the file has none.
 func (e *editor) locate(name string) (object hujson.Value, i int, found bool, err error) {
 	var first hujson.Value
 	for _, key := range []string{"mcpServers", "servers"} {
@@ -266,9 +267,8 @@ func taken(path, name string) *fault.Fault {
 		Then("See it with", fault.Step{Verb: "config"}).On(name, "")
 }
 
-// RemoveEntry returns a configuration file's bytes without a server's entry, wherever in the file
-// it is defined, also more than once. Comments outside of it stay. One that is not there is a
-// fault.ServerNotFound.
+// RemoveEntry returns a configuration file's bytes without a server's entry, wherever in the file it is defined, also
+// more than once. Comments outside of it stay. If there is no such entry, the error is a fault.ServerNotFound.
 func RemoveEntry(path string, data []byte, name string) ([]byte, error) {
 	mark, data := cutMark(data)
 	before, err := newEditor(path, data)
@@ -300,8 +300,8 @@ func cutMark(data []byte) (mark, rest []byte) {
 	return nil, data
 }
 
-// check compares an edited text with the one before: the entry has to be as wanted, or gone
-// where want is nil, and every other one as it was. Anything else is a fault.
+// check compares an edited text with the one before. The entry must be as wanted, or gone if want is nil, and every
+// other entry unchanged. Anything else is a fault.
 func (e *editor) check(after []byte, name string, want *Entry) error {
 	others := func(w written) bool { return w.name == name }
 	was, _, err := parseFile(e.path, e.data)
@@ -337,7 +337,7 @@ func (e *editor) check(after []byte, name string, want *Entry) error {
 	return nil
 }
 
-// written returns the entry as it would be read from a file.
+// written returns the entry as a file would give it.
 func (d Entry) written(name string) written {
 	w := written{name: name, transport: d.Transport, entry: d.inner(),
 		connectTimeout: d.ConnectTimeout, callTimeout: d.CallTimeout, disabled: d.Disabled}

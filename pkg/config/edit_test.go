@@ -68,7 +68,8 @@ func TestSetEntryFields(t *testing.T) {
 	t.Parallel()
 	for want, d := range map[string]Entry{
 		`{"command": "a b", "args": ["<&>", "\"", "é"], "env": {"A": "1", "B": "${C}"}, "cwd": "/d", "callTimeout": "1m30s", "disabled": true}`: {
-			Command: "a b", Args: []string{"<&>", `"`, "é"}, Env: []KeyValue{{"A", "1"}, {"B", "${C}"}}, Cwd: "/d", CallTimeout: 90 * time.Second, Disabled: true},
+			Command: "a b", Args: []string{"<&>", `"`, "é"}, Env: []KeyValue{{"A", "1"}, {"B", "${C}"}}, Cwd: "/d",
+			CallTimeout: 90 * time.Second, Disabled: true},
 		`{"type": "http", "url": "https://h/x", "headers": {"H": "v"}, "connectTimeout": "2h"}`: {
 			URL: "https://h/x", Headers: []KeyValue{{"H", "v"}}, ConnectTimeout: 2 * time.Hour},
 		`{"type": "sse", "url": "https://h/x"}`: {URL: "https://h/x", Transport: SSE},

@@ -16,19 +16,19 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// editWait bounds how long an edit waits for another mcpl; each holds the lock for milliseconds.
+// editWait bounds how long an edit waits for another mcpl. Each holds the lock for milliseconds.
 const editWait = 5 * time.Second
 
-// editTries bounds how often an edit starts anew because a program that does not know the lock,
-// such as the client that the file belongs to, has written to the file meanwhile.
+// editTries bounds how often an edit starts anew because a program that does not know the lock, such as the client
+// that owns the file, has written to the file meanwhile.
 const editTries = 5
 
-// Edit replaces a file's bytes by what change makes of them, nil for a file that is not there.
-// Two edits by mcpl follow each other (the lock is in mcpl's state folder, so that nothing is
-// left beside the file), the replacement is atomic and read back before, the file keeps its mode
-// and a link to it stays a link. A new file is for everybody to read, mode 0644, or where
-// private only for its owner, 0600. Bytes that do not change are not written.
-func (e Env) Edit(ctx context.Context, path string, private bool, change func(data []byte) ([]byte, error)) (created bool, err error) {
+// Edit replaces a file's bytes by what change returns for them; change gets nil if the file does not exist. Two edits
+// by mcpl follow each other: the lock is in mcpl's state folder, so that nothing is left beside the file. The
+// replacement is atomic and is read back first, the file keeps its mode, and a link to it stays a link. A new file
+// has mode 0644, or 0600 if private. Edit does not write bytes that did not change.
+func (e Env) Edit(ctx context.Context, path string, private bool,
+	change func(data []byte) ([]byte, error)) (created bool, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
@@ -77,21 +77,22 @@ func (e Env) lockEdit(ctx context.Context, path string) (unlock func(), err erro
 	case ctx.Err() != nil:
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fault.New(fault.Config, fmt.Sprintf("another mcpl is changing %s", path), "Wait for it, and run the command again.")
+		return nil, fault.New(fault.Config, fmt.Sprintf("another mcpl is changing %s", path),
+			"Wait for it, and run the command again.")
 	case err != nil || !ok:
 		return nil, unwritable(name, err)
 	}
 	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
 }
 
-// readForEdit returns a file's bytes and mode, nil and 0 where it is not there.
+// readForEdit returns a file's bytes and mode. They are nil and zero if it does not exist.
 func readForEdit(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
 	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is no regular file")
+		err = errors.New("it is not a regular file")
 	}
 	var data []byte
 	if err == nil {
@@ -107,8 +108,8 @@ func readForEdit(path string) ([]byte, fs.FileMode, error) {
 	return data, info.Mode().Perm(), nil
 }
 
-// replaceFile writes a file beside path and moves it there, unless path has changed since before
-// was read: done is false then.
+// replaceFile writes a file beside path and moves it there, unless path has changed since before was read: then done
+// is false.
 func replaceFile(path string, mode fs.FileMode, before, after []byte) (done bool, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err
@@ -145,5 +146,6 @@ func replaceFile(path string, mode fs.FileMode, before, after []byte) (done bool
 
 func unwritable(path string, err error) *fault.Fault {
 	return fault.New(fault.Config, "cannot write "+path,
-		fmt.Sprintf("Make the folder %s writable for you, or name another file with --to FILE.", filepath.Dir(path))).Because(err)
+		fmt.Sprintf("Make the folder %s writable for you, or name another file with --to FILE.",
+			filepath.Dir(path))).Because(err)
 }

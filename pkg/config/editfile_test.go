@@ -118,10 +118,12 @@ func TestEditFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	path := w.write("./f.json", "{}")
-	if _, err := w.Edit(t.Context(), path, false, func([]byte) ([]byte, error) { return nil, os.ErrInvalid }); !errors.Is(err, os.ErrInvalid) {
+	if _, err := w.Edit(t.Context(), path, false,
+		func([]byte) ([]byte, error) { return nil, os.ErrInvalid }); !errors.Is(err, os.ErrInvalid) {
 		t.Errorf("a change that fails: %v", err)
 	}
-	if _, err := w.Edit(t.Context(), w.Dir, false, adding("a")); !fault.Is(err, fault.Config) || !strings.Contains(err.Error(), "no regular file") {
+	if _, err := w.Edit(t.Context(), w.Dir, false, adding("a")); !fault.Is(err, fault.Config) ||
+		!strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 	if _, err := w.Edit(t.Context(), filepath.Join(path, "x.json"), false, adding("a")); !fault.Is(err, fault.Config) {
@@ -148,7 +150,8 @@ func TestTarget(t *testing.T) {
 	check := func(name, to, wantPath, wantWhy, wantPut string, exists bool) {
 		t.Helper()
 		target, err := w.Target(Selection{}, to)
-		if err != nil || target.Path != w.path(wantPath) || target.Why != wantWhy || target.Exists != exists || w.WhereToPut(target.Sources) != w.path(wantPut) {
+		if err != nil || target.Path != w.path(wantPath) || target.Why != wantWhy || target.Exists != exists ||
+			w.WhereToPut(target.Sources) != w.path(wantPut) {
 			t.Errorf("%s: %+v, %v", name, target, err)
 		}
 	}
@@ -182,7 +185,8 @@ func TestTrial(t *testing.T) {
 	if err != nil || server.Env[0].Value != "abcdef" || len(server.Missing) != 1 || server.Cwd != filepath.Dir(w.Dir) {
 		t.Errorf("%+v, %v", server, err)
 	}
-	if _, err := w.Trial(target).Server("a", Entry{URL: "ftp://x"}); !fault.Is(err, fault.Config) || !strings.Contains(err.Error(), "http") {
+	if _, err := w.Trial(target).Server("a", Entry{URL: "ftp://x"}); !fault.Is(err, fault.Config) ||
+		!strings.Contains(err.Error(), "http") {
 		t.Errorf("no URL: %v", err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 // KeyValue is an environment variable or a header.
 type KeyValue struct{ Name, Value string }
 
-// entry is what says how a server is reached: as a file has it, or with its variables filled in.
+// entry is the part of an entry that says how to reach the server: as a file has it, or with its variables filled in.
 type entry struct {
 	command string
 	args    []string
@@ -50,7 +50,7 @@ type entryParser struct {
 	bad  bool   // there was an error, so that the entry cannot be used
 }
 
-// entry reads a server's entry. ok is false where it cannot be used; a problem says why.
+// entry reads a server's entry. If the entry cannot be used, ok is false and a problem says why.
 func (p *parser) entry(m member) (w written, ok bool) {
 	e := &entryParser{parser: p, name: m.key}
 	w = written{name: m.key, line: m.line}
@@ -60,7 +60,8 @@ func (p *parser) entry(m member) (w written, ok bool) {
 	}
 	object, isObject := m.value.Value.(*hujson.Object)
 	if !isObject {
-		e.fail(m.line, "the entry is "+kind(m.value)+", not an object", `Write it as in: "NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}`)
+		e.fail(m.line, "the entry is "+kind(m.value)+", not an object",
+			`Write it as in: "NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}`)
 		return w, false
 	}
 	fields := entryFields()
@@ -81,13 +82,13 @@ func (e *entryParser) fail(line int, message, fix string) {
 	e.problem(Error, line, e.name, message, fix)
 }
 
-// entryField is a field of an entry and how it is read.
+// entryField is one field of an entry and the function that reads it.
 type entryField struct {
 	key  string
 	read func(e *entryParser, w *written, m member)
 }
 
-// entryFields are the fields that mcpl knows. Those of other clients are passed over without a word.
+// entryFields lists the fields that mcpl knows. It passes over the fields of other clients without a word.
 func entryFields() []entryField {
 	return []entryField{
 		{"command", func(e *entryParser, w *written, m member) { w.command = e.string(m) }},
@@ -119,7 +120,7 @@ func entryFields() []entryField {
 	}
 }
 
-// transport decides how the server is reached.
+// transport decides how to reach the server.
 func (e *entryParser) transport(w *written) {
 	switch strings.ToLower(e.typ) {
 	case "":
@@ -134,22 +135,25 @@ func (e *entryParser) transport(w *written) {
 	case "sse":
 		w.transport = SSE
 	default:
-		e.fail(w.line, `"type" is not one that mcpl knows`, `Use "stdio", "http" or "sse", or leave it away.`)
+		e.fail(w.line, `"type" is unknown`, `Use "stdio", "http" or "sse", or omit it.`)
 		return
 	}
 	switch {
 	case w.command == "" && w.url == "":
-		e.fail(w.line, `the entry has no "command" and no "url"`, `Give it the command that starts the server: "command": "npx", "args": ["-y", "PACKAGE"]`)
+		e.fail(w.line, `the entry has no "command" and no "url"`,
+			`Give it the command that starts the server: "command": "npx", "args": ["-y", "PACKAGE"]`)
 	case w.command != "" && w.url != "":
-		e.fail(w.line, `the entry has both "command" and "url"`, `Keep "command" for a program to be started, or "url" for a server that runs elsewhere.`)
+		e.fail(w.line, `the entry has both "command" and "url"`,
+			`Keep "command" for a program to be started, or "url" for a server that runs elsewhere.`)
 	case w.transport == Stdio && w.url != "":
 		e.fail(w.line, `"type" is "stdio", but the entry has a "url"`, `Set "type" to "http", or replace "url" by "command".`)
 	case w.transport != Stdio && w.command != "":
-		e.fail(w.line, `"type" is that of a server elsewhere, but the entry has a "command"`, `Set "type" to "stdio", or replace "command" by "url".`)
+		e.fail(w.line, `"type" is a remote transport, but the entry has a "command"`,
+			`Set "type" to "stdio", or replace "command" by "url".`)
 	}
 }
 
-// string reads a string. null is as good as nothing.
+// string reads a string. null counts as no value.
 func (e *entryParser) string(m member) string {
 	s, ok := scalar(m.value)
 	if k := m.value.Value.Kind(); k != '"' && k != 'n' {
@@ -182,7 +186,7 @@ func (e *entryParser) strings(m member) []string {
 	return list
 }
 
-// example returns a list of texts as it is written.
+// example returns a list of texts as a person writes it.
 func example(key string) string {
 	if key == "roots" {
 		return `"roots": ["src", "/data"]`
@@ -195,7 +199,8 @@ func (e *entryParser) pairs(m member) []KeyValue {
 	object, ok := m.value.Value.(*hujson.Object)
 	if !ok {
 		if m.value.Value.Kind() != 'n' {
-			e.fail(m.line, fmt.Sprintf("%q is %s, not an object", m.key, kind(m.value)), fmt.Sprintf("Write it as in: %q: {\"NAME\": \"value\"}", m.key))
+			e.fail(m.line, fmt.Sprintf("%q is %s, not an object", m.key, kind(m.value)),
+				fmt.Sprintf("Write it as in: %q: {\"NAME\": \"value\"}", m.key))
 		}
 		return nil
 	}
@@ -204,11 +209,13 @@ func (e *entryParser) pairs(m member) []KeyValue {
 		s, ok := scalar(inner.value)
 		switch {
 		case !ok || inner.value.Value.Kind() == 'n':
-			e.fail(inner.line, fmt.Sprintf("%q of %q is %s, not a string", inner.key, m.key, kind(inner.value)), "Put it in double quotes.")
+			e.fail(inner.line, fmt.Sprintf("%q of %q is %s, not a string", inner.key, m.key, kind(inner.value)),
+				"Put it in double quotes.")
 		case m.key == "env" && (inner.key == "" || strings.ContainsAny(inner.key, "=\x00")):
 			e.fail(inner.line, `a name in "env" is empty or has "=" in it`, `Write name and value apart: "NAME": "value"`)
 		case m.key == "headers" && !IsHeaderName(inner.key):
-			e.fail(inner.line, `a name in "headers" is no name of a header`, `Write name and value apart: "Authorization": "Bearer ${TOKEN}"`)
+			e.fail(inner.line, `a name in "headers" is not a valid header name`,
+				`Write name and value apart: "Authorization": "Bearer ${TOKEN}"`)
 		default:
 			list = append(list, KeyValue{inner.key, s})
 		}
@@ -216,8 +223,8 @@ func (e *entryParser) pairs(m member) []KeyValue {
 	return list
 }
 
-// duration reads a time limit: a text as "30s" or "24h", or a number of milliseconds, which is
-// what other clients mean. One that is neither is left out with a warning.
+// duration reads a time limit: a text such as "30s" or "24h", or a number of milliseconds, as other clients have it.
+// Anything else is dropped with a warning.
 func (e *entryParser) duration(m member) time.Duration {
 	var d time.Duration
 	var err error
@@ -235,26 +242,26 @@ func (e *entryParser) duration(m member) time.Duration {
 		d = time.Duration(ms * float64(time.Millisecond))
 	}
 	if err != nil || d <= 0 {
-		e.problem(Warning, m.line, e.name, fmt.Sprintf("%q is no time limit and is left out", m.key),
+		e.problem(Warning, m.line, e.name, fmt.Sprintf("%q is not a time limit and is ignored", m.key),
 			fmt.Sprintf("Write it as in: %q: \"30s\" (a number counts milliseconds)", m.key))
 		return 0
 	}
 	return d
 }
 
-// lifecycle reads how long a server lives. What it is not is left out with a warning.
+// lifecycle reads how long a server lives. Another word is dropped with a warning.
 func (e *entryParser) lifecycle(m member) Lifecycle {
 	s, ok := scalar(m.value)
 	switch l := Lifecycle(s); {
 	case ok && (l == Ephemeral || l == KeepAlive || l == ""):
 		return l
 	}
-	e.problem(Warning, m.line, e.name, `"lifecycle" is not one that mcpl knows and is left out`,
-		`Use "ephemeral" (a process for each call) or "keep-alive" (never stopped for being idle), or leave it away.`)
+	e.problem(Warning, m.line, e.name, `"lifecycle" is unknown and is ignored`,
+		`Use "ephemeral" (a process for each call) or "keep-alive" (never stopped for being idle), or omit it.`)
 	return ""
 }
 
-// revisions are those of the protocol that an entry can pin, newest first.
+// revisions lists the protocol's revisions that an entry can pin, newest first.
 func revisions() []string {
 	return []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 }
@@ -263,10 +270,11 @@ func revisions() []string {
 func (e *entryParser) protocol(m member) string {
 	s, ok := scalar(m.value)
 	if k := m.value.Value.Kind(); !ok || k != '"' && k != 'n' {
-		return e.string(m) // which says what is wrong
+		return e.string(m) // it says what is wrong
 	}
 	if s != "" && !slices.Contains(revisions(), s) {
-		e.fail(m.line, `"protocol" is not a revision that mcpl knows`, "Use one of "+strings.Join(revisions(), ", ")+", or leave it away to have one agreed on.")
+		e.fail(m.line, `"protocol" is not a revision that mcpl knows`,
+			"Use one of "+strings.Join(revisions(), ", ")+", or omit it to have one agreed on.")
 	}
 	return s
 }
@@ -278,11 +286,12 @@ func (e *entryParser) bool(m member) bool {
 	case 'n':
 		return false
 	}
-	e.fail(m.line, fmt.Sprintf("%q is %s, not true or false", m.key, kind(m.value)), "Write true or false, without quotes.")
+	e.fail(m.line, fmt.Sprintf("%q is %s, not true or false", m.key, kind(m.value)),
+		"Write true or false, without quotes.")
 	return false
 }
 
-// scalar returns the text of a string, a number or a boolean; null gives "".
+// scalar returns the text of a string, a number or a boolean. For null the text is empty.
 func scalar(v hujson.Value) (string, bool) {
 	literal, ok := v.Value.(hujson.Literal)
 	if !ok {
@@ -298,8 +307,8 @@ func scalar(v hujson.Value) (string, bool) {
 	}
 }
 
-// IsHeaderName reports whether name is a token of RFC 9110, 5.6.2, as names of headers and of
-// authentication schemes are.
+// IsHeaderName reports whether name is a token of RFC 9110, 5.6.2, as the names of headers and of authentication
+// schemes are.
 func IsHeaderName(name string) bool { return name != "" && TokenLength(name) == len(name) }
 
 // TokenLength returns the length of the token (RFC 9110, 5.6.2) that text begins with.

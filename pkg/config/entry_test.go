@@ -90,7 +90,7 @@ func TestProtocolAndRoots(t *testing.T) {
 		`{"command": "x", "protocol": "2025-06-19"}`: `"protocol" is not a revision that mcpl knows`,
 		`{"command": "x", "protocol": 7}`:            `"protocol" is a number, not a string`,
 		`{"command": "x", "roots": "/a"}`:            `"roots" is a string, not an array`,
-		`{"command": "x", "roots": ["https://x"]}`:   `"roots" has a URI that is none of a folder`,
+		`{"command": "x", "roots": ["https://x"]}`:   `"roots" has a URI that does not name a folder`,
 		`{"command": "x", "roots": [{}]}`:            `"roots"[0] is an object, not a string`,
 	} {
 		w := newWorld(t)
@@ -147,15 +147,15 @@ func TestBadEntries(t *testing.T) {
 		`{"command": "x", "env": {"": "hunter2"}}`:                 "is empty",
 		`{"command": "x", "disabled": "yes"}`:                      `"disabled" is a string`,
 		`{"command": "x", "cwd": {}}`:                              `"cwd" is an object`,
-		`{"command": "x", "type": "hunter2"}`:                      `"type" is not one`,
-		`{"command": "x", "type": "sse"}`:                          "server elsewhere",
+		`{"command": "x", "type": "hunter2"}`:                      `"type" is unknown`,
+		`{"command": "x", "type": "sse"}`:                          "is a remote transport",
 		`{"url": "http://h", "type": "stdio"}`:                     `"type" is "stdio"`,
-		`{"url": "ftp://hunter2"}`:                                 "no http:// or https://",
-		`{"url": "https://"}`:                                      "no http:// or https://",
-		`{"url": "http://user:hunter2@:80"}`:                       "no http:// or https://",
-		`{"url": "%zz hunter2"}`:                                   "no http:// or https://",
-		`{"url": "http://h", "headers": {"A b": "hunter2"}}`:       "no name of a header",
-		`{"url": "http://h", "headers": {"": "hunter2"}}`:          "no name of a header",
+		`{"url": "ftp://hunter2"}`:                                 "not an http:// or https://",
+		`{"url": "https://"}`:                                      "not an http:// or https://",
+		`{"url": "http://user:hunter2@:80"}`:                       "not an http:// or https://",
+		`{"url": "%zz hunter2"}`:                                   "not an http:// or https://",
+		`{"url": "http://h", "headers": {"A b": "hunter2"}}`:       "not a valid header name",
+		`{"url": "http://h", "headers": {"": "hunter2"}}`:          "not a valid header name",
 		`{"url": "http://h", "headers": {"A": "hunter2\n"}}`:       "line break",
 		`{"command": "x\u0000"}`:                                   "command has a NUL",
 		`{"command": "x", "args": ["hunter2\u0000"]}`:              "args[0] has a NUL",
@@ -177,7 +177,8 @@ func TestBadEntries(t *testing.T) {
 			continue
 		}
 		p := c.Problems[0]
-		if p.Severity != Error || p.Line != 3 || p.Server != "s" || p.Fix == "" || !strings.Contains(p.Message+p.Fix, message) {
+		if p.Severity != Error || p.Line != 3 || p.Server != "s" || p.Fix == "" ||
+			!strings.Contains(p.Message+p.Fix, message) {
 			t.Errorf("%s: %+v", entry, p)
 		}
 		if strings.Contains(p.Message+p.Fix, "hunter2") {
@@ -192,7 +193,8 @@ func TestBadNames(t *testing.T) {
 		w := newWorld(t)
 		w.write(".mcp.json", `{"mcpServers": {`+name+`: {"command": "x"}, "ok": {"command": "x"}}}`)
 		c := w.load(Selection{})
-		if got := names(c); !slices.Equal(got, []string{"ok"}) || len(c.Problems) != 1 || !strings.Contains(c.Problems[0].Message, message) {
+		if got := names(c); !slices.Equal(got, []string{"ok"}) || len(c.Problems) != 1 ||
+			!strings.Contains(c.Problems[0].Message, message) {
 			t.Errorf("%s: %v\n%s", name, got, problems(c))
 		}
 	}
@@ -211,7 +213,8 @@ func TestBadFiles(t *testing.T) {
 		w := newWorld(t)
 		w.write(".mcp.json", content)
 		c := w.load(Selection{})
-		if len(c.Servers) != 0 || len(c.Problems) != 1 || c.Problems[0].Severity != Error || !strings.Contains(problems(c), text) {
+		if len(c.Servers) != 0 || len(c.Problems) != 1 || c.Problems[0].Severity != Error ||
+			!strings.Contains(problems(c), text) {
 			t.Errorf("%s: problems\n%s", content, problems(c))
 		}
 	}
@@ -232,7 +235,8 @@ func TestRepeatedKeys(t *testing.T) {
 		"a": {"command": "new",
 			"command": "newest"}}}`)
 	c := w.load(Selection{})
-	if got := names(c); !slices.Equal(got, []string{"a", "b"}) || c.Servers[0].Command != "newest" || c.Servers[1].Env[0].Value != "2" {
+	if got := names(c); !slices.Equal(got, []string{"a", "b"}) || c.Servers[0].Command != "newest" ||
+		c.Servers[1].Env[0].Value != "2" {
 		t.Errorf("servers %v, %+v", got, c.Servers)
 	}
 	var lines []int

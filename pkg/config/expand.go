@@ -5,22 +5,21 @@ import (
 	"strings"
 )
 
-// maxNesting bounds how deep a default may hold references of its own.
+// maxNesting bounds how deep the references in a default may be nested.
 const maxNesting = 8
 
-// expansion is what filling in the references of one text gave.
+// expansion is a text with its references filled in, and what was found on the way.
 type expansion struct {
 	text    string
 	names   []string   // all variables referred to
-	missing []string   // those that had neither value nor default; they stay as they were written
+	missing []string   // those without value and default; they stay as they were written
 	values  []KeyValue // the variables whose value entered the text
-	strange bool       // there is a "${" that begins no reference; it stays as it is
+	strange bool       // the text has a "${" that does not begin a reference; it stays as it is
 }
 
-// expand fills in ${NAME} and ${NAME:-default} (for a variable that is not set or is empty, as a
-// shell does; a default may hold references). $NAME stays as it is, and $${ stands for "${". Of
-// VS Code's forms, ${env:NAME} is ${NAME}, and ${input:some-id}, for which VS Code asks, is
-// ${SOME_ID}.
+// expand fills in ${NAME} and ${NAME:-default}. As in a shell, the default counts if the variable is not set or
+// empty; it may hold references. $NAME stays as it is, and $${ stands for "${". VS Code's ${env:NAME} is ${NAME}; its
+// ${input:some-id}, for which VS Code asks, is ${SOME_ID}.
 func expand(text string, lookup func(string) (string, bool)) expansion {
 	if !strings.Contains(text, "${") {
 		return expansion{text: text}
@@ -35,9 +34,9 @@ type expander struct {
 	found  expansion
 }
 
-// scan expands text: at depth 0 all of it, else up to the brace that closes a default. It returns
-// the result, what comes after that brace, and whether there was one. Where wanted is false the
-// result is not used, and what is missing in it is not missed.
+// scan expands text: all of it at depth 0, else up to the brace that closes a default. It returns the result, the
+// text after that brace, and whether there was a brace. If wanted is false, the result is not used, and scan does not
+// record what is missing in it.
 func (x *expander) scan(text string, depth int, wanted bool) (result, rest string, closed bool) {
 	var out strings.Builder
 	for text != "" {
@@ -63,7 +62,7 @@ func (x *expander) scan(text string, depth int, wanted bool) (result, rest strin
 	return out.String(), "", false
 }
 
-// reference expands the reference that text begins with. ok is false where it is none.
+// reference expands the reference that text begins with. ok is false if text does not begin with one.
 func (x *expander) reference(text string, depth int, wanted bool) (result, rest string, ok bool) {
 	name, rest := referred(text[2:])
 	if name == "" {
@@ -87,8 +86,8 @@ func (x *expander) reference(text string, depth int, wanted bool) (result, rest 
 	if !ok || depth == maxNesting {
 		return "", "", false
 	}
-	// An unclosed default ends at the end of the text, where every default around it is unclosed
-	// too: the whole rest is then taken as it is, which keeps the work linear.
+	// An unclosed default ends at the end of the text, where every default around it is unclosed too. The whole rest
+	// then stays as it is, which keeps the work linear.
 	before := x.found
 	fallback, after, closed := x.scan(rest, depth+1, wanted && value == "")
 	if !closed {
@@ -104,7 +103,7 @@ func (x *expander) reference(text string, depth int, wanted bool) (result, rest 
 	return fallback, after, true
 }
 
-// referred reads the variable that a reference names from what follows its "${".
+// referred reads the name in a reference from the text after its "${".
 func referred(text string) (name, rest string) {
 	if id, ok := strings.CutPrefix(text, "input:"); ok {
 		n := 0
@@ -137,8 +136,7 @@ func NameLength(text string) int {
 	return len(text)
 }
 
-// onlyReferences reports whether a text consists of references without defaults, so that it
-// says nothing itself.
+// onlyReferences reports whether a text consists of references without defaults alone.
 func onlyReferences(text string) bool {
 	for text != "" {
 		rest, ok := strings.CutPrefix(text, "${")

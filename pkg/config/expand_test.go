@@ -48,7 +48,8 @@ func TestExpand(t *testing.T) {
 	}
 	for _, test := range tests {
 		x := expand(test.in, lookup)
-		if x.text != test.out || strings.Join(x.names, " ") != test.names || strings.Join(x.missing, " ") != test.missing || x.strange != test.strange {
+		if x.text != test.out || strings.Join(x.names, " ") != test.names || strings.Join(x.missing, " ") != test.missing ||
+			x.strange != test.strange {
 			t.Errorf("%s: %+v", test.in, x)
 		}
 	}
@@ -81,7 +82,8 @@ func TestExpandDeep(t *testing.T) {
 
 func TestOnlyReferences(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]bool{"": true, "${A}": true, "${A}${B}": true, "x${A}": false, "${A}x": false, "${A:-x}": false, "$A": false, "${}": false, "${A": false} {
+	for text, want := range map[string]bool{"": true, "${A}": true, "${A}${B}": true, "x${A}": false, "${A}x": false,
+		"${A:-x}": false, "$A": false, "${}": false, "${A": false} {
 		if onlyReferences(text) != want {
 			t.Errorf("%q: not %v", text, want)
 		}

@@ -8,19 +8,20 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// ReadForeign reads another program's configuration file: text of at most 16 MB, its byte order
-// mark taken off. Where it cannot be read, the fault.Config says why; errors.Is of fs.ErrNotExist
-// tells a file that is not there.
+// ReadForeign reads another program's configuration file: text of at most 16 MB, its byte order mark taken off. If
+// the file cannot be read, the error is a fault.Config that says why; errors.Is(err, fs.ErrNotExist) tells a missing
+// file.
 func ReadForeign(path string) ([]byte, error) {
 	data, err := readText(path)
 	if err != nil {
-		return nil, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, reason(err)), "Make it a readable text file.").Because(err)
+		return nil, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, reason(err)),
+			"Make it a readable text file.").Because(err)
 	}
 	return data, nil
 }
 
-// ParseForeign parses JSON with comments and trailing commas. What is no such JSON is a
-// fault.Config that names the line and quotes nothing. line returns the line of a value, from 1.
+// ParseForeign parses JSON with comments and trailing commas. For other text the error is a fault.Config that names
+// the line and quotes nothing. line returns the line of a value, from 1.
 func ParseForeign(path string, data []byte) (root hujson.Value, line func(hujson.Value) int, err error) {
 	p := &parser{path: path, starts: lineStarts(data)}
 	if at := tooDeep(data); at > 0 {

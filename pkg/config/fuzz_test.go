@@ -37,7 +37,8 @@ func FuzzConfigFile(f *testing.F) {
 		if strings.Contains(string(data), "hunter") {
 			t.Skip("the file holds the secret itself")
 		}
-		l := loader{env: Env{Dir: "/nowhere", Home: "/home", Lookup: func(string) (string, bool) { return secret, true }}, config: &Config{Sources: &Sources{}}}
+		l := loader{env: Env{Dir: "/nowhere", Home: "/home", Lookup: func(string) (string, bool) { return secret, true }},
+			config: &Config{Sources: &Sources{}}}
 		l.variables.lookup = l.env.Lookup
 		if err := l.add(Source{Path: "/nowhere/f"}, data); err != nil {
 			var report *fault.Fault

@@ -11,20 +11,19 @@ import (
 type Literal struct {
 	// Where is the place in the entry: "env GITHUB_TOKEN", "header Authorization", "args[2]" ...
 	Where string `json:"where"`
-	// Variable is the one to hold it instead.
+	// Variable is the variable to hold it instead.
 	Variable string `json:"variable"`
-	// Set says that the variable has this very value already.
+	// Set says that the variable already has this very value.
 	Set bool `json:"set"`
 
 	value string
 }
 
-// Lift returns the entry with its literal secrets replaced by references to variables, and the secrets. A variable has
-// the name of the server's own environment variable if the secret stands in one, else a name made of the server's.
-// A variable that has another value already, or that Keep gave to another secret, is passed over.
+// Lift returns the entry with its literal secrets replaced by references to variables, and the secrets. If a secret
+// stands in an environment variable of the server, its variable has that name, else a name made of the server's. Lift
+// passes over a variable that has another value already, or that Keep gave to another secret.
 //
-// What counts as secret is what the rest of mcpl masks, less switches, small numbers and paths
-// of files.
+// Secrets are the values that the rest of mcpl masks, except switches, small numbers and paths of files.
 func (t *Trial) Lift(server string, d Entry) (Entry, []Literal) {
 	d.Args, d.Env, d.Headers = slices.Clone(d.Args), slices.Clone(d.Env), slices.Clone(d.Headers)
 	l := lifting{trial: t, server: server}
@@ -59,8 +58,8 @@ type lifting struct {
 // named returns a variable's name that begins with the server's.
 func (l *lifting) named(what string) string { return variableName(l.server + "_" + what) }
 
-// lift replaces the secrets in a text. one is an entry that holds this text alone, for the same reason that it may be
-// secret. If variable is empty, what stands before a secret names its variable.
+// lift replaces the secrets in a text. one is an entry that holds only this text, in the place that makes it a
+// secret. If variable is empty, the text before a secret names its variable.
 func (l *lifting) lift(where string, text *string, one entry, variable string) {
 	var pairs []string
 	for _, secret := range liftable(one, *text) {
@@ -97,7 +96,7 @@ func (l *lifting) header(p *KeyValue) {
 	l.lift("header "+p.Name, &p.Value, entry{headers: []KeyValue{*p}}, variable)
 }
 
-// arg lifts the argument at i, which text holds. written are all arguments as they were.
+// arg lifts the argument at position i, which text holds. written holds all arguments as they were.
 func (l *lifting) arg(written []string, i int, text *string) {
 	one, variable := entry{args: written[i : i+1]}, ""
 	if i > 0 && isSecretFlag(written[i-1]) {
@@ -114,8 +113,8 @@ func isSecretFlag(arg string) bool {
 	return strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") && looksSecret(arg)
 }
 
-// liftable returns the secrets of an entry of one text that can be taken out of that text,
-// longest first. None is a part of another.
+// liftable returns the secrets of an entry with one text that can be taken out of that text, longest first. No secret
+// is a part of another.
 func liftable(one entry, text string) []string {
 	var list []string
 	for _, secret := range one.secrets() {
@@ -126,7 +125,7 @@ func liftable(one entry, text string) []string {
 	}
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
 	list = slices.Compact(list)
-	// Of "Bearer x" only x is the secret.
+	// In "Bearer x" only x is the secret.
 	list = slices.DeleteFunc(slices.Clone(list), func(whole string) bool {
 		return slices.ContainsFunc(list, func(bare string) bool { return strings.HasSuffix(whole, " "+bare) })
 	})
@@ -139,8 +138,7 @@ func liftable(one entry, text string) []string {
 	return apart
 }
 
-// isSwitch reports whether a value is one of a setting, whatever its name: DISABLE_AUTH=true,
-// SESSION_TIMEOUT=3600.
+// isSwitch reports whether a value is that of a setting, whatever its name: DISABLE_AUTH=true, SESSION_TIMEOUT=3600.
 func isSwitch(value string) bool {
 	switch strings.ToLower(value) {
 	case "true", "false", "null", "none", "auto":
@@ -150,8 +148,7 @@ func isSwitch(value string) bool {
 	return err == nil && len(value) < 6
 }
 
-// isLocation reports whether a variable or flag whose name speaks of secrets only says in which
-// file they are.
+// isLocation reports whether a variable or flag with a secret's name only says which file holds the secret.
 func isLocation(name, value string) bool {
 	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 	for _, end := range []string{"PATH", "FILE", "DIR", "FOLDER", "CREDENTIALS"} {
@@ -167,8 +164,7 @@ func isLocation(name, value string) bool {
 	return false
 }
 
-// labelOf names the variable for a secret after what stands before it in its text, as in
-// --api-key=x, TOKEN=x and ?key=x.
+// labelOf names the variable for a secret after the text before it, as in --api-key=x, TOKEN=x and ?key=x.
 func labelOf(text, secret, server string) string {
 	at := strings.Index(text, secret)
 	before := strings.TrimRight(text[:at], "=: \"'")
@@ -180,7 +176,7 @@ func labelOf(text, secret, server string) string {
 	case strings.EqualFold(word, "Authorization"):
 		return variableName(server + "_TOKEN")
 	case looksSecret(word) && word == strings.ToUpper(word) && NameLength(word) == len(word):
-		return word // it is the name of a variable already, as in -e TOKEN=x
+		return word // already a variable's name, as in -e TOKEN=x
 	case looksSecret(word):
 		return variableName(server + "_" + word)
 	case strings.HasPrefix(text[at+len(secret):], "@"):
@@ -191,7 +187,8 @@ func labelOf(text, secret, server string) string {
 
 // variableName makes a name of a variable: capitals, digits and single underscores.
 func variableName(text string) string {
-	words := strings.FieldsFunc(strings.ToUpper(text), func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
+	words := strings.FieldsFunc(strings.ToUpper(text),
+		func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
 	name := strings.Join(words, "_")
 	if name == "" || name[0] <= '9' {
 		name = "MCP_" + name
@@ -199,8 +196,7 @@ func variableName(text string) string {
 	return name
 }
 
-// variable returns the first free name for a secret: base, then one with the server's name, then
-// numbered ones.
+// variable returns the first free name for a secret: base, then one with the server's name, then numbered ones.
 func (t *Trial) variable(server, base, secret string, found []Literal) string {
 	free := func(name string) bool {
 		for _, l := range slices.Concat(t.kept, found) {
@@ -222,5 +218,5 @@ func (t *Trial) variable(server, base, secret string, found []Literal) string {
 	return name
 }
 
-// Keep gives the variables of these literals to them, for what is lifted later.
+// Keep gives the variables of these literals to them, so that a later Lift chooses others.
 func (t *Trial) Keep(literals []Literal) { t.kept = append(t.kept, literals...) }

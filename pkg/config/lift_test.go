@@ -98,7 +98,8 @@ func FuzzLift(f *testing.F) {
 		}
 		env := Env{Lookup: func(string) (string, bool) { return "", false }}
 		trial := env.Trial(&Target{Sources: &Sources{}})
-		d, literals := trial.Lift(server, Entry{Command: text, Args: []string{"--" + name, text, name + "=" + text}, Env: []KeyValue{{name, text}}, URL: text, Headers: []KeyValue{{name, text}}})
+		d, literals := trial.Lift(server, Entry{Command: text, Args: []string{"--" + name, text, name + "=" + text},
+			Env: []KeyValue{{name, text}}, URL: text, Headers: []KeyValue{{name, text}}})
 		lookup := func(variable string) (string, bool) {
 			for _, l := range literals {
 				if l.Variable == variable {
@@ -107,7 +108,8 @@ func FuzzLift(f *testing.F) {
 			}
 			return "", false
 		}
-		for where, lifted := range map[string]string{"command": d.Command, "args[1]": d.Args[1], "env": d.Env[0].Value, "url": d.URL, "headers": d.Headers[0].Value} {
+		for where, lifted := range map[string]string{"command": d.Command, "args[1]": d.Args[1], "env": d.Env[0].Value,
+			"url": d.URL, "headers": d.Headers[0].Value} {
 			if got := expand(lifted, lookup).text; got != text && !strings.Contains(text, "$") {
 				t.Errorf("%s: %q became %q, which is %q", where, text, lifted, got)
 			}

@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Selection is what the command line says about files: --config and --env-file.
+// Selection holds the files that the command line names: --config and --env-file.
 type Selection struct{ Configs, EnvFiles []string }
 
-// Source is a file that is used.
+// Source is a file in use.
 type Source struct {
 	Path  string `json:"path"` // absolute
 	Why   string `json:"why"`
@@ -23,38 +23,37 @@ type Source struct {
 	Size  int64  `json:"size"`  // bytes
 }
 
-// Looked is a place where a file was looked for.
+// Looked is a place where Locate looked for a file.
 type Looked struct {
 	Path string `json:"path"`
 	Note string `json:"note"` // what was there
 	Used bool   `json:"used"`
 }
 
-// Sources are the files in force.
+// Sources holds the files in force.
 type Sources struct {
 	Configs, EnvFiles []Source
-	// Looked are all places tried, in order.
+	// Looked lists all places tried, in order.
 	Looked []Looked
-	// Explicit says that the configuration was named and not found.
+	// Explicit says that the user named the configuration, by a flag or a variable.
 	Explicit bool
 
-	project string // the folder that a found project configuration belongs to, or ""
+	project string // the folder of the project configuration that was found; may be empty
 	tried   int    // how many of Looked are places for a configuration
 }
 
-// whyEnvFile is why an environment file that was named is used.
+// whyEnvFile is the Why of an environment file that --env-file names.
 const whyEnvFile = "--env-file"
 
 // Locate finds the configuration and environment files, by stat alone.
 //
-// Configuration: --config, else MCPL_CONFIG (paths separated as in PATH), else the first found
-// of .mcp.json and .claude/mcp.json in the working directory and its parents up to the
-// repository root, else ~/.claude/mcp.json. Environment files: --env-file, else all that are
-// there of .env in the working directory, .env in the folder of the project configuration, and
-// ~/.claude/.env.
+// Configuration: --config, else MCPL_CONFIG (paths separated as in PATH), else the first found of .mcp.json and
+// .claude/mcp.json in the working directory and its parents up to the repository root, else ~/.claude/mcp.json.
+// Environment files: --env-file, else all that exist of .env in the working directory, .env in the folder of the
+// project configuration, and ~/.claude/.env.
 //
-// A file that was named and is not there is a fault.Config. That no configuration was found is
-// not an error: Configs is empty then, see [Sources.NoConfig].
+// A named file that does not exist is a fault.Config. Not to find a configuration is not an error: Configs is empty
+// then, see [Sources.NoConfig].
 func (e Env) Locate(sel Selection) (*Sources, error) {
 	s := &Sources{}
 	named, why := sel.Configs, "--config"
@@ -100,7 +99,7 @@ func (e Env) splitList(list string) []string {
 	return slices.DeleteFunc(strings.Split(list, separator), func(path string) bool { return path == "" })
 }
 
-// named adds files that the user named. They may also be pipes, but must be there.
+// named adds files that the user named. A file may also be a pipe, but must exist.
 func (e Env) named(s *Sources, list *[]Source, paths []string, why string) error {
 	for _, path := range paths {
 		path = absolute(path, e.Dir, e.Home)
@@ -142,9 +141,8 @@ func (e Env) discover(s *Sources) {
 	}
 }
 
-// repository returns the root of the repository that dir is in: the nearest folder with a .git
-// (a folder, or a file in worktrees and submodules). Without one it is dir itself, and inside is
-// false.
+// repository returns the root of the repository that dir is in: the nearest folder with a .git (a folder, or a file
+// in worktrees and submodules). Outside of a repository, root is dir itself.
 func repository(dir string) (root string, inside bool) {
 	for at := dir; ; {
 		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
@@ -158,7 +156,7 @@ func repository(dir string) (root string, inside bool) {
 	}
 }
 
-// try adds path to list if there is a file, and notes what was there.
+// try adds path to list if there is a file, and records what was there.
 func (s *Sources) try(list *[]Source, path, why string) bool {
 	info, err := os.Stat(path)
 	note := why
@@ -178,10 +176,10 @@ func (s *Sources) try(list *[]Source, path, why string) bool {
 	return false
 }
 
-// Key names the cache folder of this set of files: 16 hex digits of a SHA-256 over the absolute
-// paths of the configuration files and of environment files that were named, in order. An
-// environment file that is found does not enter: to create one must not cost every server a
-// new start, and what it changes shows in the fingerprints of the servers that use it.
+// Key names the cache folder of this set of files: 16 hex digits of a SHA-256 over the absolute paths of the
+// configuration files and of the environment files that --env-file names, in order. An environment file that was
+// merely found does not enter: creating one must not start every server again, and its changes show in the
+// fingerprints of the servers that use it.
 func (s *Sources) Key() string {
 	texts := []string{"mcpl sources 1"}
 	for _, f := range s.Configs {
@@ -205,8 +203,8 @@ const minimal = `{
   }
 }`
 
-// NoConfig returns the fault of having no configuration: where it was looked for, in order, and
-// a minimal file to paste.
+// NoConfig returns the fault of having no configuration: all places that were tried, in order, and a minimal file to
+// paste.
 func (s *Sources) NoConfig() *fault.Fault {
 	f := fault.New(fault.Config, "no configuration of MCP servers was found", "")
 	for _, l := range s.Looked[:s.tried] {
@@ -221,8 +219,8 @@ func (s *Sources) NoConfig() *fault.Fault {
 		Then("Or name a file that you have", fault.Step{Verb: "list", Args: []string{"--config", "FILE"}})
 }
 
-// WhereToPut returns the environment file that a missing variable belongs in: the first one in
-// use, else the one that would be found beside the configuration.
+// WhereToPut returns the environment file that a missing variable belongs in: the first one in use, else the one that
+// would be found beside the configuration.
 func (e Env) WhereToPut(s *Sources) string {
 	switch {
 	case len(s.EnvFiles) > 0:
@@ -236,8 +234,7 @@ func (e Env) WhereToPut(s *Sources) string {
 	}
 }
 
-// Root returns the folder of the project: the one whose configuration was found, else the working
-// directory.
+// Root returns the folder of the project: the one whose configuration was found, else the working directory.
 func (e Env) Root(s *Sources) string {
 	if s.project != "" {
 		return s.project
@@ -245,8 +242,8 @@ func (e Env) Root(s *Sources) string {
 	return e.Dir
 }
 
-// projectDir returns the folder that a configuration file speaks of: its own, or the parent of a
-// client's dot folder.
+// projectDir returns the folder that relative paths in a configuration file start from: the file's own folder, or the
+// parent of a client's dot folder.
 func projectDir(path string) string {
 	dir := filepath.Dir(path)
 	switch filepath.Base(dir) {

@@ -170,7 +170,8 @@ func TestKey(t *testing.T) {
 	a, b := Source{Path: "/a", MTime: 1, Why: whyEnvFile}, Source{Path: "/b", Why: whyEnvFile}
 	keys := map[string]bool{}
 	for _, s := range []*Sources{
-		{}, {Configs: []Source{a}}, {EnvFiles: []Source{a}}, {Configs: []Source{a, b}}, {Configs: []Source{b, a}}, {Configs: []Source{a}, EnvFiles: []Source{b}},
+		{}, {Configs: []Source{a}}, {EnvFiles: []Source{a}}, {Configs: []Source{a, b}}, {Configs: []Source{b, a}},
+		{Configs: []Source{a}, EnvFiles: []Source{b}},
 	} {
 		key := s.Key()
 		if len(key) != 16 || keys[key] {

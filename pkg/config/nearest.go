@@ -8,11 +8,11 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// maxNearest bounds how many names are suggested for one that is not there.
+// maxNearest bounds how many names are suggested for an unknown one.
 const maxNearest = 3
 
-// nearest returns the names that one that is not there may have meant, best first: those within
-// a third of its length in edits, and those of which one is a part of the other.
+// nearest returns the names that an unknown one may have meant, best first: those within a third of its length in
+// edits, and those that are a part of it or that it is a part of.
 func nearest(name string, names []string) []string {
 	type candidate struct {
 		name     string

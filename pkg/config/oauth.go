@@ -10,46 +10,46 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Grant is how tokens for a server are got.
+// Grant is the way to get tokens for a server.
 type Grant string
 
 // The grants that an entry can ask for (OAuth 2.1, 4.1 and 4.2).
 const (
-	AuthorizationCode Grant = "authorization_code" // a person logs in with: mcpl auth login
+	AuthorizationCode Grant = "authorization_code" // a person logs in, with the verb "auth login"
 	ClientCredentials Grant = "client_credentials" // a machine has a secret of its own
 )
 
-// OAuth is what an entry says of the login to its server; a server that wants one needs none of it.
+// OAuth is the part of an entry about the login to its server. Most servers with a login need none of it.
 type OAuth struct {
 	Grant Grant
-	// ClientID and ClientSecret are those of a client that was registered by hand; both may be empty.
+	// ClientID and ClientSecret are those of a client that was registered by hand. Both may be empty.
 	ClientID, ClientSecret string
-	// PrivateKey is the key by which the client proves itself in place of a secret, in PEM, or the absolute
-	// path of a file that holds it; may be empty.
+	// PrivateKey is the key by which the client proves itself in place of a secret: in PEM, or the absolute path of a
+	// file that holds it. It may be empty.
 	PrivateKey string
-	// MetadataURL is where a client id metadata document of this client is published; may be empty.
+	// MetadataURL is the place of this client's client id metadata document. It may be empty.
 	MetadataURL string
-	// Scopes are asked for in place of those that the server names; may be empty.
+	// Scopes are asked for in place of those that the server names. It may be empty.
 	Scopes []string
-	// RedirectPort is the port of 127.0.0.1 that a login comes back to; 0 is any free one.
+	// RedirectPort is the port of 127.0.0.1 that a login comes back to. Zero means any free one.
 	RedirectPort int
 }
 
-// writtenOAuth is OAuth as it stands in a file. Its texts are in entry.oauth.
+// writtenOAuth is OAuth as it stands in a file. Its texts are in entry.oauthTexts.
 type writtenOAuth struct {
 	given bool
 	grant Grant
 	port  int
 }
 
-// oauthTexts are the texts of an entry's "oauth", in which variables are filled in.
+// oauthTexts holds the texts of an entry's "oauth", in which variables are filled in.
 type oauthTexts struct {
 	clientID, clientSecret, privateKey, metadataURL string
 	scopes                                          []string
 }
 
-// each is that of entry.
-func (o oauthTexts) each(f func(where, text string) string) oauthTexts {
+// mapTexts is that of entry, for these texts.
+func (o oauthTexts) mapTexts(f func(where, text string) string) oauthTexts {
 	r := oauthTexts{clientID: f("oauth.clientId", o.clientID), clientSecret: f("oauth.clientSecret", o.clientSecret),
 		privateKey: f("oauth.privateKey", o.privateKey), metadataURL: f("oauth.clientMetadataUrl", o.metadataURL)}
 	for i, scope := range o.scopes {
@@ -58,12 +58,13 @@ func (o oauthTexts) each(f func(where, text string) string) oauthTexts {
 	return r
 }
 
-// oauth reads the entry's "oauth". clientId and callbackPort are also what Claude Code calls them.
+// oauth reads the entry's "oauth". Claude Code uses the names clientId and callbackPort too.
 func (e *entryParser) oauth(w *written, m member) {
 	object, ok := m.value.Value.(*hujson.Object)
 	if !ok {
 		if m.value.Value.Kind() != 'n' {
-			e.fail(m.line, `"oauth" is `+kind(m.value)+", not an object", `Write it as in: "oauth": {"clientId": "${CLIENT_ID}"}`)
+			e.fail(m.line, `"oauth" is `+kind(m.value)+", not an object",
+				`Write it as in: "oauth": {"clientId": "${CLIENT_ID}"}`)
 		}
 		return
 	}
@@ -95,11 +96,12 @@ func (e *entryParser) oauth(w *written, m member) {
 		w.login.grant = AuthorizationCode
 	case AuthorizationCode, ClientCredentials:
 	default:
-		e.fail(m.line, `"grant" of "oauth" is not one that mcpl knows`, `Use "client_credentials" for a machine, or leave it away for a person's login.`)
+		e.fail(m.line, `"grant" of "oauth" is unknown`,
+			`Use "client_credentials" for a machine, or omit it for a person's login.`)
 	}
 }
 
-// port reads the number of a TCP port; null is any.
+// port reads the number of a TCP port. null means any.
 func (e *entryParser) port(m member) int {
 	s, ok := scalar(m.value)
 	if ok && m.value.Value.Kind() == 'n' {
@@ -107,7 +109,8 @@ func (e *entryParser) port(m member) int {
 	}
 	n, err := strconv.Atoi(s)
 	if !ok || err != nil || n < 1 || n > 65535 {
-		e.fail(m.line, fmt.Sprintf("%q is no port", m.key), fmt.Sprintf("Write a number between 1024 and 65535, as in: %q: 8765", m.key))
+		e.fail(m.line, fmt.Sprintf("%q is not a port number", m.key),
+			fmt.Sprintf("Write a number between 1024 and 65535, as in: %q: 8765", m.key))
 		return 0
 	}
 	return n
@@ -116,8 +119,8 @@ func (e *entryParser) port(m member) int {
 // IsPEM reports whether a private key is the key itself, not the path of a file.
 func IsPEM(key string) bool { return strings.Contains(key, "-----BEGIN ") }
 
-// resolvedOAuth returns the login of an entry whose variables are filled in, nil where it says nothing. The
-// path of a key is meant from dir.
+// resolvedOAuth returns the login of an entry whose variables are filled in. It is nil if the entry says nothing of a
+// login. A relative path of a key starts from dir.
 func (w written) resolvedOAuth(filled oauthTexts, dir, home string) *OAuth {
 	if !w.login.given {
 		return nil
@@ -126,8 +129,8 @@ func (w written) resolvedOAuth(filled oauthTexts, dir, home string) *OAuth {
 	if key != "" && !IsPEM(key) {
 		key = absolute(key, dir, home)
 	}
-	return &OAuth{Grant: w.login.grant, ClientID: filled.clientID, ClientSecret: filled.clientSecret, PrivateKey: key, MetadataURL: filled.metadataURL,
-		Scopes: filled.scopes, RedirectPort: w.login.port}
+	return &OAuth{Grant: w.login.grant, ClientID: filled.clientID, ClientSecret: filled.clientSecret, PrivateKey: key,
+		MetadataURL: filled.metadataURL, Scopes: filled.scopes, RedirectPort: w.login.port}
 }
 
 // unusable says what is wrong with a login, and how to mend it. It quotes no values.
@@ -173,7 +176,8 @@ func isDocumentURL(text string) bool {
 
 // IsScope reports whether text is a scope-token of RFC 6749, 3.3.
 func IsScope(text string) bool {
-	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
+	return text != "" && !strings.ContainsFunc(text,
+		func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
 }
 
 // members returns a login for a file. It is nil if the entry says nothing of one.
@@ -196,7 +200,7 @@ func (o *OAuth) members() memberList {
 	return list
 }
 
-// texts returns what a fingerprint is made of.
+// texts returns what the login adds to a server's fingerprint.
 func (o *OAuth) texts() []string {
 	if o == nil {
 		return nil
@@ -206,7 +210,7 @@ func (o *OAuth) texts() []string {
 	return append([]string{"oauth", string(o.Grant), o.ClientID, o.ClientSecret, o.PrivateKey, o.MetadataURL}, scopes...)
 }
 
-// OwnLogin says what in the entry of a server over HTTP is a login of its own, "" where nothing is.
+// OwnLogin names the part of an entry over HTTP that is a login of its own. It is empty if there is none.
 func (s *Server) OwnLogin() string {
 	for _, h := range s.Headers {
 		if strings.EqualFold(h.Name, "Authorization") {

@@ -15,11 +15,16 @@ func TestOAuth(t *testing.T) {
 		`{"url": "https://h/mcp"}`:                nil,
 		`{"url": "https://h/mcp", "oauth": null}`: nil,
 		`{"url": "https://h/mcp", "oauth": {}}`:   {Grant: AuthorizationCode},
-		`{"url": "https://h/mcp", "oauth": {"clientId": "me", "callbackPort": 8080, "new": [1]}}`:                                         {Grant: AuthorizationCode, ClientID: "me", RedirectPort: 8080},
-		`{"url": "https://h/mcp", "oauth": {"redirectPort": 8765, "scopes": ["a", "b"]}}`:                                                 {Grant: AuthorizationCode, RedirectPort: 8765, Scopes: []string{"a", "b"}},
-		`{"url": "https://h/mcp", "oauth": {"scopes": "a  b", "redirectPort": null}}`:                                                     {Grant: AuthorizationCode, Scopes: []string{"a", "b"}},
-		`{"url": "https://h/mcp", "oauth": {"clientMetadataUrl": "https://x/me.json"}}`:                                                   {Grant: AuthorizationCode, MetadataURL: "https://x/me.json"},
-		`{"url": "https://h/mcp", "oauth": {"grant": "client_credentials", "clientId": "${NONE:-id}", "clientSecret": "hunter2hunter2"}}`: {Grant: ClientCredentials, ClientID: "id", ClientSecret: "hunter2hunter2"},
+		`{"url": "https://h/mcp", "oauth": {"clientId": "me", "callbackPort": 8080, "new": [1]}}`: {
+			Grant: AuthorizationCode, ClientID: "me", RedirectPort: 8080},
+		`{"url": "https://h/mcp", "oauth": {"redirectPort": 8765, "scopes": ["a", "b"]}}`: {
+			Grant: AuthorizationCode, RedirectPort: 8765, Scopes: []string{"a", "b"}},
+		`{"url": "https://h/mcp", "oauth": {"scopes": "a  b", "redirectPort": null}}`: {
+			Grant: AuthorizationCode, Scopes: []string{"a", "b"}},
+		`{"url": "https://h/mcp", "oauth": {"clientMetadataUrl": "https://x/me.json"}}`: {
+			Grant: AuthorizationCode, MetadataURL: "https://x/me.json"},
+		`{"url": "https://h/mcp", "oauth": {"grant": "client_credentials", "clientId": "${NONE:-id}", "clientSecret": "hunter2hunter2"}}`: {
+			Grant: ClientCredentials, ClientID: "id", ClientSecret: "hunter2hunter2"},
 	} {
 		s := w.one(text)
 		if !reflect.DeepEqual(s.OAuth, want) {
@@ -43,14 +48,14 @@ func TestBadOAuth(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`7`:                     `"oauth" is a number, not an object`,
-		`{"grant": "password"}`: `"grant" of "oauth" is not one that mcpl knows`,
+		`{"grant": "password"}`: `"grant" of "oauth" is unknown`,
 		`{"grant": "client_credentials", "clientId": "x"}`:              `lacks "clientId", or "clientSecret" and "privateKey"`,
 		`{"grant": "client_credentials", "privateKey": "k.pem"}`:        `lacks "clientId", or "clientSecret" and "privateKey"`,
 		`{"clientId": "x", "clientSecret": "y", "privateKey": "k.pem"}`: `has a "clientSecret" and a "privateKey"`,
 		`{"privateKey": "k.pem"}`:                                       `and no "clientId"`,
 		`{"clientSecret": "x"}`:                                         `has a "clientSecret" or a "privateKey", and no "clientId"`,
-		`{"redirectPort": 0}`:                                           `"redirectPort" is no port`,
-		`{"callbackPort": "x"}`:                                         `"callbackPort" is no port`,
+		`{"redirectPort": 0}`:                                           `"redirectPort" is not a port number`,
+		`{"callbackPort": "x"}`:                                         `"callbackPort" is not a port number`,
 		`{"scopes": ["a b"]}`:                                           `a scope in "oauth" has a character that no scope may have`,
 		`{"scopes": 7}`:                                                 `"scopes" is a number, not an array`,
 		`{"clientMetadataUrl": "http://x/y"}`:                           `"clientMetadataUrl" is not an https:// address with a path`,
@@ -58,7 +63,8 @@ func TestBadOAuth(t *testing.T) {
 		`{"clientId": 7}`:                                               `"clientId" is a number, not a string`,
 	} {
 		c := newWorld(t).entry(`{"url": "https://h/mcp", "oauth": ` + text + `}`)
-		if len(c.Servers) > 0 || len(c.Problems) == 0 || c.Problems[0].Fix == "" || !strings.Contains(c.Problems[0].Message, want) {
+		if len(c.Servers) > 0 || len(c.Problems) == 0 || c.Problems[0].Fix == "" ||
+			!strings.Contains(c.Problems[0].Message, want) {
 			t.Errorf("%s: %+v, want %s", text, c.Problems, want)
 		}
 	}
@@ -85,7 +91,8 @@ func TestOAuthWritten(t *testing.T) {
 			t.Errorf("%+v, %v, want %+v", s.OAuth, err, want)
 		}
 		lifted, literals := trial.Lift("s", d)
-		if want.ClientSecret != "" && (lifted.OAuth.ClientSecret != "${S_CLIENT_SECRET}" || len(literals) != 1 || literals[0].Where != "oauth.clientSecret" || want.ClientSecret != "hunter2hunter2") {
+		if want.ClientSecret != "" && (lifted.OAuth.ClientSecret != "${S_CLIENT_SECRET}" || len(literals) != 1 ||
+			literals[0].Where != "oauth.clientSecret" || want.ClientSecret != "hunter2hunter2") {
 			t.Errorf("%+v %+v", lifted.OAuth, literals)
 		}
 	}

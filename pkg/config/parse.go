@@ -14,13 +14,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// maxDepth bounds how deep objects and arrays of a file may be nested; the parser recurses.
+// maxDepth bounds how deep objects and arrays of a file may be nested, since the parser recurses.
 const maxDepth = 1000
 
-// parser reads one configuration file and gathers what is wrong with it.
+// parser reads one configuration file and collects what is wrong with it.
 type parser struct {
 	path     string
-	starts   []int // the offset at which each line but the first begins
+	starts   []int // the offset of each line's beginning, except the first line's
 	problems []Problem
 }
 
@@ -31,13 +31,14 @@ type member struct {
 	value hujson.Value
 }
 
-// parseFile reads the bytes of a configuration file: JSON, or JSON with comments and trailing
-// commas, with the servers under "mcpServers" or, as VS Code has it, "servers". It fails with a
-// fault.Config where they are no such JSON at all.
+// parseFile reads the bytes of a configuration file: JSON, or JSON with comments and trailing commas, with the
+// servers under "mcpServers" or, as VS Code has it, "servers". It fails with a fault.Config if the bytes are not such
+// JSON.
 func parseFile(path string, data []byte) ([]written, []Problem, error) {
 	p := &parser{path: path, starts: lineStarts(data)}
 	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, nil, fault.New(fault.Config, path+":1: the file is empty", "Put your servers into it, for a start:\n"+minimal)
+		return nil, nil, fault.New(fault.Config, path+":1: the file is empty",
+			"Put your servers into it, for a start:\n"+minimal)
 	}
 	if line := tooDeep(data); line > 0 {
 		return nil, nil, p.notJSON(line, "the values are nested too deep")
@@ -62,7 +63,8 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 		found = true
 		servers, ok := top[i].value.Value.(*hujson.Object)
 		if !ok {
-			p.problem(Error, top[i].line, "", fmt.Sprintf("%q is %s, not an object", key, kind(top[i].value)), "Write it as in:\n"+minimal)
+			p.problem(Error, top[i].line, "", fmt.Sprintf("%q is %s, not an object", key, kind(top[i].value)),
+				"Write it as in:\n"+minimal)
 			continue
 		}
 		for _, m := range p.members(servers, "") {
@@ -77,8 +79,8 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 	return entries, p.problems, nil
 }
 
-// parseText parses JSON with comments and trailing commas. The library takes a line comment at the
-// very end only with a line break behind it.
+// parseText parses JSON with comments and trailing commas. The library accepts a line comment at the very end only
+// with a line break behind it.
 func parseText(data []byte) (hujson.Value, error) {
 	root, err := hujson.Parse(data)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -107,8 +109,8 @@ func (p *parser) withoutServers(top []member) {
 	p.problem(Error, 1, "", `the file has no "mcpServers"`, "Put your servers there, as in:\n"+minimal)
 }
 
-// members returns the members of an object in order. Of a repeated key only the last one
-// counts, at the place of the first, as in other JSON parsers; within says where, in the message.
+// members returns the members of an object in order. If a key is repeated, the last member counts, at the place of
+// the first, as in other JSON parsers. within is the server for the message about it.
 func (p *parser) members(object *hujson.Object, within string) []member {
 	var list []member
 	at := make(map[string]int, len(object.Members))
@@ -152,8 +154,8 @@ func (p *parser) notJSON(line int, why string) *fault.Fault {
 		fmt.Sprintf("Correct line %d of %s, or the line before it. Comments and trailing commas are fine.", line, p.path))
 }
 
-// position returns the line of a syntax error and a description of it. The library's own text is
-// used only where it quotes no more than one character of the file.
+// position returns the line of a syntax error and a description of it. It uses the library's own text only if that
+// quotes no more than one character of the file.
 func position(err error) (line int, why string) {
 	var column int
 	if n, _ := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); n < 1 {
@@ -170,7 +172,7 @@ func position(err error) (line int, why string) {
 	}
 }
 
-// tooDeep returns the line where values are nested deeper than maxDepth, or 0.
+// tooDeep returns the line where values are nested deeper than maxDepth. It is 0 if there is no such line.
 func tooDeep(data []byte) int {
 	depth := 0
 	for i := 0; i < len(data); i++ {
@@ -194,7 +196,7 @@ func tooDeep(data []byte) int {
 	return 0
 }
 
-// commentLength returns the length of the comment that data begins with, 0 where it is none.
+// commentLength returns the length of the comment that data begins with. It is 0 if data does not begin with one.
 func commentLength(data []byte) int {
 	end := "\n"
 	switch {
@@ -210,7 +212,7 @@ func commentLength(data []byte) int {
 	return 2 + n + len(end)
 }
 
-// text returns a JSON string's value; other values give "".
+// text returns a JSON string's value. For other values it is empty.
 func text(v hujson.Value) string {
 	if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == '"' {
 		return literal.String()
@@ -236,10 +238,10 @@ func kind(v hujson.Value) string {
 	}
 }
 
-// printable returns a key of a file in quotes, with what is not printable escaped.
+// printable returns a key of a file in quotes, with characters that are not printable escaped.
 func printable(key string) string { return fmt.Sprintf("%q", key) }
 
-// invalidName says what is wrong with a server's name, or nothing.
+// invalidName says what is wrong with a server's name. It is empty if the name is valid.
 func invalidName(name string) string {
 	switch {
 	case name == "":

@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// each returns the entry with every text in it replaced by what f makes of it. where names the
-// field, as in "args[2]" or "env.TOKEN".
-func (e entry) each(f func(where, text string) string) entry {
+// mapTexts returns the entry with every text in it replaced by f's result. where names the field, as in "args[2]" or
+// "env.TOKEN".
+func (e entry) mapTexts(f func(where, text string) string) entry {
 	r := entry{command: f("command", e.command), cwd: f("cwd", e.cwd), url: f("url", e.url)}
 	for i, arg := range e.args {
 		r.args = append(r.args, f(fmt.Sprintf("args[%d]", i), arg))
@@ -29,18 +29,19 @@ func (e entry) each(f func(where, text string) string) entry {
 	for i, root := range e.roots {
 		r.roots[i] = f(fmt.Sprintf("roots[%d]", i), root)
 	}
-	r.oauthTexts = e.oauthTexts.each(f)
+	r.oauthTexts = e.oauthTexts.mapTexts(f)
 	return r
 }
 
-// resolve makes a server of a written entry. It returns nil where the entry turns out to be
-// unusable with its variables filled in; a problem says why.
+// resolve returns the server that a written entry makes. It returns nil if the entry, with its variables filled in,
+// is unusable; a problem says why.
 func (l *loader) resolve(file Source, w written) *Server {
 	w.command, w.cwd = tilde(w.command, l.env.Home), tilde(w.cwd, l.env.Home)
 	s := &Server{Name: w.name, Transport: w.transport, Disabled: w.disabled, File: file.Path, Line: w.line, Why: file.Why,
-		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, FallBack: w.fallBack, Idle: w.idle, Lifecycle: w.lifecycle, Protocol: w.protocol, written: w.entry, put: l.put}
+		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, FallBack: w.fallBack, Idle: w.idle,
+		Lifecycle: w.lifecycle, Protocol: w.protocol, written: w.entry, variablesFile: l.variablesFile}
 	var through []string
-	filled := w.each(func(where, text string) string {
+	filled := w.mapTexts(func(where, text string) string {
 		x := expand(text, l.variables.text)
 		for _, name := range x.names {
 			l.use(name, w.name)
@@ -64,7 +65,8 @@ func (l *loader) resolve(file Source, w written) *Server {
 	if s.Transport == Stdio {
 		filled.cwd = l.cwd(file, filled.cwd)
 	}
-	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url, filled.headers
+	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url,
+		filled.headers
 	s.Roots = l.roots(file, filled.roots)
 	s.OAuth = w.resolvedOAuth(filled.oauthTexts, projectDir(file.Path), l.env.Home)
 	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
@@ -77,8 +79,8 @@ func (l *loader) resolve(file Source, w written) *Server {
 	return s
 }
 
-// cwd returns the absolute folder that a server starts in. Relative ones are meant from the
-// folder that the file speaks of; the servers of a project that was found start there.
+// cwd returns the absolute folder that a server starts in. A relative one starts from the file's projectDir. Without
+// one, the servers of a project that was found start in the project's folder.
 func (l *loader) cwd(file Source, cwd string) string {
 	switch {
 	case cwd == "":
@@ -90,7 +92,7 @@ func (l *loader) cwd(file Source, cwd string) string {
 	}
 }
 
-// roots returns the folders of a server's roots as absolute paths; those of file URIs stay.
+// roots returns a server's roots with paths made absolute. URIs stay.
 func (l *loader) roots(file Source, roots []string) []string {
 	for i, root := range roots {
 		if !strings.Contains(root, "://") {
@@ -124,18 +126,19 @@ func (l *loader) setters(pairs []KeyValue) []Setter {
 	return list
 }
 
-// unusable says what is wrong with a server whose variables are filled in, and how to mend it.
-// It quotes no values, since they may be secret. Where variables are missing there is more to
-// come before a URL or a command can be judged.
+// unusable says what is wrong with a server whose variables are filled in, and how to mend it. It quotes no values,
+// since they may be secret. If variables are missing, it does not judge a URL or a command.
 func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 	for _, header := range s.Headers {
 		if strings.ContainsAny(header.Value, "\r\n\x00") {
-			return fmt.Sprintf("the value of the header %s has a line break", header.Name), "Take it out, also from the variable it comes from."
+			return fmt.Sprintf("the value of the header %s has a line break", header.Name),
+				"Take it out, also from the variable it comes from."
 		}
 	}
-	texts := entry{command: s.Command, args: s.Args, env: s.Env, cwd: s.Cwd, url: s.URL, headers: s.Headers, roots: s.Roots}
+	texts := entry{command: s.Command, args: s.Args, env: s.Env, cwd: s.Cwd, url: s.URL, headers: s.Headers,
+		roots: s.Roots}
 	bad := ""
-	texts.each(func(where, text string) string {
+	texts.mapTexts(func(where, text string) string {
 		if bad == "" && strings.Contains(text, "\x00") {
 			bad = where
 		}
@@ -143,11 +146,12 @@ func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 	})
 	switch {
 	case bad != "":
-		return bad + " has a NUL character", "Take it out; no program can be given one."
+		return bad + " has a NUL character", "Take it out: no program accepts one."
 	case len(s.Missing) > 0:
 		return "", ""
-	case slices.ContainsFunc(s.Roots, func(root string) bool { return !filepath.IsAbs(root) && !strings.HasPrefix(root, "file://") }):
-		return `"roots" has a URI that is none of a folder`, `Write a path, or a URI that begins with file://`
+	case slices.ContainsFunc(s.Roots,
+		func(root string) bool { return !filepath.IsAbs(root) && !strings.HasPrefix(root, "file://") }):
+		return `"roots" has a URI that does not name a folder`, `Write a path, or a URI that begins with file://`
 	case s.Transport != Stdio:
 		if message, fix = unusableURL(s.URL, allowHTTP); message == "" {
 			message, fix = s.OAuth.unusable()
@@ -166,10 +170,10 @@ func unusableURL(text string, allowHTTP bool) (message, fix string) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-		return `"url" is no http:// or https:// address with a host`, `Write it as in: "url": "https://example.com/mcp"`
+		return `"url" is not an http:// or https:// address with a host`, `Write it as in: "url": "https://example.com/mcp"`
 	case u.Scheme == "http" && !allowHTTP && !IsLoopback(u.Hostname()):
-		return `"url" is plain http:// to another machine, so that whoever is between can read all of it, tokens too`,
-			`Write https://, or, where you trust the network, add "allowHTTP": true to the entry.`
+		return `"url" is plain http:// to another machine: anyone on the way can read all of it, tokens too`,
+			`Write https://. If you trust the network, add "allowHTTP": true to the entry instead.`
 	}
 	return "", ""
 }
@@ -201,5 +205,6 @@ func splitFix(s *Server) string {
 	for i, arg := range split.args {
 		split.args[i] = fmt.Sprintf("%q", mask(secrets, mask(s.literals, arg)))
 	}
-	return fmt.Sprintf(`Split it: "command": %q, "args": [%s]`, mask(secrets, mask(s.literals, split.command)), strings.Join(split.args, ", "))
+	return fmt.Sprintf(`Split it: "command": %q, "args": [%s]`, mask(secrets, mask(s.literals, split.command)),
+		strings.Join(split.args, ", "))
 }

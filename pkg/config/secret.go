@@ -10,33 +10,34 @@ import (
 	"sync"
 )
 
-// minSecret is the shortest value that is masked, in bytes: shorter ones are part of too much.
+// minSecret is the length of the shortest value that is masked, in bytes. Shorter ones are part of too many words.
 const minSecret = 4
 
-// minLine is the shortest line of a secret in several lines that is masked by itself, in bytes.
+// minLine is the length of the shortest line, in bytes, that is masked by itself in a secret of several lines.
 const minLine = 8
 
-// looksSecret reports whether a variable, header, flag or parameter of that name holds a secret.
-// It would rather hide too much.
+// looksSecret reports whether a variable, header, flag or parameter of that name holds a secret. In doubt it says
+// yes.
 func looksSecret(name string) bool {
 	name = strings.ToUpper(name)
 	for _, harmless := range []string{"KEYWORD", "KEYBOARD", "MONKEY", "MAX_TOKEN", "MAX-TOKEN", "MAXTOKEN"} {
 		name = strings.ReplaceAll(name, harmless, "")
 	}
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "AUTHORIZATION", "AUTH"), "AUTHOR", "")
-	for _, part := range []string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "AUTH", "CREDENTIAL",
-		"COOKIE", "SIGNATURE", "SESSION", "JWT", "BEARER", "DSN"} {
+	for _, part := range []string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "AUTH",
+		"CREDENTIAL", "COOKIE", "SIGNATURE", "SESSION", "JWT", "BEARER", "DSN"} {
 		if strings.Contains(name, part) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' }), func(word string) bool {
+	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
+	return slices.ContainsFunc(words, func(word string) bool {
 		return word == "PAT" || word == "PWD" || word == "PASS" || word == "SIG"
 	})
 }
 
-// isPlain reports whether a variable is one of those that every process has and whose value is
-// no secret, so that masking it would only spoil paths.
+// isPlain reports whether a variable is one that every process has and whose value is public. Masking such a value
+// would only spoil paths.
 func isPlain(name string) bool {
 	switch strings.ToUpper(name) {
 	case "HOME", "PWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR", "TMP", "TEMP", "HOSTNAME",
@@ -52,9 +53,9 @@ func hasTokenPrefix(word string) bool {
 	if len(word) < 16 {
 		return false
 	}
-	for _, prefix := range []string{"ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "xapp-", "sk-", "sk_", "rk_",
-		"pk_live_", "AKIA", "AIza", "ya29.", "eyJ", "ntn_", "lin_api_", "lin_oauth_", "sntrys_", "sntryu_", "tvly-", "fc-", "figd_", "hf_", "r8_",
-		"pplx-", "npm_", "dop_v1_", "sbp_", "BSA"} {
+	for _, prefix := range []string{"ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
+		"xapp-", "sk-", "sk_", "rk_", "pk_live_", "AKIA", "AIza", "ya29.", "eyJ", "ntn_", "lin_api_", "lin_oauth_",
+		"sntrys_", "sntryu_", "tvly-", "fc-", "figd_", "hf_", "r8_", "pplx-", "npm_", "dop_v1_", "sbp_", "BSA"} {
 		if strings.HasPrefix(word, prefix) {
 			return true
 		}
@@ -62,11 +63,11 @@ func hasTokenPrefix(word string) bool {
 	return false
 }
 
-// secretList gathers secret values.
+// secretList collects secret values.
 type secretList []string
 
-// add takes a value that looks secret by its name. "Bearer x" also gives x. What a text holds
-// besides references to variables is secret; the references are not.
+// add adds a value that looks secret by its name. For "Bearer x" it also adds x. Everything in a text is secret
+// except references to variables.
 func (l *secretList) add(value string) {
 	bare := value
 	if scheme, rest, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "${}:=") {
@@ -96,7 +97,7 @@ func (e entry) secrets() []string {
 		}
 		l.assigned(arg)
 	}
-	e.each(func(_, text string) string {
+	e.mapTexts(func(_, text string) string {
 		l.inURL(text)
 		for _, word := range strings.FieldsFunc(text, notInToken) {
 			if hasTokenPrefix(word) {
@@ -108,7 +109,7 @@ func (e entry) secrets() []string {
 	return l
 }
 
-// assigned takes the value of --token=x, TOKEN=x and "Authorization: x".
+// assigned adds the value of --token=x, TOKEN=x and "Authorization: x".
 func (l *secretList) assigned(arg string) {
 	i := strings.IndexAny(arg, "=:")
 	if i > 0 && looksSecret(arg[:i]) && !strings.Contains(arg[:i], "/") {
@@ -116,7 +117,7 @@ func (l *secretList) assigned(arg string) {
 	}
 }
 
-// inURL takes the password and the secret parameters of a URL in text.
+// inURL adds the password and the secret parameters of a URL in text.
 func (l *secretList) inURL(text string) {
 	_, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -154,8 +155,8 @@ func notInToken(r rune) bool {
 	return r != '_' && r != '-' && r != '.' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }
 
-// replacer returns what replaces secrets in each of their spellings by "***", the longest first.
-// It is nil where there are none.
+// replacer returns a replacer of secrets, in each of their spellings, by "***", the longest first. It is nil if there
+// are no secrets.
 func replacer(secrets []string) *strings.Replacer {
 	var all []string
 	for _, secret := range secrets {
@@ -173,8 +174,8 @@ func replacer(secrets []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// spellings returns the ways in which a secret may be written: plain, in a URL, in JSON with and
-// without the HTML escapes of Go; and each line of one that has several, as keys do.
+// spellings returns the ways to write a secret: plain, in a URL, in JSON with and without the HTML escapes of Go, and
+// each line of a secret of several lines, such as a key.
 func spellings(secret string) []string {
 	switch secret {
 	case "true", "false", "null":
@@ -195,13 +196,13 @@ func spellings(secret string) []string {
 	return all
 }
 
-// maxHidden is how many secrets that came later are remembered.
+// maxHidden bounds how many secrets that came later are remembered.
 const maxHidden = 16
 
-// hidden are secrets of a server that came after its entry was read. A nil one has none, and takes none.
+// hidden holds secrets of a server that came after its entry was read. A nil one is empty and stays so.
 type hidden struct {
 	mu     sync.Mutex
-	list   []string // the last ones
+	list   []string // the latest ones
 	masker *strings.Replacer
 }
 
@@ -223,7 +224,7 @@ func (h *hidden) add(secrets []string) {
 	}
 }
 
-// replacer is nil where there are no secrets.
+// replacer returns a replacer of these secrets. It is nil if there are none.
 func (h *hidden) replacer() *strings.Replacer {
 	if h == nil {
 		return nil

@@ -86,7 +86,7 @@ func TestWhereToGet(t *testing.T) {
 	}
 }
 
-// What is hidden later is masked in all copies of a server, the last of many too.
+// Mask replaces secrets that came later, in all copies of a server, also the last of many.
 func TestHide(t *testing.T) {
 	t.Parallel()
 	new(Server).Hide("nothing") // one that was not read from a file

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Transport is how a server is reached.
+// Transport is the way to reach a server.
 type Transport string
 
 // The transports of the protocol: a child's stdin and stdout, Streamable HTTP, and the older
@@ -21,7 +21,7 @@ const (
 	SSE   Transport = "sse"
 )
 
-// Lifecycle is how long a server that was started lives; "" is until it was idle for a while.
+// Lifecycle says how long a started server lives. If empty, it lives until it has been idle for a while.
 type Lifecycle string
 
 // The lifecycles that an entry can ask for.
@@ -34,47 +34,46 @@ const (
 type Server struct {
 	Name      string
 	Transport Transport
-	// Command, Args, Env and Cwd are those of a Stdio server. Env has only what the entry sets;
-	// Cwd is absolute, or "" for the caller's.
+	// Command, Args, Env and Cwd belong to a Stdio server. Env holds only what the entry sets. Cwd is absolute; if
+	// empty, the server starts in the caller's working directory.
 	Command string
 	Args    []string
 	Env     []KeyValue
 	Cwd     string
-	// URL and Headers are those of the others. FallBack says that the entry has no type, so that a
-	// server that does not speak HTTP may be tried with SSE (MCP 2025-11-25, transports, backwards
-	// compatibility).
+	// URL and Headers belong to the other transports. FallBack says that the entry has no type, so that a server that
+	// does not speak HTTP may be tried with SSE (MCP 2025-11-25, transports, backwards compatibility).
 	URL      string
 	Headers  []KeyValue
 	FallBack bool
-	// Protocol is the MCP revision that the entry pins, as "2025-06-18"; "" is none.
+	// Protocol is the MCP revision that the entry pins, such as "2025-06-18". If empty, it pins none.
 	Protocol string
-	// Roots are the folders (absolute paths) and file URIs that the server is told of as its roots;
-	// nil: the entry does not say, empty: none.
+	// Roots lists the folders (absolute paths) and file URIs that the server gets as its roots. If nil, the entry does
+	// not say; if empty, the server gets none.
 	Roots []string
-	// OAuth is what the entry says of the login; nil where it says nothing.
+	// OAuth is the entry's word on the login. If nil, the entry says nothing of one.
 	OAuth *OAuth
-	// The limits that the entry sets; 0 where it sets none.
+	// The time limits that the entry sets. Zero means that it sets none.
 	ConnectTimeout, CallTimeout, TTL time.Duration
-	// Idle is after how long without a request the daemon stops the server; 0: the entry does not
-	// say. Lifecycle is how long it lives altogether.
+	// Idle is the time without a request after which the daemon stops the server. Zero means that the entry does not
+	// say. Lifecycle says how long the server lives altogether.
 	Idle      time.Duration
 	Lifecycle Lifecycle
 	// Disabled says that the entry has "disabled": true.
 	Disabled bool
-	// File and Line are where the entry stands, Why is how the file was found.
+	// File and Line are the place of the entry. Why says how the file was found.
 	File string
 	Line int
 	Why  string
-	// Missing are the variables without value and default that the entry needs. In the fields
-	// above they stand as written, as in ${TOKEN}.
+	// Missing lists the variables without value and default that the entry needs. In the fields above they stand as
+	// written, as in ${TOKEN}.
 	Missing []MissingVariable
 
-	written      entry    // as it stands in the file
-	env, headers []Setter // how each is set
-	put          string   // the environment file that missing variables belong in
-	secrets      *strings.Replacer
-	literals     *strings.Replacer // as secrets, for the entry as written
-	hidden       *hidden           // what came later; shared by all copies
+	written       entry    // as it stands in the file
+	env, headers  []Setter // how each is set
+	variablesFile string   // where missing variables belong
+	secrets       *strings.Replacer
+	literals      *strings.Replacer // as secrets, for the entry as written
+	hidden        *hidden           // secrets that came later; shared by all copies
 }
 
 // MissingVariable is a variable that an entry needs, and the field that needs it.
@@ -83,9 +82,8 @@ type MissingVariable struct {
 	Where string `json:"where"` // "args[2]", "env.TOKEN", "url" ...
 }
 
-// Usable returns nil for a server that has all it needs, else the fault.MissingVariable that
-// names each missing variable, the file to put it in and where to get it. A disabled server
-// can be usable.
+// Usable returns nil if the server has all it needs. Else it returns the fault.MissingVariable that names each
+// missing variable, the file to put it in and where to get it. A disabled server can be usable.
 func (s *Server) Usable() error {
 	if len(s.Missing) == 0 {
 		return nil
@@ -106,13 +104,13 @@ func (s *Server) Usable() error {
 	f := fault.New(fault.MissingVariable, message, help).On(s.Name, "").
 		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
 	for _, m := range s.Missing {
-		f.ThenSet("Set", fault.Set{Variable: m.Name, File: s.put})
+		f.ThenSet("Set", fault.Set{Variable: m.Name, File: s.variablesFile})
 	}
 	return f
 }
 
-// Fingerprint identifies what the server is started or reached with: the hex SHA-256 of the
-// entry, variables filled in. Secrets enter it only through the hash; time limits do not.
+// Fingerprint identifies how the server is started or reached: the hex SHA-256 of the entry, variables filled in.
+// Secrets enter it only through the hash; time limits do not.
 func (s *Server) Fingerprint() string {
 	texts := []string{"mcpl server 1", string(s.Transport), s.Command, s.Cwd, s.URL, fmt.Sprint(len(s.Args))}
 	texts = append(texts, s.Args...)
@@ -123,7 +121,7 @@ func (s *Server) Fingerprint() string {
 			texts = append(texts, p.Name, p.Value)
 		}
 	}
-	// Keys that came later enter only where they are set, so that others keep their fingerprints.
+	// Keys that came later enter only if they are set, so that other servers keep their fingerprints.
 	if s.Protocol != "" {
 		texts = append(texts, "protocol", s.Protocol)
 	}
@@ -133,8 +131,8 @@ func (s *Server) Fingerprint() string {
 	return digest(append(texts, s.OAuth.texts()...))
 }
 
-// Environ returns the environment of the server's process: base ("NAME=value", as os.Environ
-// has it) with the entry's own variables, which win, at the end.
+// Environ returns the environment of the server's process: base ("NAME=value", as os.Environ has it), then the
+// entry's own variables, which win.
 func (s *Server) Environ(base []string) []string {
 	environ := make([]string, 0, len(base)+len(s.Env))
 	for _, assignment := range base {
@@ -171,8 +169,8 @@ type Setter struct {
 	From string `json:"from"` // "the entry", or each reference with its origin
 }
 
-// Display returns the entry as it was written, for people: ${VAR}s stay, literal secrets are
-// masked, and of env and headers there are only the names.
+// Display returns the entry as it was written, for people: ${VAR}s stay, literal secrets are masked, and env and
+// headers show only their names.
 func (s *Server) Display() Display {
 	d := Display{Transport: s.Transport, Env: s.env, Headers: s.headers}
 	d.URL = mask(s.literals, s.written.url)
@@ -198,14 +196,14 @@ func quote(word string) string {
 	return fault.Quote(word)
 }
 
-// Mask replaces every secret of the server in text by "***": what came through ${VAR}, and the
-// literal values of its entry that look secret by name, flag or form, in plain, URL and JSON
-// spelling; and what [Server.Hide] was given. Values of fewer than four bytes, which are everywhere, stay.
+// Mask replaces every secret of the server in text by "***": the values that came through ${VAR}; the literal values
+// of the entry that look secret by name, flag or form, in plain, URL and JSON spelling; and the texts given to
+// [Server.Hide]. Values of fewer than four bytes occur everywhere, and stay.
 func (s *Server) Mask(text string) string { return mask(s.hidden.replacer(), mask(s.secrets, text)) }
 
-// Hide has [Server.Mask] replace these texts too, also for copies of s: the tokens of a login, which stand in no
-// entry. The last few are remembered, since a server may quote one that was renewed meanwhile. A server that
-// was not read from a file hides nothing.
+// Hide makes [Server.Mask] replace these texts too, also for copies of s: the tokens of a login, which no entry
+// holds. It remembers the last few, since a server may quote a token that was renewed meanwhile. A server that was
+// not read from a file hides nothing.
 func (s *Server) Hide(secrets ...string) { s.hidden.add(secrets) }
 
 func mask(secrets *strings.Replacer, text string) string {

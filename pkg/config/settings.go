@@ -15,45 +15,43 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Settings are mcpl's own settings, the values in force. Flags and a server's entry go before
-// them.
+// Settings are mcpl's own settings, the values in force. Flags and a server's entry win over them.
 type Settings struct {
-	// ConnectTimeout bounds starting and greeting a server, CallTimeout a call of a tool.
+	// ConnectTimeout bounds start and handshake of a server, CallTimeout a call of a tool.
 	ConnectTimeout, CallTimeout time.Duration
-	// MaxTime bounds a call however much progress it tells. [DefaultMaxTime] gives way to a longer
-	// limit of the call.
+	// MaxTime bounds a call, however much progress the server reports. A longer limit of the call replaces
+	// [DefaultMaxTime].
 	MaxTime time.Duration
-	// TTL is the age at which the list of a server's tools is asked for again.
+	// TTL is the age at which mcpl asks a server for its lists again.
 	TTL time.Duration
-	// Grace is how much older than its TTL a list may be and still serve, while it is asked for
-	// again behind the answer; 0 makes every answer wait for an expired list.
+	// Grace is how much older than its TTL a list may be and still serve, while it is renewed behind the answer. Zero
+	// makes every answer wait for an expired list.
 	Grace time.Duration
-	// Limit is how many hits a search gives.
+	// Limit bounds the hits of a search.
 	Limit int
-	// MaxBytes is the size of a result above which it goes to a file; 0 is no limit.
+	// MaxBytes is the size of a result above which it goes to a file. Zero means no limit.
 	MaxBytes int
-	// Daemon says that servers are kept warm in a daemon, and Idle after how long without a request
-	// they are stopped there.
+	// Daemon says that a daemon keeps servers warm. Idle is the time without a request after which it stops one.
 	Daemon bool
 	Idle   time.Duration
-	// Credentials is where tokens are kept.
+	// Credentials is the place of tokens.
 	Credentials Credentials
 }
 
-// DefaultMaxTime is the MaxTime of who sets none.
+// DefaultMaxTime is the MaxTime unless a setting says otherwise.
 const DefaultMaxTime = 10 * time.Minute
 
-// Credentials is where tokens of logins are kept.
+// Credentials is the place where tokens of logins are kept.
 type Credentials string
 
 // The places for tokens.
 const (
-	AutoCredentials Credentials = "auto"    // the keyring where there is one, else files
+	AutoCredentials Credentials = "auto"    // the keyring if there is one, else files
 	InFiles         Credentials = "file"    // files of mode 0600 in mcpl's state folder
 	InKeyring       Credentials = "keyring" // the system's keyring, and nowhere else
 )
 
-// Setting is one setting as `mcpl config` shows it.
+// Setting is one setting as the verb config shows it.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
@@ -61,12 +59,11 @@ type Setting struct {
 	From string `json:"from"`
 }
 
-// LoadSettings returns the settings in force and the origin of each: the variables
-// MCPL_CONNECT_TIMEOUT, MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES,
-// MCPL_DAEMON, MCPL_IDLE and MCPL_CREDENTIALS, else the same names in small letters in the settings file,
-// else 30 s, 30 s, 10 min, 24 h, 7 days, 5, no limit, true, 15 min and auto. Times are
-// texts with a unit, as "30s" or "24h". An unknown key and a value that is not what it should be
-// are a fault.Config that names the line. A missing file costs one failed open.
+// LoadSettings returns the settings in force and the source of each: the variables MCPL_CONNECT_TIMEOUT,
+// MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE and
+// MCPL_CREDENTIALS; else the same names in small letters in the settings file; else 30 s, 30 s, 10 min, 24 h, 7 days,
+// 5, no limit, true, 15 min and auto. Times are texts with a unit, such as "30s" or "24h". An unknown key and an
+// invalid value are a fault.Config that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
 		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, Daemon: true, Idle: 15 * time.Minute,
@@ -95,7 +92,7 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 	return s, shown, nil
 }
 
-// slot is one setting by its name in the file.
+// slot is the place of one setting, by its name in the file.
 type slot struct {
 	name string
 	time *time.Duration
@@ -121,7 +118,7 @@ func (s *Settings) slots() []slot {
 	}
 }
 
-// set takes a value from its text.
+// set parses a value and puts it into its place.
 func (s slot) set(text string) error {
 	if s.keep != nil {
 		switch c := Credentials(strings.ToLower(text)); c {
@@ -129,7 +126,7 @@ func (s slot) set(text string) error {
 			*s.keep = c
 			return nil
 		}
-		return errors.New(`it is none of "auto", "file" and "keyring"`)
+		return errors.New(`it is not "auto", "file" or "keyring"`)
 	}
 	if s.bool != nil {
 		switch strings.ToLower(text) {
@@ -145,14 +142,14 @@ func (s slot) set(text string) error {
 	if s.time != nil {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 || (d == 0 && !s.zero) {
-			return errors.New(`it is no time with a unit: write it as "30s", "5m" or "24h"`)
+			return errors.New(`it is not a time with a unit: write it as "30s", "5m" or "24h"`)
 		}
 		*s.time = d
 		return nil
 	}
 	n, err := strconv.ParseInt(text, 0, 0)
 	if err != nil || n < int64(s.min) {
-		return fmt.Errorf("it is no whole number from %d up", s.min)
+		return fmt.Errorf("it is not a whole number of at least %d", s.min)
 	}
 	*s.int = int(n)
 	return nil
@@ -188,7 +185,7 @@ func badSetting(where string, err error) *fault.Fault {
 		Then("See the settings in force with", fault.Step{Verb: "config"})
 }
 
-// rawText is a scalar of the settings file as it is written there.
+// rawText is a scalar of the settings file, as written there.
 type rawText string
 
 // UnmarshalText keeps the text.
@@ -197,7 +194,7 @@ func (t *rawText) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// settingValues are the keys of the settings file.
+// settingValues holds the keys of the settings file.
 type settingValues struct {
 	ConnectTimeout *rawText `toml:"connect_timeout"`
 	CallTimeout    *rawText `toml:"call_timeout"`
@@ -211,7 +208,7 @@ type settingValues struct {
 	Credentials    *rawText `toml:"credentials"`
 }
 
-// in returns the setting's text in the file, nil where it has none.
+// in returns the setting's text in the file. It is nil if the file does not set it.
 func (s slot) in(v *settingValues) *rawText {
 	switch s.name {
 	case "connect_timeout":
@@ -237,7 +234,7 @@ func (s slot) in(v *settingValues) *rawText {
 	}
 }
 
-// settingsFile is the settings file, read.
+// settingsFile is a parsed settings file.
 type settingsFile struct {
 	path   string
 	data   []byte
@@ -251,7 +248,8 @@ func (e Env) readSettings() (settingsFile, error) {
 		return f, nil
 	}
 	if err != nil {
-		return f, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", f.path, reason(err)), "Make it a readable text file, or remove it.")
+		return f, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", f.path, reason(err)),
+			"Make it a readable text file, or remove it.")
 	}
 	f.data = data
 	return f, f.parse()
@@ -274,15 +272,15 @@ func (f *settingsFile) parse() error {
 		if key := strings.Join(wrong.Key(), "."); key != "" {
 			where += key + ": "
 		}
-		return fault.New(fault.Config, where+"not the TOML of a setting",
+		return fault.New(fault.Config, where+"not a setting in TOML",
 			`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
 	default:
-		return fault.New(fault.Config, f.path+": not the TOML of a setting",
+		return fault.New(fault.Config, f.path+": not a setting in TOML",
 			`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
 	}
 }
 
-// unknown is the fault of a key that is no setting.
+// unknown is the fault of a key that is not a setting.
 func (f *settingsFile) unknown(line int, key string) *fault.Fault {
 	var known []string
 	for _, slot := range (&Settings{}).slots() {
@@ -298,8 +296,8 @@ func (f *settingsFile) unknown(line int, key string) *fault.Fault {
 	return unknown
 }
 
-// line returns the line that sets a known key. Since the file was accepted, the key stands at the
-// beginning of a line, in capitals or not, maybe in quotes.
+// line returns the line that sets a known key. Since the file was accepted, the key stands at the beginning of a
+// line, in capitals or not, maybe in quotes.
 func (f *settingsFile) line(key string) int {
 	lines := bytes.Split(f.data, []byte("\n"))
 	return 1 + slices.IndexFunc(lines, func(line []byte) bool {

@@ -26,7 +26,8 @@ func TestSettings(t *testing.T) {
 			t.Errorf("shown %s, want %s", got, shown)
 		}
 	}
-	s := Settings{30 * time.Second, 30 * time.Second, 10 * time.Minute, 24 * time.Hour, 7 * 24 * time.Hour, 5, 0, true, 15 * time.Minute, AutoCredentials}
+	s := Settings{30 * time.Second, 30 * time.Second, 10 * time.Minute, 24 * time.Hour, 7 * 24 * time.Hour, 5, 0, true,
+		15 * time.Minute, AutoCredentials}
 	check(s, "connect_timeout=30s (default), call_timeout=30s (default), max_time=10m (default), ttl=24h (default), grace=168h (default), limit=5 (default), max_bytes=0 (default), daemon=true (default), idle=15m (default), credentials=auto (default)")
 	w.write(w.SettingsFile(), "\ufeff# mine\ncall_timeout = \"1m\"\n\n\"ttl\" = '90m' # x\nlimit = 7\nmax_bytes = 1_000\ndaemon = false\n\nmax_time = '1h'\n")
 	s.CallTimeout, s.TTL, s.Limit, s.MaxBytes, s.Daemon = time.Minute, 90*time.Minute, 7, 1000, false
@@ -47,14 +48,14 @@ func TestBadSettings(t *testing.T) {
 		"ttl = 30":                          {"config.toml:1", "ttl", "time with a unit"},
 		"\nttl = '-5s'":                     {"config.toml:2", "time with a unit"},
 		"ttl = ''":                          {"config.toml:1", "time with a unit"},
-		"limit = 0":                         {"config.toml:1", "limit", "from 1 up"},
+		"limit = 0":                         {"config.toml:1", "limit", "at least 1"},
 		"limit = 'many'":                    {"config.toml:1", "whole number"},
 		"limit = 1.5":                       {"config.toml:1", "whole number"},
-		"max_bytes = -1":                    {"config.toml:1", "from 0 up"},
+		"max_bytes = -1":                    {"config.toml:1", "at least 0"},
 		"daemon = 2":                        {"config.toml:1", "daemon", "neither on nor off"},
 		"idle = '0s'":                       {"config.toml:1", "idle", "time with a unit"},
-		"limit = [1]":                       {"config.toml:1", "limit", "not the TOML of a setting"},
-		"a = 1\n= 2":                        {"config.toml:2", "not the TOML of a setting"},
+		"limit = [1]":                       {"config.toml:1", "limit", "not a setting in TOML"},
+		"a = 1\n= 2":                        {"config.toml:2", "not a setting in TOML"},
 		"limit = 1\nlimit = 2":              {"config.toml:2", "already defined"},
 		"\xff\xfel":                         {"config.toml", "UTF-16"},
 	} {

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// maxFile bounds a configuration, environment or settings file. The largest one met in the wild
-// is another client's state file of a few MB that also holds its servers.
+// maxFile bounds a configuration, environment or settings file. The largest one seen in the wild is another client's
+// state file of a few MB that also holds its servers.
 const maxFile = 16 << 20
 
 var (
@@ -17,7 +17,7 @@ var (
 	errUTF16    = errors.New("it is UTF-16, not UTF-8: save it again as UTF-8")
 )
 
-// byteOrderMark is what some editors of Windows begin a UTF-8 file with.
+// byteOrderMark begins a UTF-8 file of some Windows editors.
 const byteOrderMark = "\xef\xbb\xbf"
 
 // readText reads a text file of at most maxFile bytes. A UTF-8 byte order mark is taken off.

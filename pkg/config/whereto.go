@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// WhereToGet returns the official page where a person gets the value of a well-known variable,
-// such as GITHUB_TOKEN, or "" for one that is not known.
+// WhereToGet returns the official page where a person gets the value of a well-known variable, such as GITHUB_TOKEN.
+// It is empty for an unknown variable.
 func WhereToGet(variable string) string {
 	name := strings.ToUpper(variable)
 	if name == "SLACK_TEAM_ID" {
@@ -32,7 +32,7 @@ func page(service string) string {
 	return ""
 }
 
-// servicePage is a page with tokens and the services that have it, as variables begin with their names.
+// servicePage is a page with tokens, and the services that have it, named as variables begin.
 type servicePage struct {
 	services []string
 	url      string
