@@ -23,18 +23,21 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// assertionLife is how long the proof of a client is good for: the way to the server, and clocks that differ.
+// assertionLife is how long the proof of a client is valid: enough for the way to the server and for clocks that
+// differ.
 const assertionLife = 2 * time.Minute
 
-// maxKey is how much of a file is read for a key, in bytes.
+// maxKey bounds how much of a key file is read, in bytes.
 const maxKey = 64 << 10
 
-// keyedClient is the client of an entry that has a private key.
+// keyedClient returns the client of an entry that has a private key.
 func keyedClient(s *config.Server, st *site) (client, error) {
 	c := client{ID: oauthOf(s).ClientID, Method: methodKey, Origin: fromEntry}
 	if len(st.AuthMethods) > 0 && !slices.Contains(st.AuthMethods, methodKey) {
-		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no private key, only %s", s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
-			"Take \"privateKey\" out of \"oauth\" in "+entryOf(s)+", or ask whoever runs "+hostOf(s)+" for a client of the kind private_key_jwt.").On(s.Name, "")
+		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no private key, only %s",
+			s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
+			fmt.Sprintf(`Take "privateKey" out of "oauth" in %s, or ask whoever runs %s for a private_key_jwt client.`,
+				entryOf(s), hostOf(s))).On(s.Name, "")
 	}
 	if err := c.takeKey(s, st.Issuer); err != nil {
 		return c, err
@@ -44,14 +47,16 @@ func keyedClient(s *config.Server, st *site) (client, error) {
 		return len(st.SigningAlgorithms) == 0 || slices.Contains(st.SigningAlgorithms, a)
 	})
 	if i < 0 {
-		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no signatures of this kind of key, only %s", s.Name,
-			quoted(strings.Join(st.SigningAlgorithms, ", "))), "Register a key of another kind for the client, and name it in \"oauth\" in "+entryOf(s)+".").On(s.Name, "")
+		return c, fault.New(fault.Config,
+			fmt.Sprintf("the authorization server of %s takes no signatures of this kind of key, only %s", s.Name,
+				quoted(strings.Join(st.SigningAlgorithms, ", "))),
+			"Register a key of another kind for the client, and name it in \"oauth\" in "+entryOf(s)+".").On(s.Name, "")
 	}
 	c.Algorithm = can[i]
 	return c, nil
 }
 
-// takeKey reads the key of the entry, where the client has one, and notes for whom it signs.
+// takeKey reads the key of the entry, if the client has one, and records the issuer that it signs for.
 func (c *client) takeKey(s *config.Server, issuer string) error {
 	if c.Method != methodKey {
 		return nil
@@ -59,13 +64,14 @@ func (c *client) takeKey(s *config.Server, issuer string) error {
 	key, err := readKey(oauthOf(s).PrivateKey)
 	if err != nil {
 		return fault.New(fault.Config, fmt.Sprintf("the private key of %s cannot be used: %s", s.Name, s.Mask(err.Error())),
-			"Correct \"privateKey\" of \"oauth\" in "+entryOf(s)+": a key in PEM, without a passphrase, or the path of its file.").On(s.Name, "")
+			fmt.Sprintf(`Correct "privateKey" of "oauth" in %s: a key in PEM, without a passphrase, or the path of its file.`,
+				entryOf(s))).On(s.Name, "")
 	}
 	c.key, c.audience = key, issuer
 	return nil
 }
 
-// readKey returns a key from its PEM, or from the file at a path. What is no private key in it is passed over.
+// readKey returns a key from its PEM, or from the file at a path. It passes over blocks that are not private keys.
 // Its errors quote nothing of the key.
 func readKey(text string) (crypto.Signer, error) {
 	data := []byte(text)
@@ -104,8 +110,8 @@ func readKey(text string) (crypto.Signer, error) {
 	return nil, errors.New("there is no private key in PEM")
 }
 
-// algorithms returns how a key can sign, the usual way first (RFC 7518, 3.1; RFC 8037, 3.1); nil where mcpl
-// knows none.
+// algorithms returns the ways in which a key can sign, the usual one first (RFC 7518, 3.1; RFC 8037, 3.1). It is nil
+// for a key of an unknown kind.
 func algorithms(key crypto.Signer) []string {
 	switch k := key.(type) {
 	case *rsa.PrivateKey:
@@ -125,13 +131,14 @@ func algorithms(key crypto.Signer) []string {
 	return nil
 }
 
-// prove adds to a request that the client is who it says (RFC 7523, 2.2 and 3). It is said to the issuer alone:
-// an endpoint as audience lets one server use what it got at another (draft-ietf-oauth-rfc7523bis).
+// prove adds the client's proof of who it is to a request (RFC 7523, 2.2 and 3). The audience is the issuer alone:
+// with an endpoint as audience, one server could use the proof at another (draft-ietf-oauth-rfc7523bis).
 func (c client) prove(form url.Values, now time.Time) error {
-	claims := jwt.MapClaims{"iss": c.ID, "sub": c.ID, "aud": c.audience, "jti": rand.Text(), "iat": now.Unix(), "exp": now.Add(assertionLife).Unix()}
+	claims := jwt.MapClaims{"iss": c.ID, "sub": c.ID, "aud": c.audience, "jti": rand.Text(), "iat": now.Unix(),
+		"exp": now.Add(assertionLife).Unix()}
 	method := jwt.GetSigningMethod(c.Algorithm)
 	if method == nil {
-		return errors.New("it is not known how the private key signs")
+		return errors.New("the signing algorithm of the private key is unknown")
 	}
 	signed, err := jwt.NewWithClaims(method, claims).SignedString(c.key)
 	if err != nil {

@@ -44,21 +44,23 @@ func keyed(key string) string {
 	return fmt.Sprintf(`, "oauth": {"grant": "client_credentials", "clientId": "robot", "privateKey": %q}`, key)
 }
 
-// A machine with a key signs for each token anew. What is kept does not hold the key.
+// A machine with a key signs for each token anew. The record does not hold the key.
 func TestPrivateKey(t *testing.T) {
 	t.Parallel()
 	edKey, rsaKey := must2(ed25519.GenerateKey(rand.Reader)), must(rsa.GenerateKey(rand.Reader, 2048))
 	ec256, ec256Text := p256(t)
-	ec384, ec521 := must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader)), must(ecdsa.GenerateKey(elliptic.P521(), rand.Reader))
+	ec384, ec521 := must(ecdsa.GenerateKey(elliptic.P384(), rand.Reader)),
+		must(ecdsa.GenerateKey(elliptic.P521(), rand.Reader))
 	for name, tt := range map[string]struct {
 		key   crypto.Signer
 		text  string
 		takes []string
 		want  string
 	}{
-		"P-256":                       {ec256, ec256Text, nil, "ES256"},
-		"P-256, named":                {ec256, ec256Text, []string{"RS256", "ES256"}, "ES256"},
-		"P-384, after its curve":      {ec384, pemOf("EC PARAMETERS", []byte{6, 5, 43, 129, 4, 0, 34}) + pemOf("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(ec384))), nil, "ES384"},
+		"P-256":        {ec256, ec256Text, nil, "ES256"},
+		"P-256, named": {ec256, ec256Text, []string{"RS256", "ES256"}, "ES256"},
+		"P-384, after its curve": {ec384, pemOf("EC PARAMETERS", []byte{6, 5, 43, 129, 4, 0, 34}) +
+			pemOf("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(ec384))), nil, "ES384"},
 		"P-521":                       {ec521, pemOf("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(ec521))), nil, "ES512"},
 		"RSA":                         {rsaKey, pemOf("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(rsaKey)), nil, "RS256"},
 		"RSA, for one that is strict": {rsaKey, pemOf("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(rsaKey))), []string{"PS256"}, "PS256"},
@@ -138,10 +140,12 @@ func TestBadPrivateKey(t *testing.T) {
 		"half a key":         {authtest.Options{}, strings.Replace(text, body, body[:40], 1), fault.Config, "cannot be used: "},
 		"a passphrase":       {authtest.Options{}, pemOf("ENCRYPTED PRIVATE KEY", []byte("x")), fault.Config, "it has a passphrase"},
 		"a curve of no name": {authtest.Options{}, pemOf("EC PRIVATE KEY", must(x509.MarshalECPrivateKey(p224))), fault.Config, "of a kind that mcpl does not know"},
-		"another key":        {authtest.Options{}, pemOf("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))))), fault.AuthRequired, "gave no token for the client of its entry"},
-		"no keys there":      {authtest.Options{Edit: set("server", "token_endpoint_auth_methods_supported", []string{"client_secret_basic"})}, text, fault.Config, "takes no private key, only client_secret_basic"},
-		"other signatures":   {authtest.Options{Edit: set("server", "token_endpoint_auth_signing_alg_values_supported", []string{"RS256"})}, text, fault.Config, "takes no signatures of this kind of key, only RS256"},
-		"it repeats it":      {authtest.Options{TokenError: "echo"}, text, fault.AuthRequired, "gave no token"},
+		"another key": {authtest.Options{},
+			pemOf("PRIVATE KEY", must(x509.MarshalPKCS8PrivateKey(must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))))),
+			fault.AuthRequired, "gave no token for the client of its entry"},
+		"no keys there":    {authtest.Options{Edit: set("server", "token_endpoint_auth_methods_supported", []string{"client_secret_basic"})}, text, fault.Config, "takes no private key, only client_secret_basic"},
+		"other signatures": {authtest.Options{Edit: set("server", "token_endpoint_auth_signing_alg_values_supported", []string{"RS256"})}, text, fault.Config, "takes no signatures of this kind of key, only RS256"},
+		"it repeats it":    {authtest.Options{TokenError: "echo"}, text, fault.AuthRequired, "gave no token"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,7 +188,8 @@ func TestLostPrivateKey(t *testing.T) {
 	wantHeader(t, newManager(dir, 0), s)
 	_, err := newManager(dir, time.Hour).Header(t.Context(), s)
 	wantFault(t, err, fault.Config, "the private key of s cannot be used: open "+file)
-	if out, err := newManager(dir, 0).Logout(t.Context(), s); err != nil || !out.Was || out.Revoked || !strings.Contains(out.Problem, "the private key of s cannot be used") {
+	if out, err := newManager(dir, 0).Logout(t.Context(), s); err != nil || !out.Was || out.Revoked ||
+		!strings.Contains(out.Problem, "the private key of s cannot be used") {
 		t.Errorf("%+v %v", out, err)
 	}
 }

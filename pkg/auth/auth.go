@@ -1,18 +1,18 @@
-// Package auth gets, keeps, renews and forgets the tokens of servers that want a login, as the
-// authorization pages of MCP 2025-11-25 and 2026-07-28 describe it (OAuth 2.1).
+// Package auth gets, keeps, renews and forgets the tokens of servers that want a login, as the authorization pages of
+// MCP 2025-11-25 and 2026-07-28 describe it (OAuth 2.1).
 //
-// [Manager.Login] finds out where one logs in, and as which client, and brings back a token through a
-// browser. [Manager.Header] gives the token to the connections of pkg/conn and renews it before it
-// expires, [Manager.Renew] after a server has refused it; both under a lock that all processes of mcpl
-// share, so that a refresh token is redeemed once. [Manager.Logout] forgets it. Whether, when and what to
-// ask a server is decided in other rooms; nothing here opens a browser but Login.
+// Make a [Manager] with [New]. [Manager.Login] finds the authorization server, chooses a client, and gets a token
+// through a browser. [Manager.Header] gives the token to the connections of pkg/conn and renews it before it expires;
+// [Manager.Renew] gets another one after a server has refused it. Both hold a lock that all processes of mcpl share,
+// so that a refresh token is redeemed once. [Manager.State] says what is known of a login, [Manager.Logout] forgets
+// it. Other packages decide whether and when to ask a server; only Login opens a browser.
 //
-// What stands on a library: code challenges, the address of the authorization request and the token
-// endpoint with its errors are golang.org/x/oauth2's, the keyring is github.com/zalando/go-keyring's, the
-// browser github.com/cli/browser's. Discovery, registration, the choice of scopes and of the client, the
-// checks of issuer and resource, locking and keeping are written here. The oauthex package of the
-// protocol's own Go SDK would give documents, but refuses private addresses and resources that differ
-// by a path, and brings the SDK along; mcp-go's client belongs to its transport, and keeps no lock.
+// Libraries do a part: golang.org/x/oauth2 has code challenges, the address of the authorization request and the
+// token endpoint with its errors, github.com/zalando/go-keyring has the keyring, github.com/cli/browser the browser.
+// This package does discovery, registration, the choice of scopes and of the client, the checks of issuer and
+// resource, locks and storage. The oauthex package of the protocol's own Go SDK would fetch documents, but refuses
+// private addresses and resources that differ by a path, and brings the SDK along; mcp-go's client belongs to its
+// transport, and keeps no lock.
 package auth
 
 import (
@@ -29,16 +29,16 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// skew is how long before its end a token is renewed.
+// skew is the time before a token's end at which it is renewed.
 const skew = 30 * time.Second
 
-// Options are what a manager needs.
+// Options configure a manager.
 type Options struct {
 	// StateDir is mcpl's folder for state. Logins are in its folder auth.
 	StateDir string
-	// Credentials is where tokens are kept.
+	// Credentials is the place of the tokens.
 	Credentials config.Credentials
-	// Version is mcpl's own, told to servers of authorization.
+	// Version is mcpl's own. Authorization servers see it.
 	Version string
 	// Lookup returns environment variables.
 	Lookup func(string) (string, bool)
@@ -52,7 +52,7 @@ type Manager struct {
 	store *store
 }
 
-// New returns a manager. Nothing is read or asked yet.
+// New returns a manager. It reads nothing and asks no server yet.
 func New(opt Options) *Manager {
 	st := &store{dir: filepath.Join(opt.StateDir, "auth"), place: opt.Credentials, ringTurn: make(chan struct{}, 1)}
 	st.ring = findKeyring(opt.Lookup)
@@ -61,7 +61,7 @@ func New(opt Options) *Manager {
 
 func (m *Manager) agent() string { return "mcpl/" + m.opt.Version }
 
-// loginStep is the step by which a person logs in to a server; scopes may be empty.
+// loginStep returns the step by which a person logs in to a server. scopes may be empty.
 func loginStep(s *config.Server, scopes []string) fault.Step {
 	step := fault.Step{Verb: "auth login", Server: s.Name}
 	if len(scopes) > 0 {
@@ -70,9 +70,9 @@ func loginStep(s *config.Server, scopes []string) fault.Step {
 	return step
 }
 
-// Header returns the Authorization header for requests to a server, "" where there is no token for it. A
-// token that ends within 30 s is renewed first. A renewal that the server of authorization refuses is a
-// fault.AuthRequired; where that server cannot be reached, the token serves until its end.
+// Header returns the Authorization header for requests to a server. It is empty if there is no token for it. A token
+// that ends within 30 s is renewed first. If the authorization server refuses the renewal, the error is a
+// fault.AuthRequired; if it cannot be reached, the token serves until its end.
 func (m *Manager) Header(ctx context.Context, s *config.Server) (string, error) {
 	r, err := m.current(ctx, s)
 	if err != nil || r.header() == "" {
@@ -88,7 +88,7 @@ func (m *Manager) Header(ctx context.Context, s *config.Server) (string, error) 
 	return header, err
 }
 
-// current returns the record of a server, nil where there is none that fits its entry.
+// current returns the record of a server. It is nil if there is none that fits the server's entry.
 func (m *Manager) current(ctx context.Context, s *config.Server) (*record, error) {
 	r, err := m.store.load(ctx, s)
 	if err != nil || r == nil || !r.fits(s) {
@@ -98,9 +98,9 @@ func (m *Manager) current(ctx context.Context, s *config.Server) (*record, error
 	return r, nil
 }
 
-// Renew returns another Authorization header than used, which the server has refused with the given
-// WWW-Authenticate headers, or which is about to expire. used is "" where none was sent. It returns "" where
-// there is no other. Of many that renew at once, in many processes, one asks for a token and all get it.
+// Renew returns another Authorization header than used, which the server has refused with these WWW-Authenticate
+// headers or which is about to expire. used is empty if none was sent. The result is empty if there is no other.
+// Concurrent renewals, across processes too, share one token request.
 func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, challenges []string) (string, error) {
 	if r, err := m.current(ctx, s); err != nil || r == nil && oauthOf(s).Grant != config.ClientCredentials {
 		return "", err // not worth a lock
@@ -115,7 +115,7 @@ func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, chal
 		return "", err
 	}
 	if h := r.header(); h != "" && h != used && !r.expired(m.opt.Now()) {
-		return h, nil // another has been here meanwhile
+		return h, nil // another process has renewed it meanwhile
 	}
 	if r != nil {
 		if err := r.Client.takeKey(s, r.Issuer); err != nil {
@@ -134,12 +134,12 @@ func (m *Manager) Renew(ctx context.Context, s *config.Server, used string, chal
 // refresh redeems the refresh token of a record. The caller holds the lock.
 func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (string, error) {
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {r.Secrets.Refresh}, "resource": {r.Resource}}
-	// Once it is sent, its answer must be kept: it may be the only way on.
+	// Once the request is sent, its answer must be kept: it may hold the only valid refresh token.
 	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestLimit)
 	defer cancel()
 	token, err := m.redeem(limited, s, r.Token, r.Client, form)
 	if err == nil {
-		r.take(token, m.opt.Now())
+		r.setToken(token, m.opt.Now())
 		return r.header(), m.store.save(limited, s, r)
 	}
 	switch refusal(err) {
@@ -162,10 +162,10 @@ func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (str
 		Then("", loginStep(s, nil)).On(s.Name, "").Trace(s.Mask("its authorization server: " + err.Error()))
 }
 
-// fetch gets a token for a client that has credentials of its own (OAuth 2.1, 4.2). The caller holds the
-// lock; r may be nil. anew looks for the authorization server again.
+// fetch gets a token for a client that has credentials of its own (OAuth 2.1, 4.2). The caller holds the lock. r may
+// be nil. With anew, fetch discovers the authorization server again.
 func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c challenge, anew bool) (string, error) {
-	if r == nil || anew || !r.expiring(m.opt.Now()) { // not yet known, or refused before its time: it may have moved
+	if r == nil || anew || !r.expiring(m.opt.Now()) { // unknown, or refused before its time: the server may have moved
 		st, err := m.discover(ctx, s, c)
 		if err != nil {
 			return "", err
@@ -174,8 +174,7 @@ func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c chal
 		if err != nil {
 			return "", err
 		}
-		r = &record{Grant: config.ClientCredentials, Issuer: st.Issuer, Resource: st.resource, Token: st.TokenEndpoint, Revoke: st.RevocationEndpoint,
-			Client: who, Asked: chooseScopes(oauthOf(s).Scopes, c, st)}
+		r = st.record(config.ClientCredentials, who, chooseScopes(oauthOf(s).Scopes, c, st))
 	}
 	form := url.Values{"grant_type": {"client_credentials"}, "resource": {r.Resource}}
 	if len(r.Asked) > 0 {
@@ -186,21 +185,22 @@ func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c chal
 		if ctx.Err() != nil {
 			return "", err
 		}
-		f := fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s gave no token for the client of its entry", s.Name),
-			"Check \"oauth\" of "+s.Name+" in "+entryOf(s)+", and type the command again.").On(s.Name, "")
+		f := fault.New(fault.ServerConnection,
+			fmt.Sprintf("the authorization server of %s gave no token for the client of its entry", s.Name),
+			"Check \"oauth\" of "+s.Name+" in "+entryOf(s)+", and try again.").On(s.Name, "")
 		if refusal(err) != "" {
 			f.Type = fault.AuthRequired
 		}
 		return "", f.Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
 	}
-	token.RefreshToken = "" // of no use: the next token is got as this one
+	token.RefreshToken = "" // of no use: the next token is fetched like this one
 	r.Granted = nil
-	r.take(token, m.opt.Now())
+	r.setToken(token, m.opt.Now())
 	return r.header(), m.store.save(ctx, s, r)
 }
 
-// chooseScopes decides which scopes to ask for: those that were set; else those of the server's refusal;
-// else all that its metadata lists (MCP 2025-11-25, authorization, scope selection strategy).
+// chooseScopes decides which scopes to ask for: those that were set; else those of the server's refusal; else all
+// that its metadata lists (MCP 2025-11-25, authorization, scope selection strategy).
 func chooseScopes(set []string, c challenge, st *site) []string {
 	switch {
 	case len(set) > 0:
@@ -253,7 +253,7 @@ func hostOf(s *config.Server) string {
 	return s.Name
 }
 
-// hostIn returns the host of a URL, "" where it is none.
+// hostIn returns the host of a URL. It is empty if text is not a URL.
 func hostIn(text string) string {
 	u, err := url.Parse(text)
 	if err != nil {

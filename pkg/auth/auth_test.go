@@ -57,8 +57,9 @@ func newServer(t *testing.T, o authtest.Options) *authtest.Server {
 
 // newManager returns a manager that keeps tokens in files of a folder; later is how far its clock is ahead.
 func newManager(dir string, later time.Duration) *Manager {
-	return New(Options{StateDir: dir, Credentials: config.InFiles, Version: "test", Lookup: func(string) (string, bool) { return "", false },
-		Now: func() time.Time { return time.Now().Add(later) }})
+	return New(Options{StateDir: dir, Credentials: config.InFiles, Version: "test",
+		Lookup: func(string) (string, bool) { return "", false },
+		Now:    func() time.Time { return time.Now().Add(later) }})
 }
 
 // person is who logs in.
@@ -71,7 +72,8 @@ type person struct {
 func logIn(t *testing.T, m *Manager, s *config.Server, scopes ...string) (login.State, *person, error) {
 	t.Helper()
 	p := &person{}
-	opt := login.Options{Scopes: scopes, Timeout: patience, Notice: func(text string) { p.notices = append(p.notices, text) }}
+	opt := login.Options{Scopes: scopes, Timeout: patience,
+		Notice: func(text string) { p.notices = append(p.notices, text) }}
 	var browsed chan struct{}
 	opt.Show = func(address string) {
 		browsed = make(chan struct{})
@@ -209,7 +211,7 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
-// Metadata that lies brings nobody to a page, and nothing to a server.
+// Metadata that lies brings no person to a page, and nothing to a server.
 func TestLies(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -219,7 +221,7 @@ func TestLies(t *testing.T) {
 		"another resource":             {set("resource", "resource", "https://evil.example.com/mcp"), "another resource, https://evil.example.com/mcp", "oauth-protected-resource/mcp"},
 		"no resource":                  {set("resource", "resource", nil), "names no resource", "oauth-protected-resource/mcp"},
 		"a plain authorization server": {set("resource", "authorization_servers", []string{"http://as.example.com"}), "cannot be used", "it is plain http://"},
-		"a script for one":             {set("resource", "authorization_servers", []string{"javascript:alert(1)"}), "cannot be used", "it is no https:// URL"},
+		"a script for one":             {set("resource", "authorization_servers", []string{"javascript:alert(1)"}), "cannot be used", "it is not an https:// URL"},
 		"an issuer with a query":       {set("resource", "authorization_servers", []string{"https://as.example.com/?x=1"}), "cannot be used", "no query"},
 		"another issuer":               {set("server", "issuer", "https://attacker.example.com"), "another issuer, https://attacker.example.com", "oauth-authorization-server"},
 		"no issuer":                    {set("server", "issuer", nil), "another issuer", "oauth-authorization-server"},
@@ -243,7 +245,8 @@ func TestLies(t *testing.T) {
 			dir := t.TempDir()
 			_, _, err := logIn(t, newManager(dir, 0), entryFor(t, as.URL(), ""))
 			f := new(fault.Fault)
-			if !errors.As(err, &f) || !strings.Contains(f.Message, tt.message) || !strings.Contains(f.Message+"\n"+f.Traceback, tt.more) || helpOf(f) == "" {
+			if !errors.As(err, &f) || !strings.Contains(f.Message, tt.message) ||
+				!strings.Contains(f.Message+"\n"+f.Traceback, tt.more) || helpOf(f) == "" {
 				t.Errorf("%+v (%v)", f, err)
 			}
 			if as.Count("authorize")+as.Count("register")+as.Count("token") > 0 {
@@ -302,7 +305,8 @@ func TestClients(t *testing.T) {
 				t.Errorf("renewed to %q, %v", again, err)
 			}
 			out, err := newManager(dir, 0).Logout(t.Context(), s)
-			if want := (login.Ended{Was: true, Revoked: true}); err != nil || out != want || use(t, s, again) != http.StatusUnauthorized {
+			if want := (login.Ended{Was: true, Revoked: true}); err != nil || out != want ||
+				use(t, s, again) != http.StatusUnauthorized {
 				t.Errorf("%+v %v", out, err)
 			}
 		})
@@ -384,7 +388,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// A server that wants more scopes is told by the command, with those that were asked for before.
+// A server wants more scopes: the step names them, with those that were asked for before.
 func TestStepUp(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{Scopes: map[string]string{"": "base"}})
@@ -402,10 +406,11 @@ func TestStepUp(t *testing.T) {
 	wantScopes("admin base write")
 }
 
-// When a person is told to log in.
+// A refused request gives the step to log in, if the server offers a login.
 func TestLoginStep(t *testing.T) {
 	t.Parallel()
-	as, silent, none := newServer(t, authtest.Options{}), newServer(t, authtest.Options{Silent: true}), newServer(t, authtest.Options{NoResource: true, NoMetadata: true})
+	as, silent, none := newServer(t, authtest.Options{}), newServer(t, authtest.Options{Silent: true}),
+		newServer(t, authtest.Options{NoResource: true, NoMetadata: true})
 	m := newManager(t.TempDir(), 0)
 	for _, tt := range []struct {
 		url, more, challenge string
@@ -430,15 +435,16 @@ func TestNothingToLogInTo(t *testing.T) {
 	open := newServer(t, authtest.Options{})
 	m := newManager(t.TempDir(), 0)
 	try := func(s *config.Server) error {
-		_, err := m.Login(t.Context(), s, login.Options{Timeout: patience, Show: func(string) { t.Error("there is a page") }, Notice: func(string) {}})
+		_, err := m.Login(t.Context(), s,
+			login.Options{Timeout: patience, Show: func(string) { t.Error("there is a page") }, Notice: func(string) {}})
 		return err
 	}
-	wantFault(t, try(&config.Server{Name: "s", Transport: config.Stdio}), fault.Usage, "no server over HTTP")
+	wantFault(t, try(&config.Server{Name: "s", Transport: config.Stdio}), fault.Usage, "not a server over HTTP")
 	wantFault(t, try(entryFor(t, open.URL(), `, "headers": {"authorization": "Bearer x"}`)), fault.Usage, "brings its own login, the header Authorization")
 	wantFault(t, try(entryFor(t, strings.Replace(open.URL(), "http://", "http://me:pass-word@", 1), "")), fault.Usage, "brings its own login, a user in its URL")
 	wantFault(t, try(entryFor(t, "http://127.0.0.1:1/mcp", "")), fault.ServerConnection, "s cannot be reached")
 	open.Change(func(o *authtest.Options) { o.NoResource, o.NoMetadata = true, true })
-	wantFault(t, try(entryFor(t, strings.TrimSuffix(open.URL(), "/mcp")+"/nothing", `, "type": "sse"`)), fault.Usage, "s asks for no login, and says of none")
+	wantFault(t, try(entryFor(t, strings.TrimSuffix(open.URL(), "/mcp")+"/nothing", `, "type": "sse"`)), fault.Usage, "s does not ask for a login, and offers none")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := m.Login(ctx, entryFor(t, open.URL(), ""), login.Options{Timeout: patience})

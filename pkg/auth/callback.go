@@ -21,8 +21,8 @@ import (
 // callbackPath is the path of the address that a login comes back to.
 const callbackPath = "/callback"
 
-// listen opens the port that a login comes back to: that of the entry, else the one that the client is
-// registered with, else any free one (RFC 8252, 7.3).
+// listen opens the port that a login comes back to: the entry's, else the one that the client is registered with,
+// else any free one (RFC 8252, 7.3).
 func listen(s *config.Server, old *record) (net.Listener, string, error) {
 	fixed := oauthOf(s).RedirectPort
 	ports := []int{fixed}
@@ -40,21 +40,23 @@ func listen(s *config.Server, old *record) (net.Listener, string, error) {
 			return l, "http://" + l.Addr().String() + callbackPath, nil
 		}
 	}
-	help := "Type the command again."
+	help := "Try again."
 	if fixed != 0 {
-		help = fmt.Sprintf("Another program has port %d. End it, or set another \"redirectPort\" in %s (and at the authorization server).", fixed, entryOf(s))
+		help = fmt.Sprintf("Another program has port %d. End it, or set another \"redirectPort\" in %s (and at the "+
+			"authorization server).", fixed, entryOf(s))
 	}
-	return nil, "", fault.New(fault.Config, fmt.Sprintf("the login to %s has no port to come back to", s.Name), help).On(s.Name, "").Because(err)
+	return nil, "", fault.New(fault.Config, fmt.Sprintf("the login to %s has no port to come back to", s.Name), help).
+		On(s.Name, "").Because(err)
 }
 
-// expected is what an authorization response has to show.
+// expected holds what an authorization response must show.
 type expected struct {
 	state, issuer string
-	// issuerRequired: the server has said that it names itself (RFC 9207, 3).
+	// issuerRequired says that the server promised to name itself (RFC 9207, 3).
 	issuerRequired bool
 }
 
-// response is an authorization response that belongs to us (OAuth 2.1, 4.1.2).
+// response is an authorization response to this login (OAuth 2.1, 4.1.2).
 type response struct {
 	code        string
 	errorCode   string
@@ -63,13 +65,13 @@ type response struct {
 }
 
 var (
-	// errNotOurs is about an address that does not come from the login that goes on.
+	// errNotOurs is the error of an address that belongs to another login.
 	errNotOurs = errors.New("it does not belong to this login")
 	errNoCode  = errors.New("there is no code in it")
-	errTwice   = errors.New("something stands in it twice")
+	errTwice   = errors.New("a parameter stands in it twice")
 )
 
-// read reads the parameters of a response. A response of another state is none of ours.
+// read reads the parameters of a response. A response with another state belongs to another login.
 func (e expected) read(q url.Values) (response, error) {
 	if len(q["state"]) != 1 || q.Get("state") != e.state {
 		return response{}, errNotOurs
@@ -78,8 +80,8 @@ func (e expected) read(q url.Values) (response, error) {
 		return response{}, errTwice
 	}
 	r := response{code: q.Get("code"), errorCode: q.Get("error"), description: q.Get("error_description")}
-	// "If the value does not match the expected issuer identifier, clients MUST reject the authorization
-	// response and MUST NOT proceed" (RFC 9207, 2.4), errors too. Compared as texts, without any normalisation.
+	// "If the value does not match the expected issuer identifier, clients MUST reject the authorization response and
+	// MUST NOT proceed" (RFC 9207, 2.4), also for errors. The texts are compared without any normalisation.
 	switch iss, given := q["iss"]; {
 	case given && (len(iss) != 1 || iss[0] != e.issuer):
 		r.wrong = "the answer comes from another authorization server, " + quoted(q.Get("iss"))
@@ -91,7 +93,7 @@ func (e expected) read(q url.Values) (response, error) {
 	return r, nil
 }
 
-// pasted reads what a person pasted: the whole address that the browser ended at, its query, or, where the
+// pasted reads the text that a person pasted: the whole address that the browser ended at, its query, or, if the
 // issuer need not be checked, the code alone.
 func (e expected) pasted(text string) (response, error) {
 	text = strings.Trim(strings.TrimSpace(text), `"'<>`)
@@ -108,11 +110,12 @@ func (e expected) pasted(text string) (response, error) {
 	case strings.Contains(text, "code=") || strings.Contains(text, "error="):
 		query = strings.TrimPrefix(text, "?")
 	case e.issuerRequired:
-		return response{}, errors.New("a code alone does not say which authorization server it comes from: paste the whole address")
+		return response{},
+			errors.New("a code alone does not say which authorization server it comes from: paste the whole address")
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }):
 		return response{}, errNoCode
 	default:
-		return response{code: text}, nil // what a wrong one could do, the code challenge prevents
+		return response{code: text}, nil // the code challenge makes a wrong one harmless
 	}
 	q, err := url.ParseQuery(query)
 	if err != nil {
@@ -121,54 +124,58 @@ func (e expected) pasted(text string) (response, error) {
 	return e.read(q)
 }
 
-// fault is what a response that brings no code comes to; nil where it brings one.
+// fault returns the fault of a response without a code. It is nil if there is a code.
 func (r response) fault(s *config.Server, st *site) error {
 	switch {
 	case r.wrong != "":
-		return lying(s, r.wrong, st.Issuer, nil)
+		return badMetadata(s, r.wrong, st.Issuer, nil)
 	case r.errorCode == "access_denied":
-		return fault.New(fault.AuthRequired, "the login to "+s.Name+" was refused", "").Then("Try again with", loginStep(s, nil)).
+		return fault.New(fault.AuthRequired, "the login to "+s.Name+" was refused", "").
+			Then("Try again with", loginStep(s, nil)).
 			On(s.Name, "").Trace(s.Mask(quoted(r.description)))
 	case r.errorCode == "invalid_scope":
 		return fault.New(fault.Usage, "the authorization server of "+s.Name+" does not know the scopes that were asked for",
 			"").Then("Name others with", loginStep(s, []string{"SCOPES"})).On(s.Name, "").Trace(s.Mask(quoted(r.description)))
 	case r.errorCode != "":
-		return fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s ended the login: %s", s.Name, quoted(r.errorCode)),
-			"Type the command again; if it stays, tell whoever runs "+hostOf(s)+".").On(s.Name, "").Trace(s.Mask(quoted(r.description)))
+		return fault.New(fault.ServerConnection,
+			fmt.Sprintf("the authorization server of %s ended the login: %s", s.Name, quoted(r.errorCode)),
+			"Try again; if it fails again, tell whoever runs "+hostOf(s)+".").On(s.Name, "").Trace(s.Mask(quoted(r.description)))
 	}
 	return nil
 }
 
-// waiting waits for the answer to a login, at a port of this machine and at the terminal.
-type waiting struct {
+// callbackServer waits for the answer to a login, at a port of this machine and at the terminal.
+type callbackServer struct {
 	want   expected
 	server *http.Server
 	served chan struct{} // closed when the server has ended
-	got    chan response // has room for one; the first counts
-	page   chan error    // what became of the login, for the page in the browser
+	got    chan response // room for one; the first answer counts
+	page   chan error    // the outcome of the login, for the page in the browser
 	done   chan struct{} // closed at the end
 }
 
-func newWaiting(l net.Listener, want expected) *waiting {
-	w := &waiting{want: want, served: make(chan struct{}), got: make(chan response, 1), page: make(chan error, 1), done: make(chan struct{})}
+func newCallbackServer(l net.Listener, want expected) *callbackServer {
+	w := &callbackServer{want: want, served: make(chan struct{}), got: make(chan response, 1), page: make(chan error, 1),
+		done: make(chan struct{})}
 	w.server = &http.Server{Handler: w, ReadHeaderTimeout: requestLimit, MaxHeaderBytes: 64 << 10}
-	// close ends it and waits.
+	// close ends this goroutine and waits for it.
 	go func() {
 		defer close(w.served)
-		_ = w.server.Serve(l) // says that it was closed
+		_ = w.server.Serve(l) // the error says that it was closed
 	}()
 	return w
 }
 
 // ServeHTTP answers the browser. A request that does not belong to this login changes nothing.
-func (w *waiting) ServeHTTP(out http.ResponseWriter, req *http.Request) {
+func (w *callbackServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodGet || req.URL.Path != callbackPath {
 		writePage(out, http.StatusNotFound, "Nothing is here", "This page is for one login of mcpl.")
 		return
 	}
 	r, err := w.want.read(req.URL.Query())
 	if err != nil {
-		writePage(out, http.StatusBadRequest, "That did not work", "This answer cannot be used: "+err.Error()+". mcpl goes on waiting.")
+		writePage(out, http.StatusBadRequest, "That did not work",
+			"This answer cannot be used: "+err.Error()+". mcpl goes on waiting.")
 		return
 	}
 	select {
@@ -183,7 +190,7 @@ func (w *waiting) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		return
 	case <-w.done:
 		select {
-		case err = <-w.page: // both can be there
+		case err = <-w.page: // both can be ready
 		default:
 			err = errors.New("mcpl has ended the login")
 		}
@@ -195,7 +202,7 @@ func (w *waiting) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 	writePage(out, http.StatusOK, "You are logged in", "You can close this page and go back to the terminal.")
 }
 
-// writePage writes a page that loads nothing and is kept nowhere.
+// writePage writes a page that loads nothing and that no cache keeps.
 func writePage(out http.ResponseWriter, status int, title, text string) {
 	h := out.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -204,13 +211,15 @@ func writePage(out http.ResponseWriter, status int, title, text string) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Connection", "close")
 	out.WriteHeader(status)
-	fmt.Fprintf(out, "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>mcpl: %s</title></head><body><h1>%s</h1><p>%s</p></body></html>\n",
+	fmt.Fprintf(out, `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>mcpl: %s</title></head>`+
+		"<body><h1>%s</h1><p>%s</p></body></html>\n",
 		html.EscapeString(title), html.EscapeString(title), html.EscapeString(text))
 }
 
-// read reads what a person pastes, line by line, until one will do.
-func (w *waiting) read(in io.Reader, notice func(string)) {
-	// Reading a terminal cannot be cut short: this ends with the input, or with the program after the login.
+// read reads what a person pastes, line by line, until one line fits.
+func (w *callbackServer) read(in io.Reader, notice func(string)) {
+	// A read of a terminal cannot be interrupted: this goroutine ends with the input, or with the program after the
+	// login.
 	go func() {
 		lines := bufio.NewScanner(in)
 		for lines.Scan() {
@@ -219,7 +228,7 @@ func (w *waiting) read(in io.Reader, notice func(string)) {
 			}
 			r, err := w.want.pasted(lines.Text())
 			if err != nil {
-				notice("what was pasted cannot be used: " + err.Error())
+				notice("the pasted text cannot be used: " + err.Error())
 				continue
 			}
 			select {
@@ -232,7 +241,7 @@ func (w *waiting) read(in io.Reader, notice func(string)) {
 }
 
 // wait returns the first answer that belongs to the login.
-func (w *waiting) wait(ctx context.Context) (response, error) {
+func (w *callbackServer) wait(ctx context.Context) (response, error) {
 	select {
 	case r := <-w.got:
 		return r, nil
@@ -241,11 +250,11 @@ func (w *waiting) wait(ctx context.Context) (response, error) {
 	}
 }
 
-// tell tells the page in the browser, if there is one, what became of the login.
-func (w *waiting) tell(err error) { w.page <- err }
+// report gives the outcome of the login to the page in the browser, if there is one.
+func (w *callbackServer) report(err error) { w.page <- err }
 
-// close ends the server, once the page is out.
-func (w *waiting) close() {
+// close ends the server, once the page is written.
+func (w *callbackServer) close() {
 	close(w.done)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// What the authorization server says in the browser's way back.
+// The authorization server's answers, as the browser brings them back.
 func TestResponses(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -68,35 +68,36 @@ func TestStrangers(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{})
 	m, s := newManager(t.TempDir(), 0), entryFor(t, as.URL(), "")
-	_, err := m.Login(t.Context(), s, login.Options{Timeout: patience, Notice: func(text string) { t.Error(text) }, Show: func(address string) {
-		u, err := url.Parse(address)
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		back := u.Query().Get("redirect_uri")
-		for query, status := range map[string]int{"?code=x&state=wrong": 400, "?code=x": 400, "": 400,
-			"?iss=" + url.QueryEscape(as.Issuer()) + "&state=" + u.Query().Get("state"): 400,
-			"/more?code=x": 404} {
-			resp, err := http.Get(back + query)
+	_, err := m.Login(t.Context(), s,
+		login.Options{Timeout: patience, Notice: func(text string) { t.Error(text) }, Show: func(address string) {
+			u, err := url.Parse(address)
 			if err != nil {
 				t.Error(err)
-				continue
+				return
 			}
-			page, _ := io.ReadAll(resp.Body)
-			resp.Body.Close()
-			if resp.StatusCode != status || resp.Header.Get("Content-Security-Policy") == "" || strings.Contains(string(page), "wrong") {
-				t.Errorf("%s: %d\n%s", query, resp.StatusCode, page)
+			back := u.Query().Get("redirect_uri")
+			for query, status := range map[string]int{"?code=x&state=wrong": 400, "?code=x": 400, "": 400,
+				"?iss=" + url.QueryEscape(as.Issuer()) + "&state=" + u.Query().Get("state"): 400,
+				"/more?code=x": 404} {
+				resp, err := http.Get(back + query)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				page, _ := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if resp.StatusCode != status || resp.Header.Get("Content-Security-Policy") == "" || strings.Contains(string(page), "wrong") {
+					t.Errorf("%s: %d\n%s", query, resp.StatusCode, page)
+				}
 			}
-		}
-		resp, err := http.Post(back+"?code=x&state="+u.Query().Get("state"), "text/plain", nil)
-		if err != nil || resp.StatusCode != http.StatusNotFound {
-			t.Errorf("%v %v", resp, err)
-		} else {
-			resp.Body.Close()
-		}
-		go func() { _, _, _ = authtest.Browse(context.Background(), address) }() // the login ends when it comes
-	}})
+			resp, err := http.Post(back+"?code=x&state="+u.Query().Get("state"), "text/plain", nil)
+			if err != nil || resp.StatusCode != http.StatusNotFound {
+				t.Errorf("%v %v", resp, err)
+			} else {
+				resp.Body.Close()
+			}
+			go func() { _, _, _ = authtest.Browse(context.Background(), address) }() // the login ends when it comes
+		}})
 	if err != nil {
 		t.Error(err)
 	}
@@ -109,15 +110,16 @@ func paste(t *testing.T, as *authtest.Server, of func(last string) string) ([]st
 	defer in.Close()
 	var notices []string
 	said := make(chan string, 10)
-	_, err := newManager(t.TempDir(), 0).Login(t.Context(), entryFor(t, as.URL(), ""), login.Options{Timeout: patience, Input: in,
-		Notice: func(text string) { said <- text },
-		Show: func(address string) {
-			last, err := authtest.Redirect(t.Context(), address)
-			if err != nil {
-				t.Error(err)
-			}
-			go func() { _, _ = io.WriteString(typed, of(last)) }() // ends with the pipe
-		}})
+	_, err := newManager(t.TempDir(), 0).Login(t.Context(), entryFor(t, as.URL(), ""),
+		login.Options{Timeout: patience, Input: in,
+			Notice: func(text string) { said <- text },
+			Show: func(address string) {
+				last, err := authtest.Redirect(t.Context(), address)
+				if err != nil {
+					t.Error(err)
+				}
+				go func() { _, _ = io.WriteString(typed, of(last)) }() // ends with the pipe
+			}})
 	close(said)
 	for text := range said {
 		notices = append(notices, text)
@@ -162,7 +164,7 @@ func TestPasted(t *testing.T) {
 	}
 }
 
-// Nobody comes, or the person gives up: nothing is left open.
+// The browser never comes, or the person gives up: nothing is left open.
 func TestNobodyComes(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{})
@@ -174,12 +176,13 @@ func TestNobodyComes(t *testing.T) {
 		port = back.Host
 	}
 	_, err := newManager(t.TempDir(), 0).Login(t.Context(), s, login.Options{Timeout: 500 * time.Millisecond, Show: show})
-	f := wantFault(t, err, fault.Timeout, "nobody logged in to s within 500ms")
+	f := wantFault(t, err, fault.Timeout, "the login to s was not completed within 500ms")
 	if !strings.Contains(helpOf(f), "--timeout 1s") {
 		t.Error(helpOf(f))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = newManager(t.TempDir(), 0).Login(ctx, s, login.Options{Timeout: patience, Show: func(address string) { show(address); cancel() }})
+	_, err = newManager(t.TempDir(), 0).Login(ctx, s,
+		login.Options{Timeout: patience, Show: func(address string) { show(address); cancel() }})
 	wantFault(t, err, fault.Interrupted, "interrupted")
 	if c, err := net.Dial("tcp", port); err == nil {
 		c.Close()
@@ -229,7 +232,7 @@ func TestPorts(t *testing.T) {
 	t.Error("the port of the entry is never had")
 }
 
-// A browser that cannot be opened is told of, and the login goes on.
+// A notice names a browser that cannot be opened, and the login goes on.
 func TestNoBrowser(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{})
@@ -299,7 +302,8 @@ func TestChallenges(t *testing.T) {
 		`DPoP algs="ES256"`:        {},
 	} {
 		got := parseChallenges([]string{"Basic", header})
-		if got.bearer != want.bearer || got.metadata != want.metadata || got.code != want.code || !slices.Equal(got.scopes, want.scopes) {
+		if got.bearer != want.bearer || got.metadata != want.metadata || got.code != want.code ||
+			!slices.Equal(got.scopes, want.scopes) {
 			t.Errorf("%s: %+v, want %+v", header, got, want)
 		}
 	}

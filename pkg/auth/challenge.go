@@ -6,8 +6,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// challenge is what a server says in WWW-Authenticate of the tokens it takes (RFC 6750, 3; RFC 9728,
-// 5.1; MCP 2025-11-25, authorization, scope challenge handling).
+// challenge is a server's word in WWW-Authenticate on the tokens it takes (RFC 6750, 3; RFC 9728, 5.1; MCP
+// 2025-11-25, authorization, scope challenge handling).
 type challenge struct {
 	bearer   bool
 	metadata string // the URL of the resource's metadata; may be empty
@@ -15,8 +15,8 @@ type challenge struct {
 	code     string // the error, as in "insufficient_scope"; may be empty
 }
 
-// parseChallenges reads the values of all WWW-Authenticate headers of an answer. What is no challenge
-// is passed over: of a foreign text it takes what it understands. The first Bearer challenge counts.
+// parseChallenges reads the values of all WWW-Authenticate headers of an answer. The first Bearer challenge counts.
+// It passes over text that it does not understand.
 func parseChallenges(headers []string) challenge {
 	for _, header := range headers {
 		for _, c := range splitChallenges(header) {
@@ -45,7 +45,7 @@ func splitChallenges(text string) []parsedChallenge {
 			return list
 		}
 		word := text[:config.TokenLength(text)]
-		if word == "" { // nothing that can begin here: on to the next comma
+		if word == "" { // no challenge can begin here: on to the next comma
 			_, text, _ = strings.Cut(text, ",")
 			continue
 		}
@@ -89,7 +89,7 @@ func paramValue(text string) (value, rest string) {
 	return b.String(), ""
 }
 
-// scopesIn splits a list of scopes (RFC 6749, 3.3) and leaves out what cannot be one.
+// scopesIn splits a list of scopes (RFC 6749, 3.3) and drops words that cannot be scopes.
 func scopesIn(text string) []string {
 	var list []string
 	for _, scope := range strings.Fields(text) {

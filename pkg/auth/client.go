@@ -16,10 +16,11 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// identify decides who mcpl is to the site's authorization server: the client of the entry; one that
-// registered there before; a document that the server fetches; else one that registers now (MCP
-// 2025-11-25, authorization, client registration approaches). old may be nil.
-func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old *record, redirect string, scopes []string) (client, error) {
+// identify chooses mcpl's client at the site's authorization server: the client of the entry; one that registered
+// there before; a document that the server fetches; else one that registers now (MCP 2025-11-25, authorization,
+// client registration approaches). old may be nil.
+func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old *record, redirect string,
+	scopes []string) (client, error) {
 	o := oauthOf(s)
 	switch {
 	case o.ClientID != "":
@@ -34,19 +35,24 @@ func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old 
 		return m.register(ctx, s, st, redirect, scopes)
 	}
 	message := s.Name + " takes only clients that were registered by hand"
-	return client{}, fault.New(fault.Config, message, fmt.Sprintf("Register mcpl at %s as a native application with the redirect address %s, and put "+
-		"\"oauth\": {\"clientId\": \"...\", \"redirectPort\": PORT} into the entry in %s (and \"clientSecret\": \"${VARIABLE}\" where it gives you one).",
-		st.Issuer, "http://127.0.0.1:PORT"+callbackPath, entryOf(s))).On(s.Name, "")
+	return client{}, fault.New(fault.Config, message,
+		fmt.Sprintf("Register mcpl at %s as a native application with the redirect address %s, and put "+
+			`"oauth": {"clientId": "...", "redirectPort": PORT} into the entry in %s `+
+			`(and "clientSecret": "${VARIABLE}" if it gives you one).`,
+			st.Issuer, "http://127.0.0.1:PORT"+callbackPath, entryOf(s))).On(s.Name, "")
 }
 
-// entryClient is the client that the entry names. It belongs to the issuer that it was used at before, as any
+// entryClient returns the client that the entry names. It belongs to the issuer that it was used at before, as any
 // client does (MCP SEP-2352, authorization server binding). old may be nil.
 func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, error) {
 	o := oauthOf(s)
-	if old != nil && old.Client.Origin == fromEntry && old.Client.ID == o.ClientID && strings.TrimSuffix(old.Issuer, "/") != strings.TrimSuffix(st.Issuer, "/") {
-		return client{}, fault.New(fault.Protocol, s.Name+" has another authorization server than before, and the client of its entry belongs to the other one",
+	if old != nil && old.Client.Origin == fromEntry && old.Client.ID == o.ClientID &&
+		strings.TrimSuffix(old.Issuer, "/") != strings.TrimSuffix(st.Issuer, "/") {
+		return client{}, fault.New(fault.Protocol,
+			s.Name+" has another authorization server than before, and the client of its entry belongs to the other one",
 			"Nothing was sent to it.").
-			Then("If the new one is right and knows the client, forget the old one with", fault.Step{Verb: "auth logout", Server: s.Name}).
+			Then("If the new one is right and knows the client, forget the old one with",
+				fault.Step{Verb: "auth logout", Server: s.Name}).
 			Then("Then log in with", loginStep(s, nil)).
 			On(s.Name, "").Trace(s.Mask("before: " + quoted(old.Issuer))).Trace(s.Mask("now: " + quoted(st.Issuer)))
 	}
@@ -56,14 +62,16 @@ func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, 
 	c := client{ID: o.ClientID, Origin: fromEntry, secret: o.ClientSecret}
 	c.Method = methodFor(st.AuthMethods, c.secret != "")
 	if c.Method == "" || c.Method == methodNone && o.Grant == config.ClientCredentials {
-		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no client secret, only %s", s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
-			"mcpl knows client_secret_basic, client_secret_post, none, and private_key_jwt with a \"privateKey\". Ask whoever runs "+hostOf(s)+" for a client of one of these kinds.").On(s.Name, "")
+		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no client secret, only %s",
+			s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
+			fmt.Sprintf("mcpl knows client_secret_basic, client_secret_post, none, and private_key_jwt with a \"privateKey\". "+
+				"Ask whoever runs %s for a client of one of these kinds.", hostOf(s))).On(s.Name, "")
 	}
 	return c, nil
 }
 
-// registeredAt reports whether r has a client that is registered at this issuer and can be used for this
-// login. What one server has given out is never shown to another.
+// registeredAt reports whether r has a client that is registered at this issuer and fits this login. A secret that
+// one server has given out never goes to another.
 func (r *record) registeredAt(issuer, redirect string, scopes []string, now time.Time) bool {
 	if r == nil || r.Issuer != issuer || r.Client.Origin != registered || r.Client.Redirect != redirect {
 		return false
@@ -77,7 +85,7 @@ func (r *record) registeredAt(issuer, redirect string, scopes []string, now time
 	return hasSecret && (r.Client.Until.IsZero() || now.Before(r.Client.Until))
 }
 
-// registration is a request for a client, and the answer (RFC 7591, 2 and 3).
+// registration is a request for a client, and its answer (RFC 7591, 2 and 3).
 type registration struct {
 	ClientName      string   `json:"client_name,omitempty"`
 	ApplicationType string   `json:"application_type,omitempty"`
@@ -89,21 +97,23 @@ type registration struct {
 
 	ClientID      string  `json:"client_id,omitempty"`
 	ClientSecret  string  `json:"client_secret,omitempty"`
-	SecretExpires float64 `json:"client_secret_expires_at,omitempty"` // seconds since 1970; 0: never
+	SecretExpires float64 `json:"client_secret_expires_at,omitempty"` // seconds since 1970; zero: never
 	Error         string  `json:"error,omitempty"`
 	Description   string  `json:"error_description,omitempty"`
 }
 
 // register registers mcpl as a client (RFC 7591).
-func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redirect string, scopes []string) (client, error) {
-	ask := registration{ClientName: "mcpl", ApplicationType: "native", RedirectURIs: []string{redirect}, ResponseTypes: []string{"code"},
-		GrantTypes: []string{"authorization_code", "refresh_token"}, AuthMethod: methodNone, Scope: strings.Join(scopes, " ")}
+func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redirect string,
+	scopes []string) (client, error) {
+	ask := registration{ClientName: "mcpl", ApplicationType: "native", RedirectURIs: []string{redirect},
+		ResponseTypes: []string{"code"}, GrantTypes: []string{"authorization_code", "refresh_token"},
+		AuthMethod: methodNone, Scope: strings.Join(scopes, " ")}
 	if len(st.GrantTypesSupported) > 0 && !slices.Contains(st.GrantTypesSupported, "refresh_token") {
 		ask.GrantTypes = ask.GrantTypes[:1]
 	}
 	if len(st.AuthMethods) > 0 && !slices.Contains(st.AuthMethods, methodNone) {
 		if ask.AuthMethod = methodFor(st.AuthMethods, true); ask.AuthMethod == "" {
-			ask.AuthMethod = methodBasic // it will say what it thinks of that
+			ask.AuthMethod = methodBasic // the server will refuse it if it does not like that
 		}
 	}
 	got, err := m.askRegistration(ctx, s, st.RegistrationEndpoint, ask)
@@ -111,15 +121,18 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 	case ctx.Err() != nil:
 		return client{}, context.Cause(ctx)
 	case err != nil:
-		return client{}, fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s does not register mcpl as a client", s.Name),
-			fmt.Sprintf("Register it by hand at %s, and put \"oauth\": {\"clientId\": \"...\"} into the entry in %s.", st.Issuer, entryOf(s))).
+		return client{}, fault.New(fault.ServerConnection,
+			fmt.Sprintf("the authorization server of %s does not register mcpl as a client", s.Name),
+			fmt.Sprintf("Register it by hand at %s, and put \"oauth\": {\"clientId\": \"...\"} into the entry in %s.",
+				st.Issuer, entryOf(s))).
 			On(s.Name, "").Trace(s.Mask("at " + quoted(st.RegistrationEndpoint))).Trace(s.Mask(err.Error()))
 	}
-	c := client{ID: got.ClientID, Method: got.AuthMethod, Origin: registered, Redirect: redirect, Scopes: scopes, secret: got.ClientSecret}
+	c := client{ID: got.ClientID, Method: got.AuthMethod, Origin: registered, Redirect: redirect, Scopes: scopes,
+		secret: got.ClientSecret}
 	switch c.Method {
 	case methodNone, methodBasic, methodPost:
 	default:
-		// It does not say how the client is to prove itself: without a secret, where that will do.
+		// The answer does not say how the client proves itself: without a secret, if the server allows that.
 		c.Method = methodFor(st.AuthMethods, c.secret != "" && !slices.Contains(st.AuthMethods, methodNone))
 	}
 	if got.SecretExpires > 0 {
@@ -129,14 +142,15 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 }
 
 // askRegistration sends a request for a client.
-func (m *Manager) askRegistration(ctx context.Context, s *config.Server, endpoint string, ask registration) (*registration, error) {
+func (m *Manager) askRegistration(ctx context.Context, s *config.Server, endpoint string,
+	ask registration) (*registration, error) {
 	body, err := json.Marshal(ask)
 	if err != nil {
 		return nil, err
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("it is no URL")
+		return nil, errors.New("it is not a URL")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")

@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,18 +12,18 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// protocolVersion is told to servers of metadata, as the protocol wants it of requests to its servers.
+// protocolVersion goes to servers of metadata, as the protocol asks of requests to its servers.
 const protocolVersion = "2025-11-25"
 
-// resourceMetadata is what a server says of itself (RFC 9728, 2).
+// resourceMetadata is a server's metadata about itself (RFC 9728, 2).
 type resourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
 	ScopesSupported      []string `json:"scopes_supported"`
 }
 
-// serverMetadata is what an authorization server says of itself (RFC 8414, 2; RFC 9207, 3; OAuth Client
-// ID Metadata Document).
+// serverMetadata is an authorization server's metadata about itself (RFC 8414, 2; RFC 9207, 3; OAuth Client ID
+// Metadata Document).
 type serverMetadata struct {
 	Issuer                string   `json:"issuer"`
 	AuthorizationEndpoint string   `json:"authorization_endpoint"`
@@ -38,26 +39,31 @@ type serverMetadata struct {
 	IssuerInResponse      bool     `json:"authorization_response_iss_parameter_supported"`
 }
 
-// site is where and how one logs in to a server.
+// site is the outcome of discovery: where and how one logs in to a server.
 type site struct {
 	serverMetadata
 	resource       string
 	resourceScopes []string
-	// found says that there is metadata at all. Where there is none, the endpoints are those that
-	// MCP 2025-03-26 assumes.
+	// found says that there is metadata at all. If not, the endpoints are those that MCP 2025-03-26 assumes.
 	found bool
 }
 
-// discover finds out where one logs in to a server. c is what it said when it refused a request; it may be
-// empty. All addresses in the result are fit to be used.
+// record returns a record of a login there, without tokens.
+func (st *site) record(grant config.Grant, who client, asked []string) *record {
+	return &record{Grant: grant, Issuer: st.Issuer, Resource: st.resource, Token: st.TokenEndpoint,
+		Revoke: st.RevocationEndpoint, Client: who, Asked: asked}
+}
+
+// discover finds out where one logs in to a server. c is the server's challenge, if it refused a request; it may be
+// empty. All addresses in the result are safe to use.
 func (m *Manager) discover(ctx context.Context, s *config.Server, c challenge) (*site, error) {
 	own, err := url.Parse(s.URL)
 	if err != nil {
-		return nil, lying(s, "its URL cannot be used", "", nil)
+		return nil, badMetadata(s, "its URL cannot be used", "", nil)
 	}
 	allowed, err := endpointCheck(s)
 	if err != nil {
-		return nil, lying(s, "its URL cannot be used", "", nil)
+		return nil, badMetadata(s, "its URL cannot be used", "", nil)
 	}
 	rm, err := m.resourceMetadata(ctx, s, own, c, allowed)
 	if err != nil {
@@ -78,16 +84,17 @@ func (m *Manager) discover(ctx context.Context, s *config.Server, c challenge) (
 	case found != nil:
 		st.serverMetadata, st.found = *found, true
 	case fromResource:
-		return nil, lying(s, "its authorization server has no metadata", issuer, nil)
+		return nil, badMetadata(s, "its authorization server has no metadata", issuer, nil)
 	default: // MCP 2025-03-26, authorization, fallbacks for servers without metadata discovery
-		st.serverMetadata = serverMetadata{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize", TokenEndpoint: issuer + "/token",
-			RegistrationEndpoint: issuer + "/register", ChallengeMethods: []string{"S256"}}
+		st.serverMetadata = serverMetadata{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize",
+			TokenEndpoint: issuer + "/token", RegistrationEndpoint: issuer + "/register",
+			ChallengeMethods: []string{"S256"}}
 	}
 	return st, nil
 }
 
-// canonical returns the identifier of a server whose metadata does not name it (RFC 8707, 2; MCP
-// 2025-11-25, authorization, canonical server URI).
+// canonical returns the identifier of a server whose metadata does not name it (RFC 8707, 2; MCP 2025-11-25,
+// authorization, canonical server URI).
 func canonical(u *url.URL) string {
 	c := *u
 	c.Fragment, c.RawFragment, c.User = "", "", nil
@@ -95,13 +102,14 @@ func canonical(u *url.URL) string {
 	return c.String()
 }
 
-// rootOf returns scheme, host and port as they are written, without anything behind.
+// rootOf returns scheme, host and port as they are written, without path and query.
 func rootOf(u *url.URL) string { return (&url.URL{Scheme: u.Scheme, Host: u.Host}).String() }
 
-// resourceMetadata returns what a server says of itself, nil where it says nothing. The address in its
-// refusal counts; else it is looked for at the well-known place with the path of the URL, then at that of
-// the root (MCP 2025-11-25, authorization, protected resource metadata discovery).
-func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *url.URL, c challenge, allowed func(string) error) (*resourceMetadata, error) {
+// resourceMetadata returns a server's metadata. It is nil if the server has none. The address in the server's refusal
+// counts; else it tries the well-known place with the path of the URL, then that of the root (MCP 2025-11-25,
+// authorization, protected resource metadata discovery).
+func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *url.URL, c challenge,
+	allowed func(string) error) (*resourceMetadata, error) {
 	const place = "/.well-known/oauth-protected-resource"
 	root := rootOf(own)
 	var places []string
@@ -121,38 +129,42 @@ func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *u
 		case err != nil:
 			return nil, m.unreadable(ctx, s, "the metadata of "+s.Name, from, err)
 		case rm.Resource == "":
-			return nil, lying(s, "its metadata names no resource", from, nil)
+			return nil, badMetadata(s, "its metadata names no resource", from, nil)
 		case !covers(rm.Resource, own):
-			return nil, lying(s, "its metadata is that of another resource, "+quoted(rm.Resource), from, nil)
+			return nil, badMetadata(s, "its metadata is that of another resource, "+quoted(rm.Resource), from, nil)
 		}
 		return &rm, nil
 	}
 	return nil, nil
 }
 
-// covers reports whether a resource is the one at u: the same origin, and a path that is u's or leads to it.
+// covers reports whether a resource is the one at u: it has the same origin, and its path is u's or a parent of it.
 func covers(resource string, u *url.URL) bool {
 	r, err := url.Parse(resource)
-	if err != nil || r.Fragment != "" || r.User != nil || originOf(r) != originOf(u) || r.RawQuery != "" && r.RawQuery != u.RawQuery {
+	if err != nil || r.Fragment != "" || r.User != nil || originOf(r) != originOf(u) ||
+		r.RawQuery != "" && r.RawQuery != u.RawQuery {
 		return false
 	}
 	base, path := strings.TrimSuffix(r.EscapedPath(), "/"), strings.TrimSuffix(u.EscapedPath(), "/")
 	return path == base || strings.HasPrefix(path, base+"/")
 }
 
-// serverMetadata returns what an authorization server says of itself, nil where it says nothing. It is looked
-// for at the well-known places of RFC 8414 and OpenID Connect Discovery (MCP 2025-11-25, authorization,
-// authorization server metadata discovery).
-func (m *Manager) serverMetadata(ctx context.Context, s *config.Server, issuer string, allowed func(string) error) (*serverMetadata, error) {
+// serverMetadata returns an authorization server's metadata. It is nil if the server has none. It tries the
+// well-known places of RFC 8414 and OpenID Connect Discovery (MCP 2025-11-25, authorization, authorization server
+// metadata discovery).
+func (m *Manager) serverMetadata(ctx context.Context, s *config.Server, issuer string,
+	allowed func(string) error) (*serverMetadata, error) {
 	if err := allowed(issuer); err != nil {
-		return nil, lying(s, "its authorization server cannot be used", issuer, err)
+		return nil, badMetadata(s, "its authorization server cannot be used", issuer, err)
 	}
 	u, err := url.Parse(issuer)
 	if err != nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, lying(s, "its authorization server cannot be used", issuer, errors.New("an issuer has no query and no fragment"))
+		return nil, badMetadata(s, "its authorization server cannot be used", issuer,
+			errors.New("an issuer has no query and no fragment"))
 	}
 	root, path := rootOf(u), strings.TrimSuffix(u.EscapedPath(), "/")
-	places := []string{root + "/.well-known/oauth-authorization-server" + path, root + "/.well-known/openid-configuration" + path}
+	places := []string{root + "/.well-known/oauth-authorization-server" + path,
+		root + "/.well-known/openid-configuration" + path}
 	if path != "" {
 		places = append(places, root+path+"/.well-known/openid-configuration")
 	}
@@ -166,25 +178,27 @@ func (m *Manager) serverMetadata(ctx context.Context, s *config.Server, issuer s
 			return nil, m.unreadable(ctx, s, "the metadata of the authorization server of "+s.Name, from, err)
 		}
 		if err := sm.check(issuer, allowed); err != nil {
-			return nil, lying(s, "the metadata of its authorization server cannot be trusted: "+err.Error(), from, nil)
+			return nil, badMetadata(s, "the metadata of its authorization server cannot be trusted: "+err.Error(), from, nil)
 		}
 		return &sm, nil
 	}
 	return nil, nil
 }
 
-// check holds metadata to what it was asked for as.
+// check verifies that metadata belongs to the issuer that was asked, and that its addresses are safe.
 func (sm *serverMetadata) check(issuer string, allowed func(string) error) error {
-	// "MUST be identical" (RFC 8414, 3.3). The one liberty: https://host and https://host/ are the same
-	// address, and servers write now this, now that.
-	if sm.Issuer != issuer && !(strings.TrimSuffix(sm.Issuer, "/") == strings.TrimSuffix(issuer, "/") && strings.Count(strings.TrimSuffix(issuer, "/"), "/") == 2) {
+	// "MUST be identical" (RFC 8414, 3.3). One difference is allowed: https://host and https://host/ are the same
+	// address, and servers write either.
+	if sm.Issuer != issuer && !(strings.TrimSuffix(sm.Issuer, "/") == strings.TrimSuffix(issuer, "/") &&
+		strings.Count(strings.TrimSuffix(issuer, "/"), "/") == 2) {
 		return errors.New("it is that of another issuer, " + quoted(sm.Issuer))
 	}
 	for _, e := range []struct {
 		name, url string
 		optional  bool
 	}{
-		{"authorization_endpoint", sm.AuthorizationEndpoint, slices.Equal(sm.GrantTypesSupported, []string{string(config.ClientCredentials)})},
+		{"authorization_endpoint", sm.AuthorizationEndpoint,
+			slices.Equal(sm.GrantTypesSupported, []string{string(config.ClientCredentials)})},
 		{"token_endpoint", sm.TokenEndpoint, false},
 		{"registration_endpoint", sm.RegistrationEndpoint, true},
 		{"revocation_endpoint", sm.RevocationEndpoint, true},
@@ -205,7 +219,7 @@ func (sm *serverMetadata) check(issuer string, allowed func(string) error) error
 	return nil
 }
 
-// wellFormed refuses what a browser and we might read differently (RFC 3986, 2).
+// wellFormed refuses an address that a browser may read differently from mcpl (RFC 3986, 2).
 func wellFormed(text string) error {
 	if strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
 		return errors.New("it has characters that no URL has")
@@ -213,7 +227,7 @@ func wellFormed(text string) error {
 	return nil
 }
 
-// checkPage refuses an address to log in at that would change what is asked there (RFC 6749, 3.1).
+// checkPage refuses a login address with parameters or a fragment that would change the request (RFC 6749, 3.1).
 func checkPage(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || strings.Contains(text, "#") {
@@ -221,39 +235,39 @@ func checkPage(text string) error {
 	}
 	for name := range u.Query() {
 		switch name {
-		case "client_id", "code_challenge", "code_challenge_method", "redirect_uri", "request", "request_uri", "resource", "response_mode",
-			"response_type", "scope", "state":
+		case "client_id", "code_challenge", "code_challenge_method", "redirect_uri", "request", "request_uri", "resource",
+			"response_mode", "response_type", "scope", "state":
 			return errors.New("it has a parameter \"" + name + "\" of its own")
 		}
 	}
 	return nil
 }
 
-// supportsPKCE reports whether an authorization server says that it checks code challenges as it must: "if
-// code_challenge_methods_supported is absent, the authorization server does not support PKCE and MCP clients
-// MUST refuse to proceed" (MCP 2025-11-25, authorization, authorization code protection).
+// supportsPKCE reports whether an authorization server declares that it checks code challenges: "if
+// code_challenge_methods_supported is absent, the authorization server does not support PKCE and MCP clients MUST
+// refuse to proceed" (MCP 2025-11-25, authorization, authorization code protection).
 func (sm *serverMetadata) supportsPKCE() bool { return slices.Contains(sm.ChallengeMethods, "S256") }
 
-// lying is the fault of metadata that says what cannot be.
-func lying(s *config.Server, what, where string, cause error) *fault.Fault {
+// badMetadata is the fault of metadata that cannot be right.
+func badMetadata(s *config.Server, what, where string, cause error) *fault.Fault {
 	f := fault.New(fault.Protocol, s.Mask("cannot log in to "+s.Name+": "+what),
-		"No login and no token was sent. Tell whoever runs "+hostOf(s)+"; if it gives out tokens by other means, put one into \"headers\" of the entry in "+
-			entryOf(s)+".").On(s.Name, "")
+		fmt.Sprintf("No login and no token was sent. Tell whoever runs %s; if it gives out tokens by other means, put one "+
+			"into \"headers\" of the entry in %s.", hostOf(s), entryOf(s))).On(s.Name, "")
 	if where != "" {
 		f.Trace(s.Mask("at " + quoted(where)))
 	}
 	return f.Because(cause)
 }
 
-// unreadable is the fault of a document that could not be fetched, though something is there.
+// unreadable is the fault of a document that exists and could not be fetched.
 func (m *Manager) unreadable(ctx context.Context, s *config.Server, what, from string, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if forbidden := new(forbiddenError); errors.As(err, &forbidden) {
-		return lying(s, what+" is at an address that cannot be used", from, err)
+		return badMetadata(s, what+" is at an address that cannot be used", from, err)
 	}
 	return fault.New(fault.ServerConnection, s.Mask(what+" cannot be read"),
-		"Check the connection, and type the command again; if it stays, tell whoever runs "+hostOf(s)+".").On(s.Name, "").
+		"Check the connection, and try again; if it fails again, tell whoever runs "+hostOf(s)+".").On(s.Name, "").
 		Trace(s.Mask("at " + quoted(from))).Trace(s.Mask(quoted(err.Error())))
 }

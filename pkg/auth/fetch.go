@@ -17,32 +17,33 @@ import (
 )
 
 const (
-	// requestLimit bounds each request to a server of authorization.
+	// requestLimit bounds each request to an authorization server.
 	requestLimit = 20 * time.Second
-	// maxDocument is how much of an answer is read, in bytes.
+	// maxDocument bounds how much of an answer is read, in bytes.
 	maxDocument = 1 << 20
-	// maxRedirects is how many redirects in a row are followed, for documents only.
+	// maxRedirects bounds how many redirects in a row are followed. Only documents may redirect.
 	maxRedirects = 5
-	// maxQuoted is how much of a foreign text an error quotes, in characters.
+	// maxQuoted bounds how much of a foreign text an error quotes, in characters.
 	maxQuoted = 200
-	// maxAddress bounds the address to log in at, in bytes: it is shown, and given to the program that opens a
-	// browser. Those take 8 KiB and more.
+	// maxAddress bounds the address to log in at, in bytes. A person sees it, and the program that opens a browser gets
+	// it; such programs take 8 KiB and more.
 	maxAddress = 16 << 10
 )
 
-// absentError says that there is no document: the answer was of no success, or a web page that some
-// servers answer everything with.
+// absentError says that there is no document: the answer was not a success, or it was a web page that some servers
+// answer everything with.
 type absentError struct{ what string }
 
 func (e *absentError) Error() string { return e.what }
 
-// forbiddenError says why an address is not one to be sent to.
+// forbiddenError says why mcpl must not send to an address.
 type forbiddenError struct{ why string }
 
 func (e *forbiddenError) Error() string { return e.why }
 
-// document fetches a JSON object into v. redirects stay with addresses that allowed lets through.
-func (m *Manager) document(ctx context.Context, s *config.Server, from string, allowed func(string) error, v any) error {
+// document fetches a JSON object into v. It follows redirects to addresses that allowed lets through.
+func (m *Manager) document(ctx context.Context, s *config.Server, from string, allowed func(string) error,
+	v any) error {
 	client := m.net.client(s)
 	for hop := 0; ; hop++ {
 		if err := allowed(from); err != nil {
@@ -50,7 +51,7 @@ func (m *Manager) document(ctx context.Context, s *config.Server, from string, a
 		}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
 		if err != nil {
-			return errors.New("it is no URL")
+			return errors.New("it is not a URL")
 		}
 		req.Header.Set("Accept", "application/json")
 		req.Header.Set("User-Agent", m.agent())
@@ -103,9 +104,8 @@ func plainError(err error) error {
 	return err
 }
 
-// endpointCheck returns what lets the addresses through that a server may send us to: https, plain http on
-// this machine, and plain http at the server's own origin, which its entry allows. A server elsewhere must
-// not send us to this machine.
+// endpointCheck returns the check of addresses that a server names: https, plain http on this machine, and plain http
+// at the server's own origin, which its entry allows. A server on another machine must not name this one.
 func endpointCheck(s *config.Server) (func(string) error, error) {
 	own, err := url.Parse(s.URL)
 	if err != nil {
@@ -115,7 +115,7 @@ func endpointCheck(s *config.Server) (func(string) error, error) {
 		u, err := url.Parse(text)
 		switch {
 		case err != nil || u.Hostname() == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
-			return &forbiddenError{"it is no https:// URL"}
+			return &forbiddenError{"it is not an https:// URL"}
 		case originOf(u) == originOf(own):
 			return nil
 		case config.IsLoopback(u.Hostname()) && !config.IsLoopback(own.Hostname()):

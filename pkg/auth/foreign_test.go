@@ -87,12 +87,13 @@ func TestDocuments(t *testing.T) {
 	wantFault(t, err, fault.Protocol, "the metadata of s is at an address that cannot be used")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := newManager(t.TempDir(), 0).discover(ctx, s, challenge{}); err == nil || err.Error() != context.Canceled.Error() {
+	if _, err := newManager(t.TempDir(), 0).discover(ctx, s, challenge{}); err == nil ||
+		err.Error() != context.Canceled.Error() {
 		t.Error(err)
 	}
 }
 
-// What a registration may be answered with.
+// The answers that a registration may get.
 func TestRegistrations(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -118,8 +119,9 @@ func TestRegistrations(t *testing.T) {
 			t.Parallel()
 			base := foreign(t, map[string]string{"/register": tt.answer})
 			s := entryFor(t, base+"/mcp", "")
-			c, err := newManager(t.TempDir(), 0).register(t.Context(), s, &site{serverMetadata: serverMetadata{Issuer: base, RegistrationEndpoint: base + "/register",
-				AuthMethods: tt.takes, GrantTypesSupported: []string{"authorization_code"}}}, "http://127.0.0.1:1/callback", nil)
+			c, err := newManager(t.TempDir(), 0).register(t.Context(), s,
+				&site{serverMetadata: serverMetadata{Issuer: base, RegistrationEndpoint: base + "/register",
+					AuthMethods: tt.takes, GrantTypesSupported: []string{"authorization_code"}}}, "http://127.0.0.1:1/callback", nil)
 			if tt.method != "" {
 				if err != nil || c.ID != "x" || c.Method != tt.method || strings.Contains(tt.answer, "4102444800") == c.Until.IsZero() {
 					t.Errorf("%+v %v", c, err)
@@ -133,7 +135,7 @@ func TestRegistrations(t *testing.T) {
 	}
 }
 
-// What a token endpoint may answer. No error quotes the answer, since a token may be in it.
+// The answers that a token endpoint may give. No error quotes the answer, since a token may be in it.
 func TestTokenAnswers(t *testing.T) {
 	t.Parallel()
 	for answer, want := range map[string]string{
@@ -163,14 +165,16 @@ func TestTokenAnswers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := entryFor(t, "http://127.0.0.1:1/mcp", "")
-	if _, err := newManager(t.TempDir(), 0).redeem(ctx, s, "http://127.0.0.1:1/token", client{}, url.Values{}); err == nil || err.Error() != context.Canceled.Error() {
+	if _, err := newManager(t.TempDir(), 0).redeem(ctx, s, "http://127.0.0.1:1/token", client{},
+		url.Values{}); err == nil || err.Error() != context.Canceled.Error() {
 		t.Error(err)
 	}
 	for _, tt := range []struct {
 		takes  []string
 		secret bool
 		want   string
-	}{{nil, true, methodBasic}, {nil, false, methodNone}, {[]string{methodPost}, true, methodPost}, {[]string{methodNone}, true, methodNone}, {[]string{"x"}, true, ""}} {
+	}{{nil, true, methodBasic}, {nil, false, methodNone}, {[]string{methodPost}, true, methodPost},
+		{[]string{methodNone}, true, methodNone}, {[]string{"x"}, true, ""}} {
 		if got := methodFor(tt.takes, tt.secret); got != tt.want {
 			t.Errorf("%v: %q, want %q", tt, got, tt.want)
 		}

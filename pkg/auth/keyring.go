@@ -16,19 +16,18 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// ringService is the name under which the keyring shows what mcpl keeps there.
+// ringService is the name under which the keyring shows mcpl's secrets.
 const ringService = "mcpl"
 
-// ringWait bounds how long the keyring may take: it may ask the person to unlock it, and nobody may
-// be there.
+// ringWait bounds how long the keyring may take: it may ask the person to unlock it, and the person may be away.
 const ringWait = 30 * time.Second
 
-// errNoKeyring says that this machine has none.
+// errNoKeyring says that this machine has no keyring.
 var errNoKeyring = errors.New("this machine has no keyring that can be reached")
 
 // keyring is a system's keyring.
 type keyring interface {
-	// Get returns a secret; one that is not there is ring.ErrNotFound.
+	// Get returns a secret. A missing one is ring.ErrNotFound.
 	Get(service, user string) (string, error)
 	Set(service, user, secret string) error
 	Delete(service, user string) error
@@ -41,8 +40,8 @@ func (systemKeyring) Get(service, user string) (string, error) { return ring.Get
 func (systemKeyring) Set(service, user, secret string) error   { return ring.Set(service, user, secret) }
 func (systemKeyring) Delete(service, user string) error        { return ring.Delete(service, user) }
 
-// findKeyring returns the system's keyring, nil where there can be none. On Unix that is where no
-// session bus runs: the library would otherwise start one (dbus-launch) and leave it running.
+// findKeyring returns the system's keyring. It is nil if there can be none: on Unix, if no session bus runs. The
+// library would otherwise start a bus (dbus-launch) and leave it running.
 func findKeyring(lookup func(string) (string, bool)) keyring {
 	switch runtime.GOOS {
 	case "darwin", "windows":
@@ -59,8 +58,8 @@ func findKeyring(lookup func(string) (string, bool)) keyring {
 	return nil
 }
 
-// within does something with the keyring, of which only one thing goes on at a time.
-func (st *store) within(ctx context.Context, do func(keyring) error) error {
+// useRing runs do with the keyring. Only one such function runs at a time.
+func (st *store) useRing(ctx context.Context, do func(keyring) error) error {
 	if st.ring == nil {
 		return errNoKeyring
 	}
@@ -72,8 +71,8 @@ func (st *store) within(ctx context.Context, do func(keyring) error) error {
 		return fmt.Errorf("the keyring is busy: %w", ctx.Err())
 	}
 	done := make(chan error, 1)
-	// The library cannot be told to give up. A call that hangs keeps the turn and ends with the
-	// process, so that there is never more than one.
+	// The library has no way to give up. A call that hangs keeps the turn and ends with the process, so that there is
+	// never more than one.
 	go func() {
 		done <- do(st.ring)
 		<-st.ringTurn
@@ -86,10 +85,10 @@ func (st *store) within(ctx context.Context, do func(keyring) error) error {
 	}
 }
 
-// ringGet returns what the keyring has for a binding, "" where it has nothing.
+// ringGet returns what the keyring holds for a binding. It is empty if the keyring holds nothing.
 func (st *store) ringGet(ctx context.Context, binding string) (text string, err error) {
 	got := make(chan string, 1)
-	err = st.within(ctx, func(k keyring) error {
+	err = st.useRing(ctx, func(k keyring) error {
 		text, err := k.Get(ringService, binding)
 		if errors.Is(err, ring.ErrNotFound) {
 			text, err = "{}", nil
@@ -109,12 +108,12 @@ func (st *store) toRing(ctx context.Context, r *record) error {
 	if err != nil {
 		return err
 	}
-	return st.within(ctx, func(k keyring) error { return k.Set(ringService, r.Binding, string(text)) })
+	return st.useRing(ctx, func(k keyring) error { return k.Set(ringService, r.Binding, string(text)) })
 }
 
 // ringDelete takes the secrets of a binding out of the keyring.
 func (st *store) ringDelete(ctx context.Context, binding string) error {
-	return st.within(ctx, func(k keyring) error {
+	return st.useRing(ctx, func(k keyring) error {
 		if err := k.Delete(ringService, binding); err != nil && !errors.Is(err, ring.ErrNotFound) {
 			return err
 		}
@@ -122,7 +121,7 @@ func (st *store) ringDelete(ctx context.Context, binding string) error {
 	})
 }
 
-// ringFault is the fault of a keyring that does not do what it is for.
+// ringFault is the fault of a keyring that failed.
 func ringFault(s *config.Server, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err

@@ -19,12 +19,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Login logs in to a server: through a browser, or for a client with credentials of its own by asking for a
-// token. It returns what [Manager.State] does.
+// Login logs in to a server: through a browser, or, for a client with credentials of its own, by asking for a token.
+// It returns the same as [Manager.State].
 func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options) (login.State, error) {
 	if s.Transport == config.Stdio {
-		return login.State{}, fault.New(fault.Usage, s.Name+" is no server over HTTP, and there is nothing to log in to",
-			"What it needs stands in \"env\" of its entry.").Then("See the logins of all servers with", fault.Step{Verb: "auth status"}).
+		return login.State{}, fault.New(fault.Usage, s.Name+" is not a server over HTTP: there is nothing to log in to",
+			"Its credentials belong in \"env\" of its entry.").
+			Then("See the logins of all servers with", fault.Step{Verb: "auth status"}).
 			On(s.Name, "")
 	}
 	if name := s.OwnLogin(); name != "" {
@@ -43,7 +44,7 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options
 	}
 	st, err := m.State(ctx, s)
 	if err == nil && st.Kept == config.InFiles && m.store.place == config.AutoCredentials && m.store.ring != nil {
-		opt.Notice("the keyring did not take the login, which is kept in a file instead")
+		opt.Notice("the keyring did not take the login; it is kept in a file instead")
 	}
 	return st, err
 }
@@ -51,11 +52,13 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options
 // ended is the fault of a login that was given up.
 func ended(ctx context.Context, s *config.Server, limit time.Duration) *fault.Fault {
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return fault.New(fault.Timeout, fmt.Sprintf("nobody logged in to %s within %s", s.Name, limit), "").
-			Then("Try again, with more time", fault.Step{Verb: "auth login", Server: s.Name, Args: []string{"--timeout", (2 * limit).String()}}).
+		return fault.New(fault.Timeout, fmt.Sprintf("the login to %s was not completed within %s", s.Name, limit), "").
+			Then("Try again, with more time",
+				fault.Step{Verb: "auth login", Server: s.Name, Args: []string{"--timeout", (2 * limit).String()}}).
 			On(s.Name, "")
 	}
-	return fault.New(fault.Interrupted, "interrupted during the login to "+s.Name, "Nothing was changed. Try again.").On(s.Name, "")
+	return fault.New(fault.Interrupted, "interrupted during the login to "+s.Name, "Nothing was changed. Try again.").
+		On(s.Name, "")
 }
 
 func (m *Manager) login(ctx context.Context, s *config.Server, opt login.Options) error {
@@ -72,17 +75,18 @@ func (m *Manager) login(ctx context.Context, s *config.Server, opt login.Options
 	}
 	switch {
 	case !st.found && !refused:
-		return fault.New(fault.Usage, s.Name+" asks for no login, and says of none", "").
+		return fault.New(fault.Usage, s.Name+" does not ask for a login, and offers none", "").
 			Then("Use it as it is", fault.Step{Verb: "list", Server: s.Name, Args: []string{"--refresh"}}).On(s.Name, "")
 	case !st.supportsPKCE():
-		return lying(s, "its authorization server does not say that it checks code challenges (PKCE with S256), without which a login can be stolen", st.Issuer, nil)
+		return badMetadata(s, "its authorization server does not say that it checks code challenges (PKCE with S256), "+
+			"without which a login can be stolen", st.Issuer, nil)
 	case st.AuthorizationEndpoint == "":
-		return lying(s, "its authorization server has no page to log in at", st.Issuer, nil)
+		return badMetadata(s, "its authorization server has no page to log in at", st.Issuer, nil)
 	}
 	old, err := m.store.load(ctx, s)
 	if err != nil {
 		opt.Notice(err.Error())
-		old = nil // it is set aside when the new one is kept
+		old = nil // save sets it aside
 	}
 	l, redirect, err := listen(s, old)
 	if err != nil {
@@ -98,17 +102,16 @@ func (m *Manager) login(ctx context.Context, s *config.Server, opt login.Options
 	if err != nil {
 		return err
 	}
-	r := &record{Grant: config.AuthorizationCode, Issuer: st.Issuer, Resource: st.resource, Token: st.TokenEndpoint, Revoke: st.RevocationEndpoint,
-		Client: who, Asked: scopes}
+	r := st.record(config.AuthorizationCode, who, scopes)
 	if who.Origin == registered {
 		r.secretsField().Client = who.secret
 	}
 	return m.authorize(ctx, s, st, r, l, redirect, opt)
 }
 
-// withOffline adds the scope for a refresh token where the authorization server knows it and others are
-// asked for ("MAY add offline_access ... when the Authorization Server metadata contains it", MCP 2026-07-28,
-// authorization, refresh tokens).
+// withOffline adds the scope for a refresh token if the authorization server knows it and others are asked for ("MAY
+// add offline_access ... when the Authorization Server metadata contains it", MCP 2026-07-28, authorization, refresh
+// tokens).
 func withOffline(scopes []string, st *site) []string {
 	const offline = "offline_access"
 	if len(scopes) == 0 || slices.Contains(scopes, offline) || !slices.Contains(st.ScopesSupported, offline) {
@@ -126,29 +129,32 @@ func (m *Manager) loginMachine(ctx context.Context, s *config.Server, c challeng
 	defer unlock()
 	old, err := m.store.load(ctx, s)
 	if err != nil {
-		old = nil // it is set aside when the new one is kept
+		old = nil // save sets it aside
 	}
 	_, err = m.fetch(ctx, s, old, c, true)
 	return err
 }
 
 // authorize sends the person to the authorization server, waits for the code that comes back, and redeems it.
-func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *record, l net.Listener, redirect string, opt login.Options) error {
+func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *record, l net.Listener,
+	redirect string, opt login.Options) error {
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
-	conf := oauth2.Config{ClientID: r.Client.ID, RedirectURL: redirect, Scopes: r.Asked, Endpoint: oauth2.Endpoint{AuthURL: st.AuthorizationEndpoint}}
-	address := conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier), oauth2.SetAuthURLParam("resource", r.Resource))
+	conf := oauth2.Config{ClientID: r.Client.ID, RedirectURL: redirect, Scopes: r.Asked,
+		Endpoint: oauth2.Endpoint{AuthURL: st.AuthorizationEndpoint}}
+	address := conf.AuthCodeURL(state, oauth2.S256ChallengeOption(verifier),
+		oauth2.SetAuthURLParam("resource", r.Resource))
 	if len(address) > maxAddress {
-		return lying(s, fmt.Sprintf("the address to log in at is longer than %d bytes", maxAddress), st.Issuer, nil)
+		return badMetadata(s, fmt.Sprintf("the address to log in at is longer than %d bytes", maxAddress), st.Issuer, nil)
 	}
-	// A lying server can show the page of an honest one, to get what that answers (RFC 9700, 4.4).
-	if page, taker := hostIn(st.AuthorizationEndpoint), hostIn(st.TokenEndpoint); page != taker {
-		opt.Notice(fmt.Sprintf("what the page at %s answers is given to %s, for a token", page, taker))
+	// A lying server can show the page of an honest one, to get its answer (RFC 9700, 4.4).
+	if page, tokens := hostIn(st.AuthorizationEndpoint), hostIn(st.TokenEndpoint); page != tokens {
+		opt.Notice(fmt.Sprintf("the answer of the page at %s goes to %s, for a token", page, tokens))
 	}
-	w := newWaiting(l, expected{state: state, issuer: st.Issuer, issuerRequired: st.IssuerInResponse})
+	w := newCallbackServer(l, expected{state: state, issuer: st.Issuer, issuerRequired: st.IssuerInResponse})
 	defer w.close()
 	opt.Show(address)
 	if opt.Open != nil {
-		// It ends with the program that opens the browser, or with this one.
+		// This goroutine ends with the program that opens the browser, or with this one.
 		go func() {
 			if err := opt.Open(address); err != nil {
 				opt.Notice("no browser could be opened: " + err.Error())
@@ -164,10 +170,11 @@ func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *
 	}
 	err = got.fault(s, st)
 	if err == nil {
-		form := url.Values{"grant_type": {"authorization_code"}, "code": {got.code}, "redirect_uri": {redirect}, "code_verifier": {verifier}, "resource": {r.Resource}}
+		form := url.Values{"grant_type": {"authorization_code"}, "code": {got.code}, "redirect_uri": {redirect},
+			"code_verifier": {verifier}, "resource": {r.Resource}}
 		err = m.finish(ctx, s, r, form)
 	}
-	w.tell(err)
+	w.report(err)
 	return err
 }
 
@@ -175,21 +182,23 @@ func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *
 func (m *Manager) finish(ctx context.Context, s *config.Server, r *record, form url.Values) error {
 	token, err := m.redeem(ctx, s, r.Token, r.Client, form)
 	if err != nil {
-		return fault.New(fault.ServerConnection, fmt.Sprintf("the authorization server of %s gave no token for the login", s.Name),
-			"").Then("Try again with", loginStep(s, nil)).On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+		return fault.New(fault.ServerConnection,
+			fmt.Sprintf("the authorization server of %s gave no token for the login", s.Name),
+			"").Then("Try again with", loginStep(s, nil)).On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).
+			Trace(s.Mask(err.Error()))
 	}
 	unlock, err := m.store.lock(ctx, s)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	r.take(token, m.opt.Now())
+	r.setToken(token, m.opt.Now())
 	return m.store.save(ctx, s, r)
 }
 
-// probe asks a server for its tools without a login, to see what it says. refused reports whether it wants
-// one. A question for tools comes before the handshake that would allow it, since some servers shake hands
-// with anybody; one that wants a login says so first.
+// probe asks a server for its tools without a login. refused reports whether the server wants one. The request comes
+// before any handshake, since some servers shake hands with every client and refuse later; a server that wants a
+// login refuses at once.
 func (m *Manager) probe(ctx context.Context, s *config.Server) (c challenge, refused bool, err error) {
 	method, body := http.MethodPost, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`
 	if s.Transport == config.SSE {
@@ -197,7 +206,7 @@ func (m *Manager) probe(ctx context.Context, s *config.Server) (c challenge, ref
 	}
 	req, err := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader(body))
 	if err != nil {
-		return challenge{}, false, lying(s, "its URL cannot be used", "", nil)
+		return challenge{}, false, badMetadata(s, "its URL cannot be used", "", nil)
 	}
 	for _, h := range s.Headers {
 		req.Header.Add(h.Name, h.Value)

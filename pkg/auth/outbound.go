@@ -26,8 +26,8 @@ func newNetwork() network {
 	return network{open: to(nil), strict: to(notThisMachine)}
 }
 
-// client returns the HTTP client for requests that the word of a server leads to. It follows no redirect by itself:
-// a code or a secret goes where it was meant for, or nowhere.
+// client returns the HTTP client for requests that a server's word leads to. It does not follow redirects: a code or
+// a secret goes to the address that it is meant for, or nowhere.
 func (n network) client(s *config.Server) *http.Client {
 	out := &outbound{network: n}
 	if u, err := url.Parse(s.URL); err == nil && !config.IsLoopback(u.Hostname()) {

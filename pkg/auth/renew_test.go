@@ -153,7 +153,7 @@ func TestTwelveProcesses(t *testing.T) {
 }
 
 // One of twelve processes is killed while it renews: before its refresh token is redeemed, or after that, when
-// the answer is lost. Its lock goes with it, and the others get a token or are told that the login has ended.
+// the answer is lost. Its lock goes with it, and the others get a token or learn that the login has ended.
 func TestKilledRenewal(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -202,7 +202,7 @@ func TestKilledRenewal(t *testing.T) {
 					killed++
 				case redeemed && strings.Contains(text, "the login of s has ended"), strings.HasPrefix(text, "ready\nBearer access-"):
 					told++
-				case redeemed && text == "ready\n<nil>": // another was told, and there is no login any more
+				case redeemed && text == "ready\n<nil>": // another process learnt it, and there is no login any more
 					told++
 				default:
 					t.Error(text)
@@ -241,9 +241,14 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// What becomes of a login whose token cannot be renewed.
+// The outcomes of a renewal that fails.
 func TestRenewalFails(t *testing.T) {
 	t.Parallel()
+	answer := func(how string) func(*authtest.Server) {
+		return func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = how }) }
+	}
+	const ended, failed = "the login of s has ended", "the login of s could not be renewed"
+	const before = time.Hour - 10*time.Second
 	for name, tt := range map[string]struct {
 		spoil   func(*authtest.Server)
 		later   time.Duration
@@ -251,13 +256,13 @@ func TestRenewalFails(t *testing.T) {
 		message string
 		after   login.Kind
 	}{
-		"revoked":            {(*authtest.Server).Revoke, time.Hour, fault.AuthRequired, "the login of s has ended", login.NotLoggedIn},
-		"revoked before":     {(*authtest.Server).Revoke, time.Hour - 10*time.Second, fault.AuthRequired, "the login of s has ended", login.NotLoggedIn},
-		"the client is gone": {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "invalid_client" }) }, time.Hour, fault.AuthRequired, "the login of s has ended", login.NotLoggedIn},
-		"down":               {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "down" }) }, time.Hour, fault.ServerConnection, "the login of s could not be renewed", login.CanRenew},
-		"unreachable":        {(*authtest.Server).Close, time.Hour, fault.ServerConnection, "the login of s could not be renewed", login.CanRenew},
-		"down before":        {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "down" }) }, time.Hour - 10*time.Second, "", "", login.LoggedIn},
-		"it tells secrets":   {func(as *authtest.Server) { as.Change(func(o *authtest.Options) { o.TokenError = "echo" }) }, time.Hour, fault.ServerConnection, "the login of s could not be renewed", login.CanRenew},
+		"revoked":            {(*authtest.Server).Revoke, time.Hour, fault.AuthRequired, ended, login.NotLoggedIn},
+		"revoked before":     {(*authtest.Server).Revoke, before, fault.AuthRequired, ended, login.NotLoggedIn},
+		"the client is gone": {answer("invalid_client"), time.Hour, fault.AuthRequired, ended, login.NotLoggedIn},
+		"down":               {answer("down"), time.Hour, fault.ServerConnection, failed, login.CanRenew},
+		"unreachable":        {(*authtest.Server).Close, time.Hour, fault.ServerConnection, failed, login.CanRenew},
+		"down before":        {answer("down"), before, "", "", login.LoggedIn},
+		"it tells secrets":   {answer("echo"), time.Hour, fault.ServerConnection, failed, login.CanRenew},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -370,7 +375,8 @@ func TestClientCredentials(t *testing.T) {
 	if err != nil || wantHeader(t, m, s) != h {
 		t.Fatalf("%q %v", h, err)
 	}
-	if st, err := m.State(t.Context(), s); err != nil || st.Kind != login.Machine || !st.Renewable || strings.Join(st.Scopes, " ") != "base" {
+	if st, err := m.State(t.Context(), s); err != nil || st.Kind != login.Machine || !st.Renewable ||
+		strings.Join(st.Scopes, " ") != "base" {
 		t.Errorf("%+v %v", st, err)
 	}
 	if again, err := newManager(dir, time.Hour).Header(t.Context(), s); err != nil || again == h || again == "" {
@@ -402,7 +408,7 @@ func TestClientCredentials(t *testing.T) {
 	wantFault(t, err, fault.ServerConnection, "cannot be read")
 }
 
-// Logging out where the authorization server cannot be told.
+// Logging out if the authorization server cannot be reached.
 func TestLogoutAlone(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -78,15 +78,15 @@ func TestLoginPages(t *testing.T) {
 	}
 }
 
-// A page of one site and a token endpoint of another are told: the person sees only the page.
+// A notice names a token endpoint on another host than the page: the person sees only the page.
 func TestTwoSites(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{Iss: "none"})
-	taker := strings.Replace(as.Issuer(), "127.0.0.1", "localhost", 1) + "/token"
-	as.Change(func(o *authtest.Options) { o.Edit = set("server", "token_endpoint", taker) })
+	tokens := strings.Replace(as.Issuer(), "127.0.0.1", "localhost", 1) + "/token"
+	as.Change(func(o *authtest.Options) { o.Edit = set("server", "token_endpoint", tokens) })
 	s := entryFor(t, as.URL(), "")
 	_, p, err := logIn(t, newManager(t.TempDir(), 0), s)
-	if want := "what the page at 127.0.0.1 answers is given to localhost, for a token"; err != nil || !slices.Contains(p.notices, want) {
+	if want := "the answer of the page at 127.0.0.1 goes to localhost, for a token"; err != nil || !slices.Contains(p.notices, want) {
 		t.Errorf("%v, notices %q", err, p.notices)
 	}
 }
@@ -129,7 +129,7 @@ func TestClientOfAnotherIssuer(t *testing.T) {
 	}
 }
 
-// The secret that is in the entry now is not sent to whom another client was known.
+// The entry's secret of today does not go to a server that knew another client.
 func TestLogoutOfAnotherClient(t *testing.T) {
 	t.Parallel()
 	sent := make(chan string, 10)
@@ -163,7 +163,7 @@ func TestHostHeader(t *testing.T) {
 	}
 }
 
-// What stands twice in an answer is nobody's (RFC 6749, 3.1).
+// A parameter that stands twice in an answer makes it invalid (RFC 6749, 3.1).
 func TestTwiceInAnswer(t *testing.T) {
 	t.Parallel()
 	e := expected{state: "s", issuer: "https://as"}
@@ -173,7 +173,8 @@ func TestTwiceInAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r, err := e.read(q); (err == nil) != ok || ok && strings.Contains(query, "error") && r.fault(entryFor(t, "https://h/", ""), &site{}) == nil {
+		if r, err := e.read(q); (err == nil) != ok ||
+			ok && strings.Contains(query, "error") && r.fault(entryFor(t, "https://h/", ""), &site{}) == nil {
 			t.Errorf("%s: %+v %v", query, r, err)
 		}
 	}
@@ -190,7 +191,8 @@ func TestPrivateFiles(t *testing.T) {
 	m, s := newManager(dir, 0), entryFor(t, as.URL(), "")
 	folder := filepath.Join(dir, "auth")
 	path := m.store.path(bindingOf(s))
-	if err := errors.Join(os.Mkdir(folder, 0o755), os.Chmod(folder, 0o755), os.WriteFile(path, []byte("{}"), 0o644), os.Chmod(path, 0o644),
+	if err := errors.Join(os.Mkdir(folder, 0o755), os.Chmod(folder, 0o755), os.WriteFile(path, []byte("{}"), 0o644),
+		os.Chmod(path, 0o644),
 		os.WriteFile(path+"12345", []byte("a token of a process that was killed"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +210,8 @@ func TestPrivateFiles(t *testing.T) {
 		}
 		names = append(names, strings.TrimPrefix(e.Name(), filepath.Base(path)))
 	}
-	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 || !slices.Equal(names, []string{"", ".bak", ".lock"}) {
+	if info, err := os.Stat(folder); err != nil || info.Mode().Perm() != 0o700 ||
+		!slices.Equal(names, []string{"", ".bak", ".lock"}) {
 		t.Errorf("%v %v %q", info, err, names)
 	}
 	if err := os.WriteFile(path+"67", nil, 0o600); err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// State says what is known of a server's login. No server is asked.
+// State says what is known of a server's login. It asks no server.
 func (m *Manager) State(ctx context.Context, s *config.Server) (login.State, error) {
 	if s.OwnLogin() != "" {
 		return login.State{Kind: login.Static}, nil
@@ -36,8 +36,8 @@ func (m *Manager) State(ctx context.Context, s *config.Server) (login.State, err
 	return st, nil
 }
 
-// Logout forgets the login of a server, and tells its authorization server where that can be told (RFC
-// 7009). A file that is damaged is set aside.
+// Logout forgets the login of a server, and revokes it if its authorization server can (RFC 7009). It sets a damaged
+// file aside.
 func (m *Manager) Logout(ctx context.Context, s *config.Server) (login.Ended, error) {
 	unlock, err := m.store.lock(ctx, s)
 	if err != nil {
@@ -61,7 +61,8 @@ func (m *Manager) revokeAll(ctx context.Context, s *config.Server, r *record) (r
 	if err := r.Client.takeKey(s, r.Issuer); err != nil {
 		return false, err.Error()
 	}
-	for _, t := range []struct{ token, hint string }{{r.Secrets.Refresh, "refresh_token"}, {r.Secrets.Access, "access_token"}} {
+	for _, t := range []struct{ token, hint string }{{r.Secrets.Refresh, "refresh_token"},
+		{r.Secrets.Access, "access_token"}} {
 		if t.token == "" {
 			continue
 		}

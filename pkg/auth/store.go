@@ -23,28 +23,28 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// recordVersion is that of the files.
+// recordVersion is the version of the files.
 const recordVersion = 1
 
-// lockWait bounds how long one mcpl waits for another that renews the token of the same server. That
-// one makes at most a few requests of requestLimit.
+// lockWait bounds how long one mcpl waits for another that renews the token of the same server. The other one makes
+// at most a few requests of requestLimit.
 const lockWait = 2 * time.Minute
 
-// record is what is known of the login to one server. It is one file, without the secrets where
-// those are in the keyring.
+// record is everything known of the login to one server. It is one file; if the keyring holds the secrets, the file
+// does not.
 type record struct {
 	Version int `json:"version"`
-	// Server and URL are for whoever reads the file; Binding decides: see bindingOf.
+	// Server and URL are for readers of the file. Binding decides: see bindingOf.
 	Server  string `json:"server"`
 	URL     string `json:"url"`
 	Binding string `json:"binding"`
-	// Serial changes with each writing.
+	// Serial changes with each write.
 	Serial string `json:"serial"`
-	// Kept is where the secrets are.
+	// Kept is the place of the secrets.
 	Kept   config.Credentials `json:"kept"`
 	Grant  config.Grant       `json:"grant"`
 	Issuer string             `json:"issuer"`
-	// Resource is what the tokens are for (RFC 8707).
+	// Resource is the resource that the tokens are for (RFC 8707).
 	Resource string    `json:"resource"`
 	Token    string    `json:"token_endpoint"`
 	Revoke   string    `json:"revocation_endpoint,omitempty"`
@@ -58,15 +58,15 @@ type record struct {
 	Secrets   *secrets `json:"secrets,omitempty"`
 }
 
-// secrets are what nobody else may see.
+// secrets holds what no other user may see.
 type secrets struct {
 	Access  string `json:"access_token,omitempty"`
 	Refresh string `json:"refresh_token,omitempty"`
-	// Client is the secret of a client that registered itself. The one of an entry stays there.
+	// Client is the secret of a client that registered itself. An entry's secret stays in the entry.
 	Client string `json:"client_secret,omitempty"`
 }
 
-// header is the Authorization header that the record gives, "" where it has no token.
+// header returns the Authorization header of the record. It is empty if the record has no token.
 func (r *record) header() string {
 	if r == nil || r.Secrets == nil || r.Secrets.Access == "" {
 		return ""
@@ -74,18 +74,18 @@ func (r *record) header() string {
 	return "Bearer " + r.Secrets.Access
 }
 
-// forgetTokens takes the tokens out, and leaves the registration of the client.
+// forgetTokens removes the tokens and keeps the registration of the client.
 func (r *record) forgetTokens() {
 	r.Secrets.Access, r.Secrets.Refresh = "", ""
 	r.Granted, r.Obtained, r.Expires, r.Renewable = nil, time.Time{}, time.Time{}, false
 }
 
-// bindingOf identifies whom a login is for: the entry's name, its URL and its Host header. A record of another
-// binding is not used, so that no token goes elsewhere.
+// bindingOf identifies the server that a login is for: the entry's name, its URL and its Host header. mcpl does not
+// use a record of another binding, so that no token goes elsewhere.
 func bindingOf(s *config.Server) string {
 	text := "mcpl login 1\x00" + s.Name + "\x00" + s.URL
 	for _, h := range s.Headers {
-		if strings.EqualFold(h.Name, "Host") { // behind the same address this is another server
+		if strings.EqualFold(h.Name, "Host") { // another server behind the same address
 			text += "\x00" + h.Value
 		}
 	}
@@ -97,12 +97,12 @@ func bindingOf(s *config.Server) string {
 type store struct {
 	dir   string
 	place config.Credentials
-	ring  keyring // nil: there is none
-	// ringTurn is full while something goes on with the keyring. It has room for one.
+	ring  keyring // nil if there is none
+	// ringTurn is full while a call of the keyring runs. It has room for one.
 	ringTurn chan struct{}
 
 	mu     sync.Mutex
-	cached map[string]record // by binding, with secrets that came from the keyring
+	cached map[string]record // by binding, with secrets from the keyring
 }
 
 func (st *store) path(binding string) string { return filepath.Join(st.dir, binding[:24]+".json") }
@@ -110,7 +110,7 @@ func (st *store) path(binding string) string { return filepath.Join(st.dir, bind
 // lock makes this the only mcpl that changes the login of a server.
 func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err error) {
 	path := st.path(bindingOf(s)) + ".lock"
-	if err := st.private(); err != nil {
+	if err := st.makePrivate(); err != nil {
 		return nil, st.unwritable(path, err)
 	}
 	lock := flock.New(path, flock.SetPermissions(0o600))
@@ -119,18 +119,21 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 	ok, err := lock.TryLockContext(wait, 10*time.Millisecond)
 	switch {
 	case ctx.Err() != nil:
-		return nil, fault.New(fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name, "Type the command again to retry.").On(s.Name, "")
+		return nil, fault.New(fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name,
+			"Try again.").On(s.Name, "")
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fault.New(fault.Timeout, fmt.Sprintf("another mcpl has been busy with the login of %s for %s", s.Name, lockWait),
-			"Wait for it or end it, and type the command again.").On(s.Name, "")
+		return nil, fault.New(fault.Timeout,
+			fmt.Sprintf("another mcpl has been busy with the login of %s for %s", s.Name, lockWait),
+			"Wait for it or end it, and try again.").On(s.Name, "")
 	case err != nil || !ok:
 		return nil, st.unwritable(path, err)
 	}
 	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
 }
 
-// private makes the folder for this user alone, also one that was there. It fails where that is another's.
-func (st *store) private() error {
+// makePrivate makes the folder for this user alone, even if it exists. It fails if the folder belongs to another
+// user.
+func (st *store) makePrivate() error {
 	if err := os.MkdirAll(st.dir, 0o700); err != nil {
 		return err
 	}
@@ -141,8 +144,8 @@ func (st *store) private() error {
 	return os.Chmod(st.dir, 0o700)
 }
 
-// sweep takes away what processes left that were killed while they wrote a record: the library's temporary
-// files, which hold tokens. The caller holds the lock.
+// sweep removes the library's temporary files, which hold tokens, of processes that were killed while they wrote a
+// record. The caller holds the lock.
 func (st *store) sweep(path string) {
 	left, _ := filepath.Glob(path + "*") // the pattern is good
 	for _, name := range left {
@@ -152,8 +155,8 @@ func (st *store) sweep(path string) {
 	}
 }
 
-// load returns what is known of a server's login; nil where there is nothing. A file that is damaged
-// is a fault.Config, and stays as it is.
+// load returns the record of a server's login. It is nil if there is none. A damaged file is a fault.Config, and
+// stays.
 func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 	binding := bindingOf(s)
 	path := st.path(binding)
@@ -177,14 +180,14 @@ func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 	return r, err
 }
 
-// hide keeps the secrets of a record out of what is told of its server.
+// hide keeps the secrets of a record out of what mcpl says of its server.
 func (r *record) hide(s *config.Server) {
 	if r.Secrets != nil {
 		s.Hide(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
 	}
 }
 
-// parseRecord reads a file. What it says of an error quotes nothing.
+// parseRecord reads a file. Its errors quote nothing.
 func parseRecord(data []byte, binding string) (*record, error) {
 	var r record
 	if err := json.Unmarshal(data, &r); err != nil {
@@ -196,16 +199,16 @@ func parseRecord(data []byte, binding string) (*record, error) {
 	case r.Binding != binding:
 		return nil, errors.New("it belongs to another server")
 	case r.Issuer == "" || r.Token == "" || r.Resource == "" || r.Client.ID == "":
-		return nil, errors.New("there is something missing in it")
+		return nil, errors.New("something is missing in it")
 	case r.Kept != config.InKeyring && (r.Kept != config.InFiles || r.Secrets == nil):
 		return nil, errors.New("it does not say where the tokens are")
 	case r.header() != "" && !isBearer(r.Secrets.Access):
-		return nil, errors.New("the token in it is none")
+		return nil, errors.New("its token is not a bearer token")
 	}
 	return &r, nil
 }
 
-// fromRing fills in the secrets of a record. Where the keyring has none, there are none.
+// fromRing fills in the secrets of a record. If the keyring has none, they stay empty.
 func (st *store) fromRing(ctx context.Context, s *config.Server, r *record) error {
 	st.mu.Lock()
 	known, ok := st.cached[r.Binding]
@@ -218,7 +221,8 @@ func (st *store) fromRing(ctx context.Context, s *config.Server, r *record) erro
 	if err != nil {
 		return ringFault(s, err)
 	}
-	if err := json.Unmarshal([]byte(text), r.secretsField()); err != nil || r.header() != "" && !isBearer(r.Secrets.Access) {
+	if err := json.Unmarshal([]byte(text), r.secretsField()); err != nil ||
+		r.header() != "" && !isBearer(r.Secrets.Access) {
 		*r.secretsField() = secrets{}
 	}
 	st.remember(r)
@@ -244,8 +248,8 @@ func (st *store) remember(r *record) {
 	st.cached[r.Binding] = kept
 }
 
-// save writes a record, the secrets into the keyring where that is wanted and works. The caller holds
-// the lock. A damaged file in its place is kept as a copy.
+// save writes a record, the secrets into the keyring if that is wanted and works. The caller holds the lock. A
+// damaged file in its place is kept as a copy.
 func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 	r.Version, r.Server, r.URL, r.Binding, r.Serial = recordVersion, s.Name, s.Display().URL, bindingOf(s), rand.Text()
 	r.Renewable = r.secretsField().Refresh != ""
@@ -270,18 +274,17 @@ func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(st.private(), atomic.WriteFile(path, bytes.NewReader(append(data, '\n')))); err != nil {
+	if err := errors.Join(st.makePrivate(), atomic.WriteFile(path, bytes.NewReader(append(data, '\n')))); err != nil {
 		return st.unwritable(path, err)
 	}
 	if wasInRing && r.Kept != config.InKeyring {
-		_ = st.ringDelete(ctx, r.Binding) // what is there is of no use any more
+		_ = st.ringDelete(ctx, r.Binding) // the keyring's copy is out of date
 	}
 	st.remember(r)
 	return nil
 }
 
-// setAside keeps a damaged file as a copy. It reports whether a sound one has its secrets in the
-// keyring.
+// setAside keeps a damaged file as a copy. For a sound file it reports whether its secrets are in the keyring.
 func (st *store) setAside(path, binding string) (inRing bool, err error) {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -325,5 +328,6 @@ func (st *store) remove(ctx context.Context, s *config.Server) error {
 
 func (st *store) unwritable(path string, err error) *fault.Fault {
 	return fault.New(fault.Config, "cannot write "+path,
-		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(path))).Because(err)
+		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(path))).
+		Because(err)
 }

@@ -125,7 +125,8 @@ func TestNoKeyring(t *testing.T) {
 	for name, k := range map[string]keyring{"none": nil, "too small": &fakeRing{fails: ring.ErrSetDataTooBig}} {
 		m := withRing(t.TempDir(), config.AutoCredentials, k)
 		st, p, err := logIn(t, m, s)
-		if told := strings.Contains(strings.Join(p.notices, "\n"), "the keyring did not take the login"); err != nil || st.Kept != config.InFiles || told != (k != nil) {
+		if told := strings.Contains(strings.Join(p.notices, "\n"), "the keyring did not take the login"); err != nil ||
+			st.Kept != config.InFiles || told != (k != nil) {
 			t.Errorf("%s: %+v %v, notices %q", name, st, err, p.notices)
 		}
 		wantHeader(t, m, s)
@@ -154,7 +155,7 @@ func TestMovedToFiles(t *testing.T) {
 	}
 }
 
-// What the keyring has lost is no login any more; one that fails is a fault.
+// A login that the keyring has lost has ended; a keyring that fails is a fault.
 func TestLostInKeyring(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{})
@@ -164,7 +165,8 @@ func TestLostInKeyring(t *testing.T) {
 	for key := range k.kept {
 		k.kept[key] = "no JSON"
 	}
-	if st, err := withRing(dir, config.AutoCredentials, k).State(t.Context(), s); err != nil || st.Kind != login.NotLoggedIn {
+	if st, err := withRing(dir, config.AutoCredentials, k).State(t.Context(), s); err != nil ||
+		st.Kind != login.NotLoggedIn {
 		t.Errorf("%+v %v", st, err)
 	}
 	clear(k.kept)
@@ -180,7 +182,7 @@ func TestLostInKeyring(t *testing.T) {
 	wantFault(t, err, fault.Config, "keyring")
 }
 
-// A keyring that hangs holds up nobody for ever, and is not asked by two at once.
+// A keyring that hangs holds no caller up for ever, and two callers never ask it at once.
 func TestHangingKeyring(t *testing.T) {
 	t.Parallel()
 	k := &fakeRing{hangs: make(chan struct{})}
@@ -224,10 +226,10 @@ func TestDamagedFile(t *testing.T) {
 		"":                          "it is not the JSON of a login",
 		"null":                      "it is of version 0",
 		spoil("version", 2):         "it is of version 2, and this mcpl knows 1",
-		spoil("token_endpoint", ""): "there is something missing in it",
+		spoil("token_endpoint", ""): "something is missing in it",
 		spoil("kept", "elsewhere"):  "it does not say where the tokens are",
 		spoil("secrets", nil):       "it does not say where the tokens are",
-		spoil("secrets", map[string]string{"access_token": "a\r\nX: y"}): "the token in it is none",
+		spoil("secrets", map[string]string{"access_token": "a\r\nX: y"}): "its token is not a bearer token",
 	} {
 		if err := os.WriteFile(path, []byte(bad), 0o600); err != nil {
 			t.Fatal(err)
@@ -344,11 +346,11 @@ func TestEndpointCheck(t *testing.T) {
 		{"http://127.0.0.1:9/mcp", "http://[::1]:8/x", ""},
 		{"http://10.0.0.7:9/mcp", "http://10.0.0.7:9/x", ""},
 		{"http://10.0.0.7:9/mcp", "http://10.0.0.7:8/x", "plain http"},
-		{"https://h/mcp", "https://me:pw@h/x", "no https"},
-		{"https://h/mcp", "file:///etc/passwd", "no https"},
-		{"https://h/mcp", "javascript:x", "no https"},
-		{"https://h/mcp", "", "no https"},
-		{"https://h/mcp", "https://", "no https"},
+		{"https://h/mcp", "https://me:pw@h/x", "not an https"},
+		{"https://h/mcp", "file:///etc/passwd", "not an https"},
+		{"https://h/mcp", "javascript:x", "not an https"},
+		{"https://h/mcp", "", "not an https"},
+		{"https://h/mcp", "https://", "not an https"},
 	} {
 		allowed, err := endpointCheck(&config.Server{URL: tt.server})
 		if err != nil {

@@ -18,20 +18,20 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// client is who mcpl is to an authorization server.
+// client is mcpl's identity at an authorization server.
 type client struct {
 	ID string `json:"id"`
-	// Method is how it proves that at the token endpoint (RFC 7591, 2): one of the methods below.
+	// Method is its proof at the token endpoint (RFC 7591, 2): one of the methods below.
 	Method string `json:"method"`
-	// Origin is how it came to be.
+	// Origin says where the client comes from.
 	Origin clientOrigin `json:"origin"`
-	// Redirect and Scopes are what it was registered with. Until is when its secret ends; zero: never.
+	// Redirect and Scopes are those that it was registered with. Until is the end of its secret; zero means never.
 	Redirect string    `json:"redirect_uri,omitempty"`
 	Scopes   []string  `json:"scopes,omitempty"`
 	Until    time.Time `json:"secret_expires,omitzero"`
 
 	secret string
-	// Of methodKey: how it signs, the key, and the issuer that it signs for.
+	// For methodKey: the signing algorithm, the key, and the issuer that it signs for.
 	Algorithm string `json:"algorithm,omitempty"`
 	key       crypto.Signer
 	audience  string
@@ -53,8 +53,8 @@ const (
 	methodKey   = "private_key_jwt"
 )
 
-// methodFor chooses how a client with a secret, or without, proves itself to a server that takes these
-// methods. "" says that there is no way. A server that names none takes client_secret_basic (RFC 8414, 2).
+// methodFor chooses how a client with or without a secret proves itself to a server that takes these methods. It is
+// empty if there is no way. A server that names no methods takes client_secret_basic (RFC 8414, 2).
 func methodFor(takes []string, secret bool) string {
 	switch {
 	case !secret:
@@ -72,7 +72,7 @@ func methodFor(takes []string, secret bool) string {
 // refusedError is a refusal of the token endpoint (RFC 6749, 5.2).
 type refusedError struct {
 	status            string
-	code, description string // as the server has them, without secrets, on one line
+	code, description string // as the server wrote them, without secrets, on one line
 }
 
 func (e *refusedError) Error() string {
@@ -86,7 +86,7 @@ func (e *refusedError) Error() string {
 	return text
 }
 
-// refusal returns the code of the refusal in an error's chain, "" where there is none.
+// refusal returns the code of the refusal in an error's chain. It is empty if there is none.
 func refusal(err error) string {
 	var refused *refusedError
 	if errors.As(err, &refused) {
@@ -95,12 +95,14 @@ func refusal(err error) string {
 	return ""
 }
 
-// redeem asks a token endpoint for a token. form has all parameters of the grant but the client's own.
-// Of the errors it returns none holds a secret; a *refusedError is an answer.
-func (m *Manager) redeem(ctx context.Context, s *config.Server, endpoint string, c client, form url.Values) (*oauth2.Token, error) {
-	// The library's other ways to a token leave the resource parameter (RFC 8707) out of a renewal. This
-	// one lets all parameters be given, the grant too.
-	conf := clientcredentials.Config{ClientID: c.ID, TokenURL: endpoint, EndpointParams: form, AuthStyle: oauth2.AuthStyleInParams}
+// redeem asks a token endpoint for a token. form has all parameters of the grant except the client's own. Its errors
+// hold no secret; a *refusedError is an answer.
+func (m *Manager) redeem(ctx context.Context, s *config.Server, endpoint string, c client,
+	form url.Values) (*oauth2.Token, error) {
+	// The library's other ways to a token omit the resource parameter (RFC 8707) from a renewal. This one accepts all
+	// parameters, the grant too.
+	conf := clientcredentials.Config{ClientID: c.ID, TokenURL: endpoint, EndpointParams: form,
+		AuthStyle: oauth2.AuthStyleInParams}
 	if c.Method == methodBasic || c.Method == methodPost {
 		conf.ClientSecret = c.secret
 	}
@@ -121,7 +123,8 @@ func (m *Manager) redeem(ctx context.Context, s *config.Server, endpoint string,
 		return nil, context.Cause(ctx)
 	case errors.As(err, &refused):
 		hide := hider(c, form)
-		return nil, &refusedError{status: refused.Response.Status, code: quoted(hide(refused.ErrorCode)), description: quoted(hide(refused.ErrorDescription))}
+		return nil, &refusedError{status: refused.Response.Status, code: quoted(hide(refused.ErrorCode)),
+			description: quoted(hide(refused.ErrorDescription))}
 	case errors.As(err, &broken):
 		return nil, broken.Err
 	default: // its text may quote the answer
@@ -141,10 +144,11 @@ func isBearer(token string) bool {
 	return token != "" && !strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// hider returns what takes the secrets of a request out of a text that comes back.
+// hider returns a function that removes the secrets of a request from a text that comes back.
 func hider(c client, form url.Values) func(string) string {
 	var pairs []string
-	for _, secret := range []string{c.secret, form.Get("code"), form.Get("code_verifier"), form.Get("refresh_token"), form.Get("token"), form.Get("client_assertion")} {
+	for _, secret := range []string{c.secret, form.Get("code"), form.Get("code_verifier"), form.Get("refresh_token"),
+		form.Get("token"), form.Get("client_assertion")} {
 		if len(secret) >= 4 {
 			pairs = append(pairs, secret, "***")
 		}
@@ -152,9 +156,9 @@ func hider(c client, form url.Values) func(string) string {
 	return strings.NewReplacer(pairs...).Replace
 }
 
-// take puts a token into the record. A server that sends no new refresh token leaves the old one valid
-// (RFC 6749, 6); one that names no scopes has granted those that were asked for (5.1).
-func (r *record) take(t *oauth2.Token, now time.Time) {
+// setToken puts a token into the record. A server that sends no new refresh token leaves the old one valid (RFC 6749,
+// 6); one that names no scopes has granted those that were asked for (5.1).
+func (r *record) setToken(t *oauth2.Token, now time.Time) {
 	r.secretsField().Access = t.AccessToken
 	if t.RefreshToken != "" {
 		r.Secrets.Refresh = t.RefreshToken
@@ -171,7 +175,7 @@ func (r *record) take(t *oauth2.Token, now time.Time) {
 	}
 }
 
-// revoke tells an authorization server that a token is not needed any more (RFC 7009).
+// revoke asks an authorization server to revoke a token (RFC 7009).
 func (m *Manager) revoke(ctx context.Context, s *config.Server, r *record, token, hint string) error {
 	c := r.Client
 	form := url.Values{"token": {token}, "token_type_hint": {hint}}
@@ -200,18 +204,18 @@ func (m *Manager) revoke(ctx context.Context, s *config.Server, r *record, token
 		return plainError(err)
 	}
 	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDocument)) // the status says it all
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDocument)) // only the status counts
 	if resp.StatusCode/100 != 2 {
 		return errors.New("it answered with HTTP " + resp.Status)
 	}
 	return nil
 }
 
-// expired reports whether a token is of no use any more.
+// expired reports whether a token has ended.
 func (r *record) expired(now time.Time) bool { return r.endsWithin(0, now) }
 
-// expiring reports whether a token is to be renewed: within skew of its end, or within a quarter of its life
-// where that is less, so that one of a short life is not renewed at each request.
+// expiring reports whether a token is due for renewal: within skew of its end, or within a quarter of its life if
+// that is less, so that a token of a short life is not renewed at each request.
 func (r *record) expiring(now time.Time) bool {
 	return r.endsWithin(min(skew, r.Expires.Sub(r.Obtained)/4), now)
 }
@@ -220,20 +224,21 @@ func (r *record) endsWithin(d time.Duration, now time.Time) bool {
 	return !r.Expires.IsZero() && !now.Add(d).Before(r.Expires)
 }
 
-// fits reports whether a record is of the client and the grant that the entry asks for.
+// fits reports whether a record has the client and the grant that the entry asks for.
 func (r *record) fits(s *config.Server) bool {
 	o := oauthOf(s)
 	switch {
 	case r.Grant != o.Grant:
 		return false
 	case o.ClientID != "":
-		return r.Client.Origin == fromEntry && r.Client.ID == o.ClientID && (r.Client.Method == methodKey) == (o.PrivateKey != "") &&
+		return r.Client.Origin == fromEntry && r.Client.ID == o.ClientID &&
+			(r.Client.Method == methodKey) == (o.PrivateKey != "") &&
 			(o.Grant != config.ClientCredentials || slices.Equal(r.Asked, o.Scopes) || len(o.Scopes) == 0)
 	}
 	return r.Client.Origin != fromEntry
 }
 
-// oauthOf returns what an entry says of the login, with the defaults of one that says nothing.
+// oauthOf returns the entry's login settings, or the defaults if the entry has none.
 func oauthOf(s *config.Server) config.OAuth {
 	if s.OAuth == nil {
 		return config.OAuth{Grant: config.AuthorizationCode}
@@ -241,8 +246,7 @@ func oauthOf(s *config.Server) config.OAuth {
 	return *s.OAuth
 }
 
-// knowSecret fills in the secret of a record's client: the entry's, where the client is the entry's, else
-// the one that is kept.
+// knowSecret fills in the secret of a record's client: the entry's if the client is the entry's, else the stored one.
 func (r *record) knowSecret(s *config.Server) {
 	r.Client.secret = r.Secrets.Client
 	if o := oauthOf(s); r.Client.Origin == fromEntry && r.Client.ID == o.ClientID {
