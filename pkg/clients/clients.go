@@ -1,8 +1,8 @@
-// Package clients reads the MCP servers that other clients have in files of their own: where
-// each client keeps them on each system, and what its format means in mcpl's terms.
+// Package clients reads the MCP servers that other clients have in files of their own: the place of each client's
+// files on each system, and the meaning of its format in mcpl's terms.
 //
-// It reads and never writes; what to take and where to put it is internal/verb's to decide, and
-// how an entry is written pkg/config's. Literal secrets pass through it untouched and unprinted.
+// Call [Find]. The package reads and never writes: internal/verb decides which servers to import, and pkg/config
+// writes entries. Literal secrets pass through it unchanged and unprinted.
 package clients
 
 import (
@@ -20,12 +20,12 @@ import (
 type Found struct {
 	Client string
 	File   string
-	Line   int // from 1; 0 where the format does not tell
+	Line   int // from 1; zero if the format has no lines
 	Name   string
 	Entry  config.Entry
-	// Skip says why the entry cannot be taken; empty where it can.
+	// Skip says why the entry cannot be imported. It is empty if it can.
 	Skip string
-	// Notes are what will be different here, or has to be done by hand.
+	// Notes say what will differ in mcpl, or what a person must do by hand.
 	Notes []string
 }
 
@@ -33,32 +33,33 @@ type Found struct {
 type Looked struct {
 	Client string `json:"client"`
 	Path   string `json:"path"`
-	// Note is what was there: "not there", "no servers", or why it cannot be read.
+	// Note says what was there: "not there", "no servers", or why it cannot be read. It is empty for a file with
+	// servers.
 	Note    string `json:"note,omitempty"`
 	Servers int    `json:"servers"`
 }
 
-// client is one other client.
+// client is one client and its format.
 type client struct {
 	name   string
 	places func(finder) []place
 	// server reads one entry.
 	server func(*reader) config.Entry
-	// text turns the references in a text of an entry into mcpl's.
+	// text replaces the references in a text of an entry by mcpl's.
 	text func(*reader, string) string
 }
 
-// place is a file of a client, and where in it the servers stand.
+// place is a file of a client, and the objects of servers in it.
 type place struct {
 	path string
-	// keys lead to objects of servers: {"mcpServers"}, {"projects", DIR, "mcpServers"} ...
-	// Of a server with the same name in several, the first counts.
+	// keys lead to objects of servers: {"mcpServers"}, {"projects", DIR, "mcpServers"} ... If several hold a server of
+	// the same name, the first counts.
 	keys [][]string
-	// project is the folder that relative paths are meant from; empty for a file of the user's.
+	// project is the folder that relative paths start from. It is empty for a file of the user's.
 	project string
 }
 
-// all are the clients, in the order in which their servers are taken.
+// all returns the clients, in the order in which their servers count.
 func all() []client {
 	return []client{
 		{"claude-code", claudeCode, common, asItIs},
@@ -82,13 +83,14 @@ func Names() []string {
 	return names
 }
 
-// Find reads the files of the named clients, or of all where none is named, and returns their
-// servers and the places looked at. A file that cannot be read hides no other: its Looked says
-// why. An unknown name is a fault.Usage.
+// Find reads the files of the named clients, and returns their servers and the places it looked at. Without names it
+// reads those of all clients. A file that cannot be read hides no other: its Looked says why. An unknown name is a
+// fault.Usage.
 func Find(env config.Env, names []string) ([]Found, []Looked, error) {
 	for _, name := range names {
 		if !slices.Contains(Names(), name) {
-			return nil, nil, fault.New(fault.Usage, "there is no client "+`"`+name+`"`, "--from takes one of: "+strings.Join(Names(), ", "))
+			return nil, nil, fault.New(fault.Usage, "unknown client "+`"`+name+`"`,
+				"--from takes one of: "+strings.Join(Names(), ", "))
 		}
 	}
 	var found []Found
@@ -141,13 +143,14 @@ func (c client) parse(env config.Env, p place, data []byte) ([]Found, error) {
 	for _, s := range servers {
 		r := &reader{env: env, client: c, place: p, fields: s.fields}
 		if s.fields == nil {
-			r.skip("its entry is no object")
+			r.skip("its entry is not an object")
 		}
 		entry := c.server(r)
 		if entry.Command == "" && entry.URL == "" {
 			r.skip("it has no command and no url")
 		}
-		found = append(found, Found{Client: c.name, File: p.path, Line: s.line, Name: s.name, Entry: entry, Skip: r.reason, Notes: r.notes})
+		found = append(found, Found{Client: c.name, File: p.path, Line: s.line, Name: s.name, Entry: entry, Skip: r.reason,
+			Notes: r.notes})
 	}
 	return found, nil
 }
@@ -160,8 +163,7 @@ func (f finder) home(elem ...string) string {
 	return filepath.Join(append([]string{f.env.Home}, elem...)...)
 }
 
-// variable returns the folder that a variable names, where it is an absolute path, else
-// otherwise.
+// variable returns the folder that a variable names if it is an absolute path, else otherwise.
 func (f finder) variable(name, otherwise string) string {
 	if dir, _ := f.env.Lookup(name); filepath.IsAbs(dir) {
 		return dir
@@ -190,7 +192,7 @@ func (f finder) project(keys [][]string, elem ...string) []place {
 	var places []place
 	for _, dir := range f.env.Upwards() {
 		path := filepath.Join(append([]string{dir}, elem...)...)
-		if path != f.home(elem...) { // which is the user's file where the home folder is a repository
+		if path != f.home(elem...) { // the user's file, if the home folder is a repository
 			places = append(places, place{path: path, keys: keys, project: dir})
 		}
 	}

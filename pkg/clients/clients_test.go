@@ -123,7 +123,7 @@ in:7 https://h/in {me 8080}
     "a": {"command": "${workspaceFolder}/run", "args": ["${userHome}", "${env:X}", "${Y}", "${strange}", "${un known}"], "envFile": ".env", "cwd": "sub"},
     "b": {"url": "https://h/${env:NAME}", "headers": {"K": "${env:KEY}"},},
   },
-}`, `a:3 APP/run ["HOME","${X}","${Y}","${strange}","${un known}"] in APP/sub (${workspaceFolder} is now APP) (${un known} is not known here and stays as it stands) (its envFile is not read here: name it with --env-file .env)
+}`, `a:3 APP/run ["HOME","${X}","${Y}","${strange}","${un known}"] in APP/sub (${workspaceFolder} is now APP) (${un known} is unknown in mcpl and stays as it is) (its envFile is not read here: name it with --env-file .env)
 b:4 https://h/${NAME} [K: ${KEY}]
 `},
 		{"vscode", "~/.config/Code/User/mcp.json", `{
@@ -134,18 +134,18 @@ b:4 https://h/${NAME} [K: ${KEY}]
     "x": {"command": ["a"]}, "y": {"command": "a", "url": "b"}, "z": {}, "w": null, "v": {"command": "a", "env": ["A=1"]}, "u": {"command": "a", "args": "b"}
   }
 }`, `github:4 docker ["run","-e","T"] N=1 T=${GITHUB_TOKEN} (vscode asks for "github-token" when it starts the server; here set the variable GITHUB_TOKEN)
-remote:5 in sub ssehttps://h (its cwd sub is relative, and will be meant from the folder of the file it goes to)
-x:6 SKIP its "command" is no text
+remote:5 in sub ssehttps://h (its cwd sub is relative, and will start from the folder of the file that it goes to)
+x:6 SKIP its "command" is not a string
 y:6 SKIP it has both a command and a url
 z:6 SKIP it has no command and no url
-w:6 SKIP its entry is no object
-v:6 SKIP its "env" is no object
-u:6 SKIP its "args" is no list
+w:6 SKIP its entry is not an object
+v:6 SKIP its "env" is not an object
+u:6 SKIP its "args" is not an array
 `},
 		{"windsurf", "~/.codeium/windsurf/mcp_config.json", `{"mcpServers": {
   "a": {"serverUrl": "https://h/mcp", "headers": {"Authorization": "Bearer ${env:T}"}, "disabled": true},
   "b": {"command": "npx", "disabledTools": ["x"]}}}`, `a:2 https://h/mcp [Authorization: Bearer ${T}] OFF
-b:3 npx null (its disabledTools is not taken along: switch tools off with mcpl disable SERVER/TOOL)
+b:3 npx null (its disabledTools is not imported: switch single tools off with the verb disable)
 `},
 		{"codex", "~/.codex/config.toml", `model = "x"
 [mcp_servers.b]
@@ -167,7 +167,7 @@ K = "v"
 [mcp_servers]
 c.command = "c"
 c.startup_timeout_sec = 20
-`, `a:0 npx ["-y","p"] K=v in /d 1.5s OFF (its disabled_tools is not taken along: switch tools off with mcpl disable SERVER/TOOL)
+`, `a:0 npx ["-y","p"] K=v in /d 1.5s OFF (its disabled_tools is not imported: switch single tools off with the verb disable)
 b:0 https://h/mcp [X-A: $${1}] [X-B: ${B_VAR}] [Authorization: Bearer ${TOKEN}] 1m30.5s
 c:0 c null 20s
 `},
@@ -178,13 +178,13 @@ c:0 c null 20s
 			`a:2 python ["${A}","${B}","$$C","cost 5$","$1"] K=${MY_TOKEN}/x in APP/server 15s
 b:3 httphttps://h/mcp [K: ${T}]
 c:4 https://h/sse
-d:4 ssehttps://h (its excludeTools is not taken along: switch tools off with mcpl disable SERVER/TOOL)
+d:4 ssehttps://h (its excludeTools is not imported: switch single tools off with the verb disable)
 `},
 		{"opencode", "opencode.jsonc", `{"$schema": "https://opencode.ai/config.json", /* c */ "mcp": {
   "a": {"type": "local", "command": ["bun", "x", "{env:P}"], "environment": {"K": "${V} {env:T}", "F": "{file:~/.secret}", "J": "{\"a\": 1}"}, "enabled": false},
   "b": {"type": "remote", "url": "https://h", "headers": {"Authorization": "Bearer {env:T}"}},
   "c": {"enabled": true},
-}}`, `a:2 bun ["x","${P}"] F=${SECRET} J={"a": 1} K=$${V} ${T} OFF (opencode reads ~/.secret; here set the variable SECRET to what is in it)
+}}`, `a:2 bun ["x","${P}"] F=${SECRET} J={"a": 1} K=$${V} ${T} OFF (opencode reads ~/.secret; here set the variable SECRET to its content)
 b:3 https://h [Authorization: Bearer ${T}]
 c:4 SKIP it has no command and no url
 `},
@@ -247,7 +247,8 @@ func TestPlaces(t *testing.T) {
 			if l.Note != "not there" {
 				t.Errorf("%s: %+v", goos, l)
 			}
-			paths = append(paths, filepath.ToSlash(strings.NewReplacer(env.Home, "HOME", env.Dir, "APP/src", filepath.Dir(env.Dir), "APP").Replace(l.Path)))
+			paths = append(paths, filepath.ToSlash(strings.NewReplacer(env.Home, "HOME", env.Dir, "APP/src",
+				filepath.Dir(env.Dir), "APP").Replace(l.Path)))
 		}
 		got := strings.Join(paths, " ")
 		if goos == "linux" && got != want {
@@ -345,7 +346,8 @@ func FuzzClients(f *testing.F) {
 func TestDeep(t *testing.T) {
 	t.Parallel()
 	env := config.Env{Dir: "/d", Home: "/h", GOOS: "linux", Lookup: func(string) (string, bool) { return "", false }}
-	for path, data := range map[string]string{"f.json": strings.Repeat(`{"a":`, 100_000), "f.toml": "a = " + strings.Repeat("[", maxTOML-10), "g.toml": strings.Repeat(" ", maxTOML+1) + "a"} {
+	for path, data := range map[string]string{"f.json": strings.Repeat(`{"a":`, 100_000),
+		"f.toml": "a = " + strings.Repeat("[", maxTOML-10), "g.toml": strings.Repeat(" ", maxTOML+1) + "a"} {
 		if _, err := all()[0].parse(env, place{path: path, keys: mcpServers()}, []byte(data)); !fault.Is(err, fault.Config) {
 			t.Errorf("%s: %v", path, err)
 		}

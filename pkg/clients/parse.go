@@ -18,8 +18,7 @@ import (
 // maxTOML bounds a TOML file, in bytes: its parser recurses without a limit of its own.
 const maxTOML = 1 << 20
 
-// server is one entry of a file, its fields as they were found. They are nil where the entry is
-// no object.
+// server is one entry of a file, with its fields as the file has them. They are nil if the entry is not an object.
 type server struct {
 	name   string
 	line   int
@@ -56,15 +55,15 @@ func parseJSON(p place, data []byte) ([]server, error) {
 	return servers, nil
 }
 
-// isSection reports whether a name is no server's but leads to another object of servers: what
-// opencode has under mcp.servers is not a server called servers.
+// isSection reports whether a name leads to another object of servers: opencode's mcp.servers is not a server called
+// servers.
 func isSection(p place, path []string, name string) bool {
 	return slices.ContainsFunc(p.keys, func(keys []string) bool {
 		return len(keys) == len(path)+1 && slices.Equal(keys[:len(path)], path) && keys[len(path)] == name
 	})
 }
 
-// add adds a server unless there is one of that name.
+// add adds a server unless the list has one of that name.
 func add(servers []server, s server) []server {
 	if slices.ContainsFunc(servers, func(other server) bool { return other.name == s.name }) {
 		return servers

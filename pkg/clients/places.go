@@ -17,7 +17,8 @@ func claudeCode(f finder) []place {
 			keys = append(keys, []string{"projects", native, "mcpServers"})
 		}
 	}
-	return []place{{path: filepath.Join(f.variable("CLAUDE_CONFIG_DIR", f.env.Home), ".claude.json"), keys: append(keys, mcpServers()...)}}
+	return []place{{path: filepath.Join(f.variable("CLAUDE_CONFIG_DIR", f.env.Home), ".claude.json"),
+		keys: append(keys, mcpServers()...)}}
 }
 
 // claudeDesktop has one file (https://modelcontextprotocol.io/quickstart/user). There is no
@@ -29,7 +30,8 @@ func claudeDesktop(f finder) []place {
 // cursor has a file for the user and one for a project, which wins
 // (https://cursor.com/docs/mcp).
 func cursor(f finder) []place {
-	return append(f.project(mcpServers(), ".cursor", "mcp.json"), place{path: f.home(".cursor", "mcp.json"), keys: mcpServers()})
+	return append(f.project(mcpServers(), ".cursor", "mcp.json"),
+		place{path: f.home(".cursor", "mcp.json"), keys: mcpServers()})
 }
 
 // vscode has mcp.json in the workspace and in the user's profile
@@ -37,7 +39,8 @@ func cursor(f finder) []place {
 // the default one have names that mean nothing outside of VS Code.
 func vscode(f finder) []place {
 	keys := [][]string{{"servers"}}
-	return append(f.project(keys, ".vscode", "mcp.json"), place{path: filepath.Join(f.appData(), "Code", "User", "mcp.json"), keys: keys})
+	return append(f.project(keys, ".vscode", "mcp.json"),
+		place{path: filepath.Join(f.appData(), "Code", "User", "mcp.json"), keys: keys})
 }
 
 // windsurf has one file, and its plugin for other editors one a folder higher
@@ -60,7 +63,8 @@ func codex(f finder) []place {
 // gemini has settings.json in a project, which wins, and in the home folder
 // (https://geminicli.com/docs/tools/mcp-server).
 func gemini(f finder) []place {
-	return append(f.project(mcpServers(), ".gemini", "settings.json"), place{path: f.home(".gemini", "settings.json"), keys: mcpServers()})
+	return append(f.project(mcpServers(), ".gemini", "settings.json"),
+		place{path: f.home(".gemini", "settings.json"), keys: mcpServers()})
 }
 
 // opencode has opencode.json or .jsonc in a project, at its top or in .opencode, and in

@@ -14,8 +14,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// reader reads the fields of one entry and gathers what is to be said about it. Texts that it
-// returns have mcpl's references.
+// reader reads the fields of one entry and collects notes about it. The texts that it returns have mcpl's references.
 type reader struct {
 	env    config.Env
 	client client
@@ -25,7 +24,7 @@ type reader struct {
 	notes  []string
 }
 
-// skip says that the entry cannot be taken. The first reason counts.
+// skip records why the entry cannot be imported. The first reason counts.
 func (r *reader) skip(format string, args ...any) {
 	if r.reason == "" {
 		r.reason = fmt.Sprintf(format, args...)
@@ -51,12 +50,12 @@ func scalar(value any) (string, bool) {
 	return "", false
 }
 
-// plain returns a text as it stands, "" where there is none.
+// plain returns a text as it stands. It is empty if there is none.
 func (r *reader) plain(key string) string {
 	value := r.fields[key]
 	text, ok := value.(string)
 	if value != nil && !ok {
-		r.skip("its %q is no text", key)
+		r.skip("its %q is not a string", key)
 	}
 	return text
 }
@@ -69,25 +68,25 @@ func (r *reader) strings(key string) []string {
 	value := r.fields[key]
 	list, ok := value.([]any)
 	if value != nil && !ok {
-		r.skip("its %q is no list", key)
+		r.skip("its %q is not an array", key)
 	}
 	var texts []string
 	for _, v := range list {
 		text, ok := scalar(v)
 		if !ok {
-			r.skip("its %q holds something else than texts", key)
+			r.skip("its %q holds values that are not strings", key)
 		}
 		texts = append(texts, r.client.text(r, text))
 	}
 	return texts
 }
 
-// pairs returns an object of texts, sorted by name. null leaves a name away.
+// pairs returns an object of texts, sorted by name, without the names whose value is null.
 func (r *reader) pairs(key string) []config.KeyValue {
 	value := r.fields[key]
 	object, ok := value.(map[string]any)
 	if value != nil && !ok {
-		r.skip("its %q is no object", key)
+		r.skip("its %q is not an object", key)
 	}
 	var pairs []config.KeyValue
 	for _, name := range slices.Sorted(maps.Keys(object)) {
@@ -96,7 +95,7 @@ func (r *reader) pairs(key string) []config.KeyValue {
 		}
 		text, ok := scalar(object[name])
 		if !ok {
-			r.skip("%q of its %q is no text", name, key)
+			r.skip("%q of its %q is not a string", name, key)
 		}
 		pairs = append(pairs, config.KeyValue{Name: name, Value: r.client.text(r, text)})
 	}
@@ -109,7 +108,7 @@ func (r *reader) is(key string, want bool) bool {
 	return ok && value == want
 }
 
-// duration returns a number of units, 0 where there is none that can be used.
+// duration returns a number of units. It is zero if the field holds no usable number.
 func (r *reader) duration(key string, unit time.Duration) time.Duration {
 	text, _ := scalar(r.fields[key])
 	n, err := strconv.ParseFloat(text, 64)
@@ -119,14 +118,14 @@ func (r *reader) duration(key string, unit time.Duration) time.Duration {
 	return 0
 }
 
-// cwd returns where the server starts. In a project's file it is meant from the project.
+// cwd returns the folder that the server starts in. In a project's file a relative path starts from the project.
 func (r *reader) cwd() string {
 	dir := r.string("cwd")
 	if dir == "" || filepath.IsAbs(dir) || strings.HasPrefix(dir, "~") || strings.HasPrefix(dir, "${") {
 		return dir
 	}
 	if r.place.project == "" {
-		r.note("its cwd %s is relative, and will be meant from the folder of the file it goes to", dir)
+		r.note("its cwd %s is relative, and will start from the folder of the file that it goes to", dir)
 		return dir
 	}
 	return filepath.Join(r.place.project, dir)
@@ -154,8 +153,8 @@ func common(r *reader) config.Entry {
 	return d
 }
 
-// oauth returns the login of an entry as Claude Code has it: its clientId and callbackPort, and what else
-// mcpl knows under the same name. nil where there is none.
+// oauth returns the login of an entry in Claude Code's form: its clientId and callbackPort, and clientSecret. It is
+// nil if the entry has none.
 func (r *reader) oauth() *config.OAuth {
 	fields, _ := r.fields["oauth"].(map[string]any)
 	text := func(key string) string {
@@ -174,18 +173,17 @@ func (r *reader) oauth() *config.OAuth {
 	return &o
 }
 
-// filters notes lists of tools, which are not taken along.
+// filters adds notes about lists of tools, which mcpl does not import.
 func (r *reader) filters(keys ...string) {
 	for _, key := range keys {
 		if list, ok := r.fields[key].([]any); ok && len(list) > 0 {
-			r.note("its %s is not taken along: switch tools off with mcpl disable SERVER/TOOL", key)
+			r.note("its %s is not imported: switch single tools off with the verb disable", key)
 		}
 	}
 }
 
-// codexServer reads an entry of Codex. Its fields are those of McpServerConfig in
-// codex-rs/config/src/mcp_types.rs of https://github.com/openai/codex. Its env_vars only let
-// variables through that a server of mcpl has anyway.
+// codexServer reads an entry of Codex. Its fields are those of McpServerConfig in codex-rs/config/src/mcp_types.rs of
+// https://github.com/openai/codex. Its env_vars only let variables through that a server of mcpl has anyway.
 func codexServer(r *reader) config.Entry {
 	d := common(r)
 	d.Headers = r.pairs("http_headers")
@@ -203,8 +201,8 @@ func codexServer(r *reader) config.Entry {
 	return d
 }
 
-// geminiServer reads an entry of Gemini CLI: httpUrl is Streamable HTTP; url may be either kind
-// of HTTP, which mcpl finds out by itself; the timeout counts milliseconds.
+// geminiServer reads an entry of Gemini CLI: httpUrl is Streamable HTTP; url may be either kind of HTTP, which mcpl
+// finds out by itself; the timeout counts milliseconds.
 func geminiServer(r *reader) config.Entry {
 	d := common(r)
 	if url := r.string("httpUrl"); url != "" {
@@ -228,15 +226,16 @@ func opencodeServer(r *reader) config.Entry {
 	return d
 }
 
-// zedServer reads an entry of Zed: as most have it, in older files with path, args and env below
-// command. An extension's server has settings only.
+// zedServer reads an entry of Zed. Older files have path, args and env below command. An extension's server has
+// settings only.
 func zedServer(r *reader) config.Entry {
 	if inner, ok := r.fields["command"].(map[string]any); ok {
 		enabled := r.fields["enabled"]
 		r.fields = maps.Clone(inner)
 		r.fields["command"], r.fields["enabled"] = inner["path"], enabled
 	}
-	if r.fields["command"] == nil && r.fields["url"] == nil && (r.fields["source"] == "extension" || r.fields["settings"] != nil) {
+	if r.fields["command"] == nil && r.fields["url"] == nil &&
+		(r.fields["source"] == "extension" || r.fields["settings"] != nil) {
 		r.skip("it belongs to an extension of Zed, which alone knows its command")
 	}
 	return common(r)

@@ -7,23 +7,22 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// asItIs is for Claude Code, whose ${NAME} and ${NAME:-default} mean what they mean in mcpl
+// asItIs is for Claude Code, whose ${NAME} and ${NAME:-default} mean the same as in mcpl
 // (https://code.claude.com/docs/en/mcp).
 func asItIs(_ *reader, text string) string { return text }
 
-// escaped is for clients that fill nothing in: a "${" of theirs is to stay one.
+// escaped is for clients that fill nothing in: their "${" stays one.
 func escaped(_ *reader, text string) string { return strings.ReplaceAll(text, "${", "$${") }
 
-// editorVariables turns ${env:NAME}, ${input:ID} and the names of folders into what they are
-// here (https://code.visualstudio.com/docs/reference/variables-reference, which Cursor and
-// Windsurf follow).
+// editorVariables replaces ${env:NAME}, ${input:ID} and the names of folders by their meaning in mcpl
+// (https://code.visualstudio.com/docs/reference/variables-reference, which Cursor and Windsurf follow).
 func editorVariables(r *reader, text string) string {
 	return references(text, "${", func(name string) (string, bool) {
 		if variable, ok := strings.CutPrefix(name, "env:"); ok {
 			return reference(variable)
 		}
 		if id, ok := strings.CutPrefix(name, "input:"); ok {
-			variable := shout(id)
+			variable := variableFor(id)
 			r.note("%s asks for %q when it starts the server; here set the variable %s", r.client.name, id, variable)
 			return reference(variable)
 		}
@@ -43,7 +42,7 @@ func editorVariables(r *reader, text string) string {
 			return string(filepath.Separator), true
 		}
 		if _, ok := reference(name); !ok {
-			r.note("${%s} is not known here and stays as it stands", name)
+			r.note("${%s} is unknown in mcpl and stays as it is", name)
 		}
 		return "", false
 	})
@@ -65,7 +64,7 @@ func shellVariables(_ *reader, text string) string {
 	return b.String()
 }
 
-// braceVariables turns {env:NAME} of OpenCode into ${NAME}; a "${" is nothing to it
+// braceVariables turns {env:NAME} of OpenCode into ${NAME}. A "${" has no meaning there
 // (https://opencode.ai/docs/config).
 func braceVariables(r *reader, text string) string {
 	return references(escaped(r, text), "{", func(name string) (string, bool) {
@@ -73,15 +72,15 @@ func braceVariables(r *reader, text string) string {
 			return reference(variable)
 		}
 		if file, ok := strings.CutPrefix(name, "file:"); ok {
-			variable := shout(filepath.Base(file))
-			r.note("opencode reads %s; here set the variable %s to what is in it", file, variable)
+			variable := variableFor(filepath.Base(file))
+			r.note("opencode reads %s; here set the variable %s to its content", file, variable)
 			return reference(variable)
 		}
 		return "", false
 	})
 }
 
-// references replaces what stands between open and "}" by what f makes of it, where it does.
+// references replaces each text between open and "}" by f's result. If f reports false, the text stays.
 func references(text, open string, f func(name string) (string, bool)) string {
 	var b strings.Builder
 	for {
@@ -105,14 +104,15 @@ func references(text, open string, f func(name string) (string, bool)) string {
 	}
 }
 
-// reference refers to a variable; ok is false where that is no name of one.
+// reference returns a reference to a variable. ok is false if name is not a variable's name.
 func reference(name string) (string, bool) {
 	return "${" + name + "}", name != "" && config.NameLength(name) == len(name)
 }
 
-// shout makes a name of a variable of any words.
-func shout(words string) string {
-	parts := strings.FieldsFunc(strings.ToUpper(words), func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') })
+// variableFor returns a variable's name made of any words.
+func variableFor(words string) string {
+	parts := strings.FieldsFunc(strings.ToUpper(words),
+		func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') })
 	name := strings.Join(parts, "_")
 	if name == "" || name[0] <= '9' {
 		return "INPUT_" + name
