@@ -1,9 +1,9 @@
-// Package state keeps which servers and tools a person has switched on or off, in a file that
-// they may edit: tool-state.json, {"enabled": [...], "disabled": [...]}.
+// Package state keeps which servers and tools a person has switched on or off, in a file that the person may edit:
+// tool-state.json, {"enabled": [...], "disabled": [...]}.
 //
-// A name is a server ("github") or one of its tools ("github/delete_repo"). What stands in
-// disabled is off. An empty enabled means that everything else is on; a filled one that only it
-// is. What the names refer to is not known here.
+// Call [FileIn], then [File.Read] for the choice or [File.Update] to change it; [Tools.Allows] says whether a tool is
+// on. A name is a server ("github") or one of its tools ("github/delete_repo"). A name in disabled is off. If enabled
+// is empty, everything else is on; if not, only its names are. The package does not know what the names refer to.
 package state
 
 import (
@@ -26,7 +26,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Tools says what is on. Its zero value has everything on.
+// Tools is the choice of a person. Its zero value has everything on.
 type Tools struct {
 	Enabled  []string
 	Disabled []string
@@ -41,8 +41,8 @@ func (t Tools) Allows(server, name string) bool {
 	return len(t.Enabled) == 0 || slices.Contains(t.Enabled, server) || slices.Contains(t.Enabled, ref)
 }
 
-// AllowsServer reports whether a server may be asked at all: it is not off as a whole, and
-// where only some names are on, it or one of its tools is among them.
+// AllowsServer reports whether a server may be asked at all: it is not off as a whole, and if only some names are on,
+// it or one of its tools is among them.
 func (t Tools) AllowsServer(server string) bool {
 	if slices.Contains(t.Disabled, server) {
 		return false
@@ -59,8 +59,8 @@ func (t Tools) Whole(server string) bool {
 		(len(t.Enabled) == 0 || slices.Contains(t.Enabled, server))
 }
 
-// Enable switches names on: out of disabled, and into enabled where that is filled. Switching a
-// tool on also takes its server out of disabled, since nothing of it could be called otherwise.
+// Enable switches names on: it takes them out of disabled, and adds them to enabled unless that is empty. If it
+// switches a tool on, it also takes the tool's server out of disabled, since no tool of it could be called otherwise.
 func (t *Tools) Enable(names ...string) {
 	for _, name := range names {
 		t.Disabled = without(t.Disabled, name)
@@ -82,8 +82,8 @@ func (t *Tools) Only(names ...string) {
 	}
 }
 
-// Disable switches names off. They stay in enabled: disabled is the stronger list, and a later
-// Enable then finds the choice as it was.
+// Disable switches names off. They stay in enabled: disabled is the stronger list, and a later Enable finds the
+// choice as it was.
 func (t *Tools) Disable(names ...string) {
 	for _, name := range names {
 		t.Disabled = with(t.Disabled, name)
@@ -101,25 +101,23 @@ func without(list []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return n == name })
 }
 
-// File is the place where the state is kept.
+// File is the file of the state.
 type File struct{ Path string }
 
 // FileIn returns the state's file in mcpl's state directory.
 func FileIn(dir string) File { return File{Path: filepath.Join(dir, "tool-state.json")} }
 
-// lockWait bounds how long an update waits for another mcpl; each holds the lock for
-// milliseconds.
+// lockWait bounds how long an update waits for another mcpl. Each holds the lock for milliseconds.
 const lockWait = 5 * time.Second
 
-// Read returns the state. A missing file is the zero state. One that is not what it should be
-// is moved to Path+".bak", the zero state applies, and notice says so; err is for files that
-// cannot be read.
+// Read returns the state. A missing file is the zero state. Read moves a damaged file to Path+".bak"; then the zero
+// state applies, and notice says so. err is for a file that cannot be read.
 func (f File) Read() (t Tools, notice string, err error) {
 	t, _, notice, err = f.read()
 	return t, notice, err
 }
 
-// read also returns the file's members, so that an update keeps those it does not know.
+// read also returns the file's members, so that an update keeps the ones that it does not know.
 func (f File) read() (t Tools, fields []tool.Field, notice string, err error) {
 	data, err := os.ReadFile(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -141,7 +139,7 @@ func (f File) read() (t Tools, fields []tool.Field, notice string, err error) {
 	return Tools{}, nil, notice, nil
 }
 
-// parse reads the file's JSON. null and missing lists are empty ones.
+// parse reads the file's JSON. null and a missing list count as empty.
 func parse(data []byte) (Tools, []tool.Field, error) {
 	fields, err := tool.SplitObject(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if err != nil {
@@ -160,8 +158,8 @@ func parse(data []byte) (Tools, []tool.Field, error) {
 	return t, fields, nil
 }
 
-// Update changes the state by edit: one locked read, edit and atomic replacement, so that of
-// two updates at once none is lost. The notice is that of [File.Read].
+// Update changes the state by edit: one locked read, edit and atomic replacement, so that concurrent updates lose
+// nothing. The notice is that of [File.Read].
 func (f File) Update(ctx context.Context, edit func(*Tools)) (notice string, err error) {
 	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
 		return "", f.unwritable(err)
@@ -184,7 +182,7 @@ func (f File) Update(ctx context.Context, edit func(*Tools)) (notice string, err
 	return notice, nil
 }
 
-// render writes the lists, enabled first, and then what else was in the file.
+// render writes the lists, enabled first, and then the other members of the file.
 func render(t Tools, rest []tool.Field) []byte {
 	fields := []tool.Field{{Key: "enabled", Value: listJSON(t.Enabled)}, {Key: "disabled", Value: listJSON(t.Disabled)}}
 	for _, field := range rest {
@@ -193,7 +191,7 @@ func render(t Tools, rest []tool.Field) []byte {
 		}
 	}
 	var b bytes.Buffer
-	// What JoinObject makes of valid values is valid JSON.
+	// JoinObject makes valid JSON of valid values.
 	_ = json.Indent(&b, tool.JoinObject(fields), "", "  ")
 	b.WriteByte('\n')
 	return b.Bytes()
@@ -209,5 +207,6 @@ func listJSON(names []string) json.RawMessage {
 
 func (f File) unwritable(err error) *fault.Fault {
 	return fault.New(fault.Config, "cannot write "+f.Path,
-		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(f.Path))).Because(err)
+		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(f.Path))).
+		Because(err)
 }
