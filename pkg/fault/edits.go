@@ -2,9 +2,8 @@ package fault
 
 import "github.com/agnivade/levenshtein"
 
-// Edits returns how many slips lie between two names, for suggestions: letters left out, put in
-// or mistaken. Two neighbours that have changed places, the commonest of all, are one slip, unless
-// they are the whole name.
+// Edits counts the slips between two names, for suggestions: letters omitted, added or changed. Two neighbours that
+// have changed places, the commonest slip, count as one unless they are the whole name.
 func Edits(a, b string) int {
 	if len(a) == len(b) && len(a) > 2 {
 		i := 0

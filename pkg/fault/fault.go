@@ -1,9 +1,10 @@
 // Package fault holds the one error shape that a user or an agent of mcpl ever sees.
 //
-// A [Fault] is made where the knowledge is, carried unchanged through wrapping, through the
-// daemon's socket and through MCP, and rendered once at the edge (pkg/output). It says what
-// failed, why, and what to do now. It knows nothing of terminals, servers or files: those
-// rooms make faults, this one only describes them.
+// Make a [Fault] with [New] where the failure is known, say what can be done with [Fault.Then] and [Fault.ThenSet],
+// and add the cause with [Fault.Because]; [From] finds it again in a chain of errors. A fault says what failed, why,
+// and what to do now. It stays the same through wrapping, through the daemon's socket and through MCP, and is
+// rendered once, by a face (pkg/output). The package knows nothing of terminals, servers or files: the packages that
+// do make faults.
 package fault
 
 import (
@@ -61,22 +62,22 @@ type Fault struct {
 	Type Type `json:"type"`
 	// Message says what failed, in one sentence, without a trailing period.
 	Message string `json:"message"`
-	// Traceback is the chain of causes, one a line, and the tail of the server's stderr
-	// where there is one. Secrets are masked before they get here. May be empty.
+	// Traceback is the chain of causes, one a line, and the tail of the server's stderr if there is one. Secrets are
+	// masked before they get here. It may be empty.
 	Traceback string `json:"traceback"`
-	// Help says what to do now, in words of no face. What takes a verb or a variable is in Next.
+	// Help says what to do now, in words that fit every face. Verbs and variables are in Next.
 	Help string `json:"help"`
-	// Next is what can be done now, the best first. A face that shows text appends it to Help ([Fault.InWords]).
+	// Next lists what can be done now, the best first. A face that shows text appends it to Help ([Fault.InWords]).
 	Next []Next `json:"next,omitempty"`
-	// Server and Tool name what the fault is about, where it is about one.
+	// Server and Tool name what the fault is about. Either may be empty.
 	Server string `json:"server,omitempty"`
 	Tool   string `json:"tool,omitempty"`
 	// Suggestions are the nearest names to the one that was not found, best first.
 	Suggestions []string `json:"suggestions,omitempty"`
 	// Arguments lists every argument that does not fit, for InvalidArguments.
 	Arguments []Argument `json:"arguments,omitempty"`
-	// Result is what the tool gave all the same: of one that reported an error (Tool), or that asked
-	// something and got no answer (ApprovalRequired) or one that did not fit (InvalidArguments).
+	// Result is the result that the tool gave in spite of the fault: it reported an error (Tool), or it asked something
+	// and got no answer (ApprovalRequired) or one that did not fit (InvalidArguments).
 	Result any `json:"result,omitempty"`
 
 	cause error
@@ -84,17 +85,17 @@ type Fault struct {
 
 // Argument is one fault of a tool call's arguments.
 type Argument struct {
-	// Pointer is the JSON pointer (RFC 6901) of the value in question; "" is the whole object.
+	// Pointer is the JSON pointer (RFC 6901) of the value in question. The empty one is the whole object.
 	Pointer string `json:"pointer"`
 	// Problem says what is wrong with it.
 	Problem string `json:"problem"`
-	// Expected says what the schema asks for there, or is empty.
+	// Expected says what the schema asks for there. It may be empty.
 	Expected string `json:"expected,omitempty"`
-	// Nearest is the known key closest to an unknown one, or is empty.
+	// Nearest is the known key closest to an unknown one. It may be empty.
 	Nearest string `json:"nearest,omitempty"`
 }
 
-// New returns a fault of type t. help may be empty only where there is nothing to do.
+// New returns a fault of type t. help may be empty if there is nothing to do, or if Next says all of it.
 func New(t Type, message, help string) *Fault {
 	return &Fault{Type: t, Message: message, Help: help}
 }
@@ -102,11 +103,10 @@ func New(t Type, message, help string) *Fault {
 // Error returns the message; the causes are in the traceback.
 func (f *Fault) Error() string { return f.Message }
 
-// Unwrap returns the cause given to [Fault.Because], or nil.
+// Unwrap returns the cause given to [Fault.Because]. It may be nil.
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Because records cause and appends its message to the traceback. It returns f.
-// A nil cause changes nothing.
+// Because records cause and appends its message to the traceback. It returns f. A nil cause changes nothing.
 func (f *Fault) Because(cause error) *Fault {
 	if cause == nil {
 		return f
@@ -115,8 +115,8 @@ func (f *Fault) Because(cause error) *Fault {
 	return f.Trace(cause.Error())
 }
 
-// Trace appends text to the traceback on a line of its own. It returns f. Text that is
-// empty or already the last thing there changes nothing.
+// Trace appends text to the traceback on a line of its own. It returns f. Text that is empty or already the last in
+// the traceback changes nothing.
 func (f *Fault) Trace(text string) *Fault {
 	text = strings.TrimRight(text, "\n")
 	switch {
@@ -135,8 +135,8 @@ func (f *Fault) On(server, tool string) *Fault {
 	return f
 }
 
-// From returns the fault in err's chain; an error without one becomes an Internal fault, since
-// every foreseen failure is described where it happens. From(nil) is nil.
+// From returns the fault in err's chain. An error without one becomes an Internal fault, since every foreseen failure
+// is described where it happens. From(nil) is nil.
 func From(err error) *Fault {
 	if err == nil {
 		return nil
@@ -155,7 +155,7 @@ func Is(err error, t Type) bool {
 	return errors.As(err, &f) && f.Type == t
 }
 
-// Quote quotes a word for a POSIX shell where it needs it, for commands in help texts.
+// Quote quotes a word for a POSIX shell if it needs that, for commands in help texts.
 func Quote(word string) string {
 	if word != "" && !strings.ContainsAny(word, " \t\r\n'\"\\$`!*?[]{}()<>|&;#~%^") {
 		return word

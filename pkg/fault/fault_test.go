@@ -50,7 +50,8 @@ func TestFrom(t *testing.T) {
 	if !Is(fmt.Errorf("outer: %w", f), Timeout) || Is(f, Usage) || Is(io.EOF, Timeout) || Is(nil, Timeout) {
 		t.Error("Is does not tell types apart")
 	}
-	if got := From(io.EOF); got.Type != Internal || got.Message != "EOF" || !errors.Is(got, io.EOF) || !strings.Contains(got.Help, "--verbose") {
+	if got := From(io.EOF); got.Type != Internal || got.Message != "EOF" || !errors.Is(got, io.EOF) ||
+		!strings.Contains(got.Help, "--verbose") {
 		t.Errorf("a foreign error: %+v", got)
 	}
 }
@@ -64,7 +65,8 @@ func TestJSON(t *testing.T) {
 		`{"type":"InvalidArgumentsError","message":"m","traceback":"c","help":"h","server":"s","tool":"t","suggestions":["x"],` +
 			`"arguments":[{"pointer":"","problem":"p"},{"pointer":"/a","problem":"p","expected":"e","nearest":"n"}],"result":{"a":1}}`: {
 			Type: InvalidArguments, Message: "m", Traceback: "c", Help: "h", Server: "s", Tool: "t", Suggestions: []string{"x"},
-			Arguments: []Argument{{Problem: "p"}, {Pointer: "/a", Problem: "p", Expected: "e", Nearest: "n"}}, Result: json.RawMessage(`{"a":1}`)},
+			Arguments: []Argument{{Problem: "p"}, {Pointer: "/a", Problem: "p", Expected: "e", Nearest: "n"}},
+			Result:    json.RawMessage(`{"a":1}`)},
 	} {
 		got, err := json.Marshal(f)
 		if err != nil || string(got) != want {

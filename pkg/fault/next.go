@@ -2,8 +2,8 @@ package fault
 
 import "strings"
 
-// Next is one thing that a reader can do now. Exactly one of Step and Set is not nil. It has no words of any face:
-// the command line writes a step as "mcpl enable github", a model is offered a tool, a page a button.
+// Next is one thing that a reader can do now. Exactly one of Step and Set is not nil. It holds no words of a face:
+// the command line writes a step as "mcpl enable github", a model gets a tool, a page shows a button.
 type Next struct {
 	// Why leads in, without a colon: "See all servers with".
 	Why  string `json:"why,omitempty"`
@@ -11,7 +11,7 @@ type Next struct {
 	Set  *Set   `json:"set,omitempty"`
 }
 
-// Step is a verb of mcpl and what it is applied to.
+// Step is a verb of mcpl and its arguments.
 type Step struct {
 	// Verb is a verb as the command line has it: "list", "auth login".
 	Verb string `json:"verb"`
@@ -25,7 +25,7 @@ type Step struct {
 // Set is a variable that needs a value.
 type Set struct {
 	Variable string `json:"variable"`
-	// File is the environment file to put it into. If empty, the process environment is meant.
+	// File is the environment file to put it into. If empty, it belongs into the process environment.
 	File string `json:"file,omitempty"`
 }
 
@@ -52,8 +52,8 @@ func (s Step) Words() []string {
 	return append(words, s.Args...)
 }
 
-// InWords returns a copy of f whose help says in words what Next holds, for a face that shows text alone; say
-// writes all of it. Next of the copy is nil. f itself is returned if it has none.
+// InWords returns a copy of f whose help says in words what Next holds, for a face that shows only text. say writes
+// all of it. Next of the copy is nil. If Next is empty, InWords returns f itself.
 func (f *Fault) InWords(say func([]Next) string) *Fault {
 	if len(f.Next) == 0 {
 		return f

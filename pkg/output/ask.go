@@ -13,7 +13,7 @@ import (
 type Dialog struct {
 	p  *Printer
 	in *bufio.Reader
-	// typed brings the line that is being read; nil: none is.
+	// typed brings the line that is being read. It is nil if no line is.
 	typed chan typed
 }
 
@@ -22,26 +22,26 @@ type typed struct {
 	err  error
 }
 
-// NewDialog returns a dialog that reads from in, of which it may read ahead: one input has one dialog.
+// NewDialog returns a dialog that reads from in. It may read ahead, so that an input has only one dialog.
 func (p *Printer) NewDialog(in io.Reader) *Dialog {
 	return &Dialog{p: p, in: bufio.NewReader(in)}
 }
 
-// Open begins a question. Until [Dialog.Close] notices, faults and progress wait, so that nothing
-// comes between a prompt and what is typed.
+// Open begins a question. Until [Dialog.Close], notices, faults and progress wait, so that nothing comes between a
+// prompt and the person's input.
 func (d *Dialog) Open() {
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
 	d.p.clearStatus()
 	d.p.asking = true
 	select {
-	case <-d.typed: // meant for a question that was withdrawn
+	case <-d.typed: // for a question that was withdrawn
 		d.typed = nil
 	default:
 	}
 }
 
-// Close ends a question, and writes what has waited for that.
+// Close ends a question, and writes the text that has waited for it.
 func (d *Dialog) Close() {
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
@@ -63,15 +63,15 @@ func (d *Dialog) write(data []byte) {
 	_, _ = d.p.err.Write(data) // nowhere to report it
 }
 
-// Line writes a prompt, made of strings and [Span]s, and returns the line that is typed, without its
-// end. The end of the input (Ctrl-D) is io.EOF. When ctx ends the error is that of ctx.
+// Line writes a prompt, made of strings and [Span]s, and returns the typed line without its end. The end of the input
+// (Ctrl-D) is io.EOF. If ctx ends, the error is that of ctx.
 func (d *Dialog) Line(ctx context.Context, prompt ...any) (string, error) {
 	d.Show(func(t *Text) { t.Print(prompt...) })
 	if d.typed == nil {
 		answer := make(chan typed, 1)
 		d.typed = answer
-		// Reading a terminal cannot be cut short. Where the question is withdrawn meanwhile, the next
-		// one waits for this read, and without a next one it ends with the program.
+		// A read of a terminal cannot be interrupted. If the question is withdrawn meanwhile, the next one waits for this
+		// read; without a next one it ends with the program.
 		go func() {
 			line, err := d.in.ReadString('\n')
 			answer <- typed{line, err}
@@ -81,7 +81,7 @@ func (d *Dialog) Line(ctx context.Context, prompt ...any) (string, error) {
 	case got := <-d.typed:
 		d.typed = nil
 		if !strings.HasSuffix(got.line, "\n") {
-			d.write([]byte("\n")) // the cursor still stands behind the prompt
+			d.write([]byte("\n")) // the cursor is still behind the prompt
 		}
 		if got.err != nil && got.line == "" {
 			if errors.Is(got.err, io.EOF) {
@@ -96,9 +96,8 @@ func (d *Dialog) Line(ctx context.Context, prompt ...any) (string, error) {
 	}
 }
 
-// Ask puts a question to the person at the terminal, on stderr, and returns whether the line
-// that comes back begins with a y. The end of the input is a no. It fails only where ctx ends
-// first.
+// Ask puts a question to the person at the terminal, on stderr, and reports whether the answer begins with a y. The
+// end of the input is a no. It fails only if ctx ends first.
 func (p *Printer) Ask(ctx context.Context, in io.Reader, question string) (bool, error) {
 	d := p.NewDialog(in)
 	d.Open()

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// InWords returns f as the command line shows it: what can be done next stands in its help, as commands to type. Every
+// InWords returns f as the command line shows it: its help says what can be done next, as commands to type. Every
 // answer that holds a fault passes it through here. nil stays nil.
 func InWords(f *fault.Fault) *fault.Fault {
 	if f == nil {

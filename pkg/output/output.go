@@ -1,9 +1,10 @@
-// Package output is the only writer to stdout and stderr: answers as JSON or text, faults,
-// notices, progress and questions to the person at the terminal.
+// Package output is the only writer to stdout and stderr: answers as JSON or text, faults, notices, progress and
+// questions to the person at the terminal.
 //
-// stdout carries the answer and nothing else; with --json it is exactly one JSON document, also
-// on failure. Text is written through [Text], which makes control sequences harmless: names,
-// descriptions and results come from strangers' servers and must not drive the terminal.
+// Make a [Printer] with [New]; [Printer.Answer] and [Printer.Fault] end a command. stdout carries the answer and
+// nothing else; with --json it is exactly one JSON document, also on failure. Text goes through [Text], which makes
+// control sequences harmless: names, descriptions and results come from strangers' servers and must not drive the
+// terminal.
 package output
 
 import (
@@ -25,8 +26,8 @@ type Document interface {
 	WriteText(t *Text)
 }
 
-// RawDocument is an answer that renders its own JSON, to keep a server's bytes as they are:
-// encoding/json compacts what a json.RawMessage holds.
+// RawDocument is an answer that renders its own JSON, to keep a server's bytes as they are: encoding/json compacts
+// the content of a json.RawMessage.
 type RawDocument interface {
 	Document
 	RawJSON() []byte
@@ -42,24 +43,24 @@ type Printer struct {
 	started  time.Time
 
 	mu     sync.Mutex
-	status string // the progress line that stands on the terminal now
+	status string // the progress line on the terminal now
 	asking bool   // a [Dialog] has the terminal
-	later  []byte // what waits for its end
+	later  []byte // text that waits for the dialog's end
 }
 
-// Terminal says what is known of the terminal behind a stream; its zero value is no terminal.
+// Terminal describes the terminal behind a stream. Its zero value means that there is none.
 type Terminal struct {
 	Is    bool
 	Color bool
-	Width int // columns; 0 is unknown
+	Width int // columns; zero: unknown
 }
 
-// Options make a [Printer].
+// Options configure a [Printer].
 type Options struct {
 	Out, Err       io.Writer
 	JSON, Verbose  bool
 	OutTTY, ErrTTY Terminal
-	Started        time.Time // --verbose tells times since then
+	Started        time.Time // --verbose shows times since then
 }
 
 // New returns a printer.
@@ -71,7 +72,7 @@ func New(o Options) *Printer {
 // JSON reports whether answers are JSON.
 func (p *Printer) JSON() bool { return p.json }
 
-// Answer writes d to stdout. The error is that of the stream: nobody may be reading any more.
+// Answer writes d to stdout. The error is that of the stream, for example that its reader has gone.
 func (p *Printer) Answer(d Document) error {
 	if !p.json {
 		return p.text(d.WriteText)
@@ -86,7 +87,7 @@ func (p *Printer) Answer(d Document) error {
 	return p.write(p.out, data)
 }
 
-// Raw writes bytes to stdout as they are, and a newline where they do not end in one.
+// Raw writes bytes to stdout as they are, and a newline if they do not end in one.
 func (p *Printer) Raw(data []byte) error {
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		data = append(bytes.Clone(data), '\n')
@@ -117,14 +118,15 @@ func (p *Printer) Fault(f *fault.Fault) error {
 		return p.write(p.out, data)
 	}
 	t := newText(p.errTTY)
-	// A server may have had a say in it: no line but the first begins where ours do.
+	// A server may have a part in the message: only the first line begins where mcpl's own lines do.
 	message, more, _ := strings.Cut(f.Message, "\n")
 	t.Line(Red("error: "), strings.TrimRight(message, "\r"))
 	for line := range strings.Lines(more) {
 		t.Line("  ", strings.TrimRight(line, "\r\n"))
 	}
 	for _, a := range f.Arguments {
-		t.Line("  ", Bold(orRoot(a.Pointer)), ": ", a.Problem, prefixed("; expected ", a.Expected), prefixed("; did you mean ", a.Nearest))
+		t.Line("  ", Bold(orRoot(a.Pointer)), ": ", a.Problem, prefixed("; expected ", a.Expected),
+			prefixed("; did you mean ", a.Nearest))
 	}
 	for line := range strings.Lines(f.Traceback) {
 		t.Line(Dim("  " + strings.TrimRight(line, "\n")))
@@ -155,7 +157,7 @@ func prefixed(prefix, s string) string {
 	return prefix + s
 }
 
-// Notice tells the user something beside the answer, on stderr.
+// Notice writes a note beside the answer, on stderr.
 func (p *Printer) Notice(format string, args ...any) {
 	t := newText(p.errTTY)
 	t.Line(Yellow("note: "), fmt.Sprintf(format, args...))
@@ -169,7 +171,7 @@ func (p *Printer) Aside(line string) {
 	_ = p.write(p.err, t.buf.Bytes()) // nowhere to report it
 }
 
-// Verbose tells what happens and when, on stderr, with --verbose.
+// Verbose writes what happens and when, on stderr, with --verbose.
 func (p *Printer) Verbose(who, event string) {
 	if !p.verbose {
 		return
@@ -179,8 +181,8 @@ func (p *Printer) Verbose(who, event string) {
 	_ = p.aside(t.buf.Bytes())
 }
 
-// Status shows a line of progress on a terminal, replacing the last one; "" removes it. Without
-// a terminal on stderr, and while a person is asked something, it does nothing.
+// Status shows a line of progress on a terminal, in place of the last one; an empty one removes it. It does nothing
+// if stderr is not a terminal, and while a person answers a question.
 func (p *Printer) Status(status string) {
 	if !p.errTTY.Is || p.verbose {
 		return
@@ -195,14 +197,14 @@ func (p *Printer) Status(status string) {
 	case status == "":
 		p.clearStatus()
 	default:
-		// In one write, the old line's rest removed last: a line that is removed first flickers.
+		// In one write, with the old line's rest removed last: a line that is removed first flickers.
 		_, _ = fmt.Fprintf(p.err, "\r%s\x1b[K", t.buf.Bytes())
 		p.status = status
 	}
 }
 
-// statusWidth is how many columns the progress line may have: the last column stays free, since a
-// character there moves the cursor on some terminals.
+// statusWidth returns the width of the progress line in columns. The last column stays free, since a character there
+// moves the cursor on some terminals.
 func (p *Printer) statusWidth() int {
 	if p.errTTY.Width <= 1 {
 		return defaultWidth
@@ -217,7 +219,7 @@ func (p *Printer) clearStatus() {
 	}
 }
 
-// aside writes to stderr, or keeps data until a question is answered.
+// aside writes to stderr, or keeps data until the dialog ends.
 func (p *Printer) aside(data []byte) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -234,7 +236,7 @@ func (p *Printer) write(w io.Writer, data []byte) error {
 	return p.put(w, data)
 }
 
-// put is write for who holds the lock.
+// put writes. The caller holds the lock.
 func (p *Printer) put(w io.Writer, data []byte) error {
 	p.clearStatus()
 	if _, err := w.Write(data); err != nil {
@@ -243,7 +245,7 @@ func (p *Printer) put(w io.Writer, data []byte) error {
 	return nil
 }
 
-// LostError says that a stream did not take what was written to it.
+// LostError says that a stream did not accept a write.
 type LostError struct{ Err error }
 
 func (e *LostError) Error() string { return e.Err.Error() }
@@ -251,7 +253,7 @@ func (e *LostError) Error() string { return e.Err.Error() }
 // Unwrap returns the stream's error.
 func (e *LostError) Unwrap() error { return e.Err }
 
-// marshal renders v as one line of JSON. Unlike json.Marshal it leaves <, > and & alone.
+// marshal renders v as one line of JSON. Unlike json.Marshal it keeps <, > and & as they are.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -260,11 +262,11 @@ func marshal(v any) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Object is a JSON answer made of members whose values are kept byte for byte.
+// Object is a JSON answer that keeps the values of its members byte for byte.
 type Object []tool.Field
 
-// Add appends a member with the value v, encoded unless it is a json.RawMessage. The common types
-// are encoded here, since the first use of encoding/json costs as much as a whole search.
+// Add appends a member with the value v, encoded unless it is a json.RawMessage. Add encodes the common types itself,
+// since the first use of encoding/json costs as much as a whole search.
 func (o *Object) Add(key string, v any) {
 	var raw json.RawMessage
 	switch v := v.(type) {

@@ -75,7 +75,7 @@ type unencodable struct{ C chan int }
 
 func (unencodable) WriteText(*Text) {}
 
-// broken is a stream that nobody reads any more.
+// broken is a stream whose reader has gone.
 type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, os.ErrClosed }
@@ -105,7 +105,8 @@ func TestFault(t *testing.T) {
 		Success *bool
 		Error   fault.Fault
 	}
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Success == nil || *got.Success || got.Error.Help != f.Help {
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || got.Success == nil || *got.Success ||
+		got.Error.Help != f.Help {
 		t.Errorf("got %s, %v", out, err)
 	}
 	p, out, errs = printer(Options{})
@@ -266,7 +267,8 @@ func TestColumns(t *testing.T) {
 
 func TestWidth(t *testing.T) {
 	t.Parallel()
-	for tty, want := range map[Terminal]int{{}: 100, {Width: 50}: 100, {Is: true}: 100, {Is: true, Width: 80}: 80, {Is: true, Width: 10}: 40, {Is: true, Width: 300}: 120} {
+	for tty, want := range map[Terminal]int{{}: 100, {Width: 50}: 100, {Is: true}: 100, {Is: true, Width: 80}: 80,
+		{Is: true, Width: 10}: 40, {Is: true, Width: 300}: 120} {
 		if got := newText(tty).Width(); got != want {
 			t.Errorf("%+v: %d, want %d", tty, got, want)
 		}

@@ -10,11 +10,10 @@ import (
 	"time"
 )
 
-// redraw is the least time between two drawings of a [Bar]: more often nobody can read it.
+// redraw is the least time between two drawings of a [Bar]: faster changes cannot be read.
 const redraw = 100 * time.Millisecond
 
-// Bar is the status line of something whose progress is told. Its methods may be called
-// concurrently.
+// Bar is the status line of a running operation. Its methods may be called concurrently.
 type Bar struct {
 	p    *Printer
 	what string
@@ -22,18 +21,18 @@ type Bar struct {
 	mu    sync.Mutex
 	line  string
 	drawn time.Time
-	timer *time.Timer // draws what came too soon after the last drawing; nil: nothing did
+	timer *time.Timer // draws an update that came too soon after the last drawing; nil: none waits
 	ended bool
 }
 
-// Bar returns a bar for what is going on, like "calling demo/add". It shows nothing until the first
-// [Bar.Set], and never anything where stderr is no terminal or --json or --verbose are on.
+// Bar returns a bar for an operation, like "calling demo/add". It shows nothing until the first [Bar.Set], and never
+// shows anything if stderr is not a terminal or --json or --verbose are on.
 func (p *Printer) Bar(what string) *Bar {
 	return &Bar{p: p, what: what, ended: !p.errTTY.Is || p.verbose || p.json}
 }
 
-// Set shows that done of total is done; a total that is not positive is unknown. message is what is
-// said of it, of which one line is shown as far as it fits.
+// Set shows that done of total is done. A total that is not positive is unknown. message is shown as one line, as far
+// as it fits.
 func (b *Bar) Set(done, total float64, message string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,7 +50,7 @@ func (b *Bar) Set(done, total float64, message string) {
 	b.draw()
 }
 
-// late draws the last of what came too soon.
+// late draws the last update that came too soon.
 func (b *Bar) late() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,7 +65,7 @@ func (b *Bar) draw() {
 	b.drawn = time.Now()
 }
 
-// End removes the line, whatever it shows. Nothing is shown any more.
+// End removes the line. The bar shows nothing any more.
 func (b *Bar) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,8 +77,8 @@ func (b *Bar) End() {
 	b.p.Status("")
 }
 
-// barLine writes progress into at most width columns: of a narrow terminal the bar goes first, then
-// the message, and what it is of is cut.
+// barLine writes progress into at most width columns. On a narrow terminal it drops the bar first, then the message,
+// and cuts what at last.
 func barLine(what string, done, total float64, message string, width int) string {
 	count := Count(done, 0)
 	switch {
@@ -112,7 +111,7 @@ func barLine(what string, done, total float64, message string, width int) string
 	return text
 }
 
-// Count writes how far something has come, like "3/10", or "3" where the total is unknown.
+// Count writes progress, like "3/10", or "3" if the total is unknown.
 func Count(done, total float64) string {
 	text := number(done)
 	if total > 0 {
@@ -121,8 +120,7 @@ func Count(done, total float64) string {
 	return text
 }
 
-// number writes a number without an exponent where it is of a readable size, with at most two
-// digits behind the point.
+// number writes a number of a readable size without an exponent, with at most two digits behind the point.
 func number(f float64) string {
 	if math.Abs(f) >= 1e12 {
 		return strconv.FormatFloat(f, 'g', 4, 64)

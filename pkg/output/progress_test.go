@@ -89,7 +89,8 @@ func TestBar(t *testing.T) {
 			t.Errorf("after the end: %q", errs)
 		}
 	})
-	for name, o := range map[string]Options{"no terminal": {}, "verbose": {Verbose: true, ErrTTY: Terminal{Is: true}}, "JSON": {JSON: true, ErrTTY: Terminal{Is: true}}} {
+	for name, o := range map[string]Options{"no terminal": {}, "verbose": {Verbose: true, ErrTTY: Terminal{Is: true}},
+		"JSON": {JSON: true, ErrTTY: Terminal{Is: true}}} {
 		p, _, errs := printer(o)
 		b := p.Bar("calling")
 		b.Set(1, 2, "")
@@ -173,11 +174,12 @@ func TestAsk(t *testing.T) {
 		p, _, errs := printer(Options{ErrTTY: Terminal{Is: true, Color: true}})
 		in := tc.in
 		if tc.err != nil {
-			r, w := io.Pipe() // nobody types
+			r, w := io.Pipe() // the person types nothing
 			defer w.Close()
 			in = r
 		}
-		if got, err := p.Ask(tc.ctx, in, "Sure?"); got != tc.want || !errors.Is(err, tc.err) || !strings.HasPrefix(errs.String(), "\x1b[1mSure?\x1b[0m [y/N] ") {
+		if got, err := p.Ask(tc.ctx, in, "Sure?"); got != tc.want || !errors.Is(err, tc.err) ||
+			!strings.HasPrefix(errs.String(), "\x1b[1mSure?\x1b[0m [y/N] ") {
 			t.Errorf("%v, %v, %q", got, err, errs)
 		}
 	}

@@ -9,15 +9,15 @@ import (
 	"golang.org/x/text/width"
 )
 
-// Text collects the text form of an answer. Strings given to it are made harmless: control
-// characters other than newline and tab, and the invisible ones that reorder text, are shown
-// as visible symbols. Colour comes only from the style functions of this package.
+// Text collects the text form of an answer. It makes strings harmless: control characters other than newline and tab,
+// and invisible characters that reorder text, appear as visible symbols. Colour comes only from the style functions
+// of this package.
 type Text struct {
 	buf bytes.Buffer
 	tty Terminal
 }
 
-// defaultWidth is the line width where there is no terminal to ask.
+// defaultWidth is the line width without a terminal.
 const defaultWidth = 100
 
 func newText(tty Terminal) *Text { return &Text{tty: tty} }
@@ -30,7 +30,7 @@ type Span struct {
 // Bold marks what the eye should find first.
 func Bold(s string) Span { return Span{s, "1"} }
 
-// Dim marks what may be skipped.
+// Dim marks what the eye may skip.
 func Dim(s string) Span { return Span{s, "2"} }
 
 // Red marks what went wrong.
@@ -39,7 +39,7 @@ func Red(s string) Span { return Span{s, "31"} }
 // Green marks what went well and what to do.
 func Green(s string) Span { return Span{s, "32"} }
 
-// Yellow marks what to look at.
+// Yellow marks what deserves a look.
 func Yellow(s string) Span { return Span{s, "33"} }
 
 // Cyan marks commands and names to type.
@@ -67,8 +67,8 @@ func (t *Text) Print(parts ...any) {
 	}
 }
 
-// Verbatim writes a text as it is: byte for byte where no terminal reads it, so that it can go to a
-// file; on a terminal as Print does, with a newline at its end.
+// Verbatim writes a text as it is. Without a terminal it writes byte for byte, for a file; on a terminal it writes as
+// Print does, with a newline at the end.
 func (t *Text) Verbatim(s string) {
 	if !t.tty.Is {
 		t.buf.WriteString(s)
@@ -94,8 +94,8 @@ func (t *Text) Line(parts ...any) {
 	t.buf.WriteByte('\n')
 }
 
-// Wrap writes text in lines that fit the width, each behind indent. Line breaks in text are
-// kept, longer white space is not.
+// Wrap writes text in lines that fit the width, each behind indent. It keeps line breaks and folds longer white
+// space.
 func (t *Text) Wrap(indent, text string) {
 	for _, par := range strings.Split(clean(strings.TrimSpace(text)), "\n") {
 		for _, line := range wrap(par, t.Width()-columns(indent)) {
@@ -104,8 +104,7 @@ func (t *Text) Wrap(indent, text string) {
 	}
 }
 
-// wrap splits a text into lines of at most room columns, at least 20. A longer word has a line of
-// its own.
+// wrap splits a text into lines of at most room columns, at least 20. A longer word gets a line of its own.
 func wrap(text string, room int) []string {
 	room = max(room, 20)
 	var lines []string
@@ -124,8 +123,8 @@ func wrap(text string, room int) []string {
 	return append(lines, line)
 }
 
-// Table writes rows of cells in aligned columns behind indent. A cell is a string or a [Span].
-// The last column takes what room is left and is wrapped within it.
+// Table writes rows of cells in aligned columns behind indent. A cell is a string or a [Span]. The last column takes
+// the remaining room and is wrapped within it.
 func (t *Text) Table(indent string, rows [][]any) {
 	var widths []int
 	for _, row := range rows {
@@ -159,8 +158,7 @@ func (t *Text) Table(indent string, rows [][]any) {
 	}
 }
 
-// gap is how many columns lie between two cells, below the indentation of a cell that has no
-// room beside the others.
+// gap is the number of columns between two cells, below the indentation of a cell that has no room beside the others.
 const (
 	gap   = 2
 	below = "      "
@@ -173,7 +171,7 @@ func (t *Text) cells(row []any, widths []int) {
 	}
 }
 
-// wrapped writes a cell from column at on, its further lines below its first.
+// wrapped writes a cell from column at on, its further lines below the first.
 func (t *Text) wrapped(cell any, at int) {
 	code := ""
 	if s, ok := cell.(Span); ok {
@@ -197,8 +195,8 @@ func cellText(cell any) string {
 	return cell.(string)
 }
 
-// columns returns how many columns of a terminal s takes, or a few more: terminals disagree about
-// emoji that are made of several.
+// columns returns the columns of a terminal that s takes, or a few more: terminals disagree about emoji that are made
+// of several.
 func columns(s string) int {
 	n := 0
 	for _, r := range s {
@@ -234,8 +232,8 @@ func clip(s string, limit int) string {
 	return s
 }
 
-// clean makes s harmless for a terminal: see [Text]. ESC, with which control sequences begin,
-// becomes "␛", the one-byte forms of the same (C1) and other invisible characters become "�".
+// clean makes s harmless for a terminal: see [Text]. ESC, which begins control sequences, becomes "␛"; the one-byte
+// forms of the same (C1) and other invisible characters become "�".
 func clean(s string) string {
 	if isClean(s) {
 		return s
