@@ -6,83 +6,82 @@ import (
 	"time"
 )
 
-// Listing is what a live server says of itself and of what it offers.
+// Listing is a live server's word on itself and on what it offers.
 type Listing struct {
 	// Tools in the server's order, each name once.
 	Tools []Def
-	// Resources, with the templates after them, and Prompts; each name once.
+	// Resources, with the templates after them, and Prompts. Each name appears once.
 	Resources, Prompts []Def
-	// Known is how the server was reached, for the next time.
+	// Known says how the server was reached, for the next time.
 	Known Known
-	// ServerName, ServerVersion and Instructions are as the server gave them; any may be empty.
+	// ServerName, ServerVersion and Instructions are the server's own texts. Any may be empty.
 	ServerName, ServerVersion, Instructions string
-	// TTL is how long the server says its list stays valid (ttlMs, MCP 2026-07-28); 0 is unsaid.
+	// TTL is the server's word on how long its list stays valid (ttlMs, MCP 2026-07-28). Zero means that it does not
+	// say.
 	TTL time.Duration
-	// Connect is how long start and handshake took.
+	// Connect is the duration of start and handshake.
 	Connect time.Duration
-	// Stderr is the end of what a process has written to stderr, secrets masked.
+	// Stderr is the end of a process's stderr, secrets masked.
 	Stderr string
-	// Notes tell what was odd about the list: duplicate names, bad definitions, endless pages.
+	// Notes lists oddities of the list: duplicate names, bad definitions, endless pages.
 	Notes []string
 }
 
-// Known is what an earlier connection to a server has found out. A new one tries that first, and
-// finds it out again where it does not hold any more.
+// Known holds what an earlier connection to a server has found out. A new connection tries that first, and finds it
+// out again if it does not hold any more.
 type Known struct {
-	// Protocol is the MCP revision that was agreed on, like "2025-11-25"; "" is unknown.
+	// Protocol is the MCP revision that was agreed on, like "2025-11-25". If empty, it is unknown.
 	Protocol string `json:"protocol,omitempty"`
-	// Transport is the one that worked, "stdio", "http" or "sse"; "" is unknown.
+	// Transport is the transport that worked: "stdio", "http" or "sse". If empty, it is unknown.
 	Transport string `json:"transport,omitempty"`
 	// Asks says that the server has sent a question that names no call while several clients used it. Calls of
 	// different clients to one process of it then take turns.
 	Asks bool `json:"asks,omitempty"`
 }
 
-// Principal is whom requests are made for. The empty one is the user of the command line. Requests of different
-// principals never share a server.
+// Principal is the one who requests are made for. The empty one is the user of the command line. Requests of
+// different principals never share a server.
 type Principal string
 
 // CallOptions change one request to a server.
 type CallOptions struct {
-	// Timeout bounds the request once the server is connected; 0 means what the configuration says.
-	// Each sign of progress, and the answer to a question, begin it anew.
+	// Timeout bounds the request once the server is connected. Each sign of progress, and the answer to a question,
+	// begin it anew. Zero means that the configuration decides.
 	Timeout time.Duration
-	// MaxTime bounds the request however much progress it makes; 0 means 10 min, or the Timeout where
-	// that is longer.
+	// MaxTime bounds the request however much progress it makes. Zero means 10 min, or the Timeout if that is longer.
 	MaxTime time.Duration
-	// Repeatable says that the call does no harm when it is made twice, as the tool's annotations
-	// readOnlyHint and idempotentHint promise: it is made again, once, where the connection broke
-	// off before the answer.
+	// Repeatable says that the call does no harm when it is made twice, as the tool's annotations readOnlyHint and
+	// idempotentHint promise. If the connection breaks off before the answer, the call is made once more.
 	Repeatable bool
-	// Task says that the tool has to be called as a task (execution.taskSupport "required", MCP
-	// 2025-11-25, basic/utilities/tasks).
+	// Task says that the tool must be called as a task (execution.taskSupport "required", MCP 2025-11-25,
+	// basic/utilities/tasks).
 	Task bool
-	// Known is how the server was reached before.
+	// Known says how the server was reached before.
 	Known Known
-	// Audience hears what the server says meanwhile, and answers it; nil: nobody does.
+	// Audience receives progress, log messages and requests of the server. If nil, they are dropped and declined.
 	Audience Audience `json:"-"`
-	// Principal is whom the request is made for.
+	// Principal is the one who the request is made for.
 	Principal Principal `json:",omitempty"`
 	// Client names the program run, or the session, that makes the request. A question of a server that names no call
-	// is given to a client only if no other client's call is in flight.
+	// goes to a client only if no other client's call is in flight.
 	Client string `json:",omitempty"`
-	// HeaderSchema is the tool's input schema where it marks arguments that are to be repeated in
-	// headers (x-mcp-header, MCP 2026-07-28); "" where it marks none.
+	// HeaderSchema is the tool's input schema if it marks arguments to be repeated in headers (x-mcp-header, MCP
+	// 2026-07-28). It is empty if the schema marks none.
 	HeaderSchema string
 }
 
-// Audience receives progress, log messages and elicitation requests of one call, and answers what the server asks for
-// it. Its methods may be called concurrently, and are not called any more once the request has returned. What they get
-// is text of a server, not yet fit for a terminal.
+// Audience receives progress, log messages and elicitation requests of one call, and answers the requests. Its
+// methods may be called concurrently, and are not called after the call has returned. Texts come from a server and
+// are not yet safe for a terminal.
 type Audience interface {
-	// Can says what the audience can do for a server. It does not change during a call.
+	// Can returns what the audience can do for a server. It does not change during a call.
 	Can() Capabilities
-	// Progress receives how far the request has come.
+	// Progress receives the progress of the request.
 	Progress(Progress)
 	// Message receives a log message (MCP 2025-11-25, server/utilities/logging).
 	Message(Message)
-	// Elicit asks the user. An error, as from ctx, gives the question up: to the server it is cancelled. Without a user
-	// to ask it declines.
+	// Elicit asks the user. An error, such as that of ctx, cancels the question at the server. Without a user to ask, it
+	// declines.
 	Elicit(ctx context.Context, q Question) (Reply, error)
 	// Sample has the client's language model answer (MCP 2025-11-25, client/sampling) and returns the result of
 	// sampling/createMessage, verbatim. It is called only if Can says so. A [*UpstreamError] reaches the server as it is.
@@ -117,7 +116,7 @@ func (Unable) Roots(context.Context) (json.RawMessage, error) {
 // Progress is a notification of progress (MCP 2025-11-25, basic/utilities/progress).
 type Progress struct {
 	Done    float64 `json:"done"`
-	Total   float64 `json:"total,omitempty"` // 0: unknown
+	Total   float64 `json:"total,omitempty"` // zero: unknown
 	Message string  `json:"message,omitempty"`
 	// Raw are the params of the notification as the server sent them; nil if mcpl tells the progress itself.
 	Raw json.RawMessage `json:"-"`
@@ -158,7 +157,7 @@ type Event struct {
 	Params json.RawMessage `json:"params,omitempty"` // as the server sent them
 }
 
-// UpstreamError is a JSON-RPC error as the other side, mostly a server, has answered with it (JSON-RPC 2.0, section 5.1).
+// UpstreamError is a JSON-RPC error as the other side, mostly a server, answered with it (JSON-RPC 2.0, section 5.1).
 type UpstreamError struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -175,12 +174,12 @@ type Reply struct {
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// Action says what the user decided.
+// Action is the user's decision.
 type Action string
 
-// What a user can decide.
+// The decisions of a user.
 const (
 	Accept  Action = "accept"
 	Decline Action = "decline"
-	Cancel  Action = "cancel" // decided nothing
+	Cancel  Action = "cancel" // the user decided nothing
 )

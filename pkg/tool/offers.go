@@ -5,9 +5,8 @@ import (
 	"errors"
 )
 
-// ParseResource reads one element of a resources/list or resources/templates/list result: it is a
-// template where it has a uriTemplate. Only one without a URI, or that is not JSON, is an error. The
-// values alias raw.
+// ParseResource reads one element of a resources/list or resources/templates/list result. With a uriTemplate it is a
+// template. Only a definition without a URI, or one that is not JSON, is an error. The values alias raw.
 func ParseResource(raw []byte) (Def, error) {
 	d, err := parse(raw)
 	if err != nil {
@@ -19,7 +18,7 @@ func ParseResource(raw []byte) (Def, error) {
 		d.Kind, uri = Template, d.Field("uriTemplate")
 	}
 	if d.Title == "" {
-		d.Title = d.Name // a label in revisions without titles; the URI is what names it
+		d.Title = d.Name // a label in revisions without titles; the URI is the name
 	}
 	if d.Name = stringOf(uri); d.Name == "" {
 		return Def{}, errors.New("the definition has no uri")
@@ -27,8 +26,8 @@ func ParseResource(raw []byte) (Def, error) {
 	return d, nil
 }
 
-// ParsePrompt reads one element of a prompts/list result. Only one without a name, or that is not
-// JSON, is an error. The values alias raw, except for the InputSchema.
+// ParsePrompt reads one element of a prompts/list result. Only a definition without a name, or one that is not JSON,
+// is an error. The values alias raw, except for the InputSchema.
 func ParsePrompt(raw []byte) (Def, error) {
 	d, err := ParseDef(raw)
 	if err != nil {
@@ -49,7 +48,7 @@ func Parse(kind Kind, raw []byte) (Def, error) {
 	return ParseDef(raw)
 }
 
-// Field returns the last value of a member of the definition, nil where there is none.
+// Field returns the last value of a member of the definition. It is nil if there is none.
 func (d Def) Field(key string) json.RawMessage {
 	var value json.RawMessage
 	for _, f := range d.Fields {
@@ -60,8 +59,8 @@ func (d Def) Field(key string) json.RawMessage {
 	return value
 }
 
-// promptSchema returns the arguments of a prompt as a JSON Schema. Arguments that are not what the
-// protocol says (MCP 2025-11-25, server/prompts, "PromptArgument") are left out.
+// promptSchema returns the arguments of a prompt as a JSON Schema. It drops arguments that do not follow the protocol
+// (MCP 2025-11-25, server/prompts, "PromptArgument").
 func promptSchema(arguments json.RawMessage) json.RawMessage {
 	var list []json.RawMessage
 	if json.Unmarshal(arguments, &list) != nil {

@@ -23,7 +23,8 @@ func TestParseResource(t *testing.T) {
 		{`{"uri":"a:1","uri":"a:2"}`, Def{Kind: Resource, Name: "a:2"}, ""},
 	} {
 		d, err := ParseResource([]byte(tt.raw))
-		if err != nil || d.Kind != tt.want.Kind || d.Name != tt.want.Name || d.Title != tt.want.Title || d.Description != tt.want.Description {
+		if err != nil || d.Kind != tt.want.Kind || d.Name != tt.want.Name || d.Title != tt.want.Title ||
+			d.Description != tt.want.Description {
 			t.Errorf("%s: %+v, %v", tt.raw, d, err)
 		}
 		if tt.kept == "" {

@@ -1,10 +1,10 @@
-// Package tool holds the nouns that every room shares: the reference to a tool, its
-// definition as the server sent it, the result of a call, and whom it is made for ([Audience]).
-// Resources and prompts, which servers offer beside tools, have the same nouns and another kind.
+// Package tool holds the nouns that every package shares: the reference to a tool ([Ref]), its definition as the
+// server sent it ([Def], read with [Parse]), the result of a call ([Result]), and the [Audience] that a call reports
+// to. Resources and prompts, which servers offer beside tools, have the same nouns and another [Kind].
 //
-// Definitions are kept byte for byte: a JSON Schema that went through a Go struct loses
-// keywords, key order and number formats, and a model then sees another tool than the one
-// its server describes. Only what never helps a caller is left out (icons and _meta).
+// Definitions stay byte for byte: a JSON Schema that went through a Go struct loses keywords, key order and number
+// formats, and a model then sees another tool than the one its server describes. Only icons and _meta are omitted,
+// which never help a caller.
 package tool
 
 import (
@@ -15,13 +15,13 @@ import (
 	"unicode/utf8"
 )
 
-// Kind says what a definition defines, or what a reference names. The zero Kind is a tool.
+// Kind is the kind of a definition or of a reference. The zero Kind is a tool.
 type Kind string
 
-// The kinds of what servers offer.
+// The kinds of things that servers offer.
 const (
 	Tool     Kind = ""
-	Resource Kind = "resource" // what a URI names
+	Resource Kind = "resource" // the thing that a URI names
 	Template Kind = "template" // resources whose URIs follow a pattern (RFC 6570)
 	Prompt   Kind = "prompt"
 )
@@ -44,7 +44,7 @@ type Ref struct {
 // String returns "server/name".
 func (r Ref) String() string { return r.Server + "/" + r.Name }
 
-// Tool returns the name of a tool, "" where r names something else.
+// Tool returns the name of a tool. It is empty if r names something else.
 func (r Ref) Tool() string {
 	if r.Kind != Tool {
 		return ""
@@ -52,12 +52,11 @@ func (r Ref) Tool() string {
 	return r.Name
 }
 
-// Def is the definition of a tool (MCP 2025-11-25, server/tools, "Tool"), or of a prompt or
-// resource (server/prompts, server/resources). The raw fields are the server's own bytes; they are
-// nil where the server sent none.
+// Def is the definition of a tool (MCP 2025-11-25, server/tools, "Tool"), or of a prompt or resource (server/prompts,
+// server/resources). The raw fields are the server's own bytes. They are nil if the server sent none.
 type Def struct {
 	Kind Kind
-	// Name is what a [Ref] has as Name: of a resource its URI, of a template its pattern.
+	// Name is the Name of a [Ref] to it: for a resource its URI, for a template its pattern.
 	Name        string
 	Title       string
 	Description string
@@ -65,11 +64,11 @@ type Def struct {
 	InputSchema  json.RawMessage
 	OutputSchema json.RawMessage
 	Annotations  json.RawMessage
-	// Fields are all members of the definition but icons and _meta, in the server's order.
+	// Fields holds all members of the definition except icons and _meta, in the server's order.
 	Fields []Field
 }
 
-// Field is one member of a JSON object whose value is kept as it came.
+// Field is one member of a JSON object, its value byte for byte.
 type Field struct {
 	Key   string
 	Value json.RawMessage
@@ -78,9 +77,8 @@ type Field struct {
 // ErrNotObject says that a definition is not a JSON object.
 var ErrNotObject = errors.New("not a JSON object")
 
-// ParseDef reads one element of a tools/list result. It accepts any schema, also one that is
-// no object; only a definition without a name, or that is not JSON, is an error. The values
-// alias raw.
+// ParseDef reads one element of a tools/list result. It accepts any schema, even one that is not an object; only a
+// definition without a name, or one that is not JSON, is an error. The values alias raw.
 func ParseDef(raw []byte) (Def, error) {
 	d, err := parse(raw)
 	if err == nil && d.Name == "" {
@@ -92,7 +90,7 @@ func ParseDef(raw []byte) (Def, error) {
 	return d, nil
 }
 
-// parse reads what the definitions of all kinds share, and the schemas of tools.
+// parse reads the members that the definitions of all kinds share, and the schemas of tools.
 func parse(raw []byte) (Def, error) {
 	fields, err := SplitObject(raw)
 	if err != nil {
@@ -121,12 +119,12 @@ func parse(raw []byte) (Def, error) {
 	return d, nil
 }
 
-// Raw returns the definition as one JSON object, its values byte for byte, without icons and
-// _meta. Of a repeated key only the last value counts, but all are kept.
+// Raw returns the definition as one JSON object, its values byte for byte, without icons and _meta. If a key is
+// repeated, only its last value counts, but Raw keeps all of them.
 func (d Def) Raw() []byte { return JoinObject(d.Fields) }
 
-// DisplayTitle returns the title: the definition's own, else the one in its annotations
-// (where revisions before 2025-06-18 put it), else "".
+// DisplayTitle returns the definition's own title, else the one in its annotations (its place before 2025-06-18). It
+// may be empty.
 func (d Def) DisplayTitle() string {
 	if d.Title != "" {
 		return d.Title
@@ -134,8 +132,8 @@ func (d Def) DisplayTitle() string {
 	return d.Hints().Title
 }
 
-// Hints are a tool's annotations, decoded. A nil hint was not given; the protocol's defaults
-// are readOnly false, destructive true, idempotent false, openWorld true.
+// Hints are a tool's annotations, decoded. A nil hint was not given. The protocol's defaults are readOnly false,
+// destructive true, idempotent false, openWorld true.
 type Hints struct {
 	Title       string `json:"title"`
 	ReadOnly    *bool  `json:"readOnlyHint"`
@@ -144,7 +142,7 @@ type Hints struct {
 	OpenWorld   *bool  `json:"openWorldHint"`
 }
 
-// Hints decodes the annotations. Annotations that are not what the protocol says are ignored.
+// Hints decodes the annotations. It ignores annotations that do not follow the protocol.
 func (d Def) Hints() Hints {
 	var h Hints
 	if json.Unmarshal(d.Annotations, &h) != nil {
@@ -153,8 +151,8 @@ func (d Def) Hints() Hints {
 	return h
 }
 
-// Tokens returns about how many tokens the definition costs a model that is shown it: one for
-// every four bytes of its JSON, the rule of thumb for English text and JSON.
+// Tokens estimates the tokens that the definition costs a model: one for every four bytes of its JSON, the rule of
+// thumb for English text and JSON.
 func (d Def) Tokens() int { return (len(d.Raw()) + 3) / 4 }
 
 // Result is the outcome of tools/call. Raw is the result object as the server sent it.
@@ -163,9 +161,8 @@ type Result struct {
 	IsError bool
 }
 
-// SplitObject returns the members of a JSON object in order, values byte for byte (aliasing
-// raw). It fails with [ErrNotObject] where raw is other JSON, and with a syntax error where it
-// is none.
+// SplitObject returns the members of a JSON object in order, values byte for byte (aliasing raw). It fails with
+// [ErrNotObject] if raw is other JSON, and with a syntax error if raw is not JSON.
 func SplitObject(raw []byte) ([]Field, error) {
 	if !json.Valid(raw) {
 		var v any
@@ -217,8 +214,8 @@ func JoinObject(fields []Field) []byte {
 	return b.Bytes()
 }
 
-// Quote returns s as a JSON string (RFC 8259, section 7), as encoding/json does without its HTML
-// escapes: bytes that are no UTF-8 become U+FFFD. It spares a search the start of encoding/json.
+// Quote returns s as a JSON string (RFC 8259, section 7), as encoding/json does without its HTML escapes: bytes that
+// are not UTF-8 become U+FFFD. It spares a search the start of encoding/json.
 func Quote(s string) []byte {
 	const hex = "0123456789abcdef"
 	b := make([]byte, 0, len(s)+2)
@@ -244,7 +241,7 @@ func Quote(s string) []byte {
 	return append(b, '"')
 }
 
-// stringOf decodes a JSON string; other values give "".
+// stringOf decodes a JSON string. For other values it is empty.
 func stringOf(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

@@ -61,7 +61,8 @@ func TestHints(t *testing.T) {
 	t.Parallel()
 	d := Def{Annotations: json.RawMessage(`{"title":"Old place","readOnlyHint":false,"openWorldHint":true}`)}
 	h := d.Hints()
-	if h.ReadOnly == nil || *h.ReadOnly || h.OpenWorld == nil || !*h.OpenWorld || h.Destructive != nil || h.Idempotent != nil {
+	if h.ReadOnly == nil || *h.ReadOnly || h.OpenWorld == nil || !*h.OpenWorld || h.Destructive != nil ||
+		h.Idempotent != nil {
 		t.Errorf("got %+v", h)
 	}
 	if d.DisplayTitle() != "Old place" {
