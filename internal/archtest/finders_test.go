@@ -36,6 +36,7 @@ func TestFinders(t *testing.T) {
 		{"values with conditions", "branches", "pkg/a/a.go", "package a\n\nfunc f() { switch x {" + strings.Repeat("case 1: if a {};", 8) + "} }", []string{"f has 17 branches"}},
 		{"sleep", "sleeps", "pkg/a/a_test.go", "package a\n\nfunc f() { time.Sleep(1) }", []string{"time.Sleep"}},
 		{"virtual sleep", "sleeps", "pkg/a/a_test.go", "package a\n\nfunc f() { synctest.Test(t, func() { time.Sleep(1) }) }", nil},
+		{"virtual by comment", "sleeps", "pkg/a/a_test.go", "package a\n\nfunc f() { time.Sleep(1) // virtual\n}", nil},
 		{"private name", "names", "pkg/a/tap.go", "package a\n\ntype messageHub struct{ roundTripper int }", []string{"tap", "messageHub"}},
 		{"private word", "words", "pkg/a/a.go", "// A round trip of an errand.\npackage a", []string{"errand"}},
 		{"an origin of the web", "words", "pkg/a/a.go", "// The origin.\npackage a", nil},
