@@ -174,7 +174,8 @@ func TestContracts(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d", c.name, code, c.code)
 		}
 		var one json.RawMessage
-		if dec := json.NewDecoder(bytes.NewReader(out)); dec.Decode(&one) != nil || dec.More() || !bytes.HasSuffix(out, []byte("\n")) {
+		dec := json.NewDecoder(bytes.NewReader(out))
+		if dec.Decode(&one) != nil || dec.More() || !bytes.HasSuffix(out, []byte("\n")) {
 			t.Errorf("%s: not exactly one JSON document and a newline:\n%s", c.name, out)
 			continue
 		}

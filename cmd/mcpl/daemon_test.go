@@ -99,8 +99,8 @@ func TestTwentyFirstCalls(t *testing.T) {
 	}
 }
 
-// Nobody who waits for what the first call has inherited, a lock or the end of a pipe, waits for the
-// daemon.
+// The daemon does not hold what the first call has inherited, a lock or the end of a pipe: whoever waits for that
+// does not wait for the daemon.
 func TestDaemonKeepsNothingOpen(t *testing.T) {
 	t.Parallel()
 	h := newWarmHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "greet", Text: "hello"}}})
@@ -134,7 +134,8 @@ func TestKilledDaemon(t *testing.T) {
 	hang := mcptest.Behaviour{Never: true}
 	readOnly := mcptest.Raw(`{"name":"look","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`)
 	script := mcptest.Script{Tools: []mcptest.Tool{{Name: "hang", Behaviour: hang}, {Def: readOnly, Behaviour: hang}}}
-	script.Later = []mcptest.Later{{From: 2, Script: mcptest.Script{Tools: []mcptest.Tool{{Name: "hang", Text: "done"}, {Def: readOnly, Text: "seen"}}}}}
+	again := mcptest.Script{Tools: []mcptest.Tool{{Name: "hang", Text: "done"}, {Def: readOnly, Text: "seen"}}}
+	script.Later = []mcptest.Later{{From: 2, Script: again}}
 	for name, want := range map[string]struct {
 		code   int
 		answer string
@@ -149,7 +150,7 @@ func TestKilledDaemon(t *testing.T) {
 				t.Fatal(err)
 			}
 			script := script
-			script.Starts, script.Received = h.starts, h.received // without a grandchild, whom nobody would stop
+			script.Starts, script.Received = h.starts, h.received // without a grandchild, which would stay
 			raw, err := json.Marshal(script)
 			if err != nil {
 				t.Fatal(err)
@@ -190,7 +191,8 @@ func TestKilledDaemon(t *testing.T) {
 // Ctrl-C cancels the call at the server, which stays warm.
 func TestInterruptedWarmCall(t *testing.T) {
 	t.Parallel()
-	h := newWarmHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}, {Name: "greet", Text: "hello"}}})
+	h := newWarmHome(t, mcptest.Script{Tools: []mcptest.Tool{
+		{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}, {Name: "greet", Text: "hello"}}})
 	cmd, stdout, stderr := h.mcpl(t, "--json", "call", "s", "hang")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -262,7 +264,7 @@ func freeze(t *testing.T, pid int) {
 	})
 }
 
-// A daemon that is stopped in its tracks (SIGSTOP, a debugger) holds up nobody.
+// A daemon that is stopped in its tracks (SIGSTOP, a debugger) does not hold up calls.
 func TestFrozenDaemon(t *testing.T) {
 	t.Parallel()
 	h := newWarmHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "greet", Text: "hello"}}})
@@ -291,7 +293,8 @@ func TestDaemonLeaksNothing(t *testing.T) {
 	}
 	h := newWarmHome(t, mcptest.Script{Tools: []mcptest.Tool{
 		{Name: "greet", Text: "hello"}, {Name: "large", Bytes: 1 << 20}, {Name: "fail", IsError: true, Text: "no"},
-		{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}, {Name: "die", Behaviour: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 3}}}}})
+		{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}},
+		{Name: "die", Behaviour: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 3}}}}})
 	if code, answer := h.call(t, "greet"); code != 0 {
 		t.Fatalf("exit code %d: %s", code, answer)
 	}

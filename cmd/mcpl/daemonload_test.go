@@ -39,7 +39,8 @@ func (h home) clientOf(t *testing.T) *daemon.Client {
 		environ = append(environ, name+"="+value)
 	}
 	slices.Sort(environ)
-	env := config.Env{Dir: h.dir, Home: h.dir, GOOS: runtime.GOOS, Lookup: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}
+	lookup := func(name string) (string, bool) { v, ok := vars[name]; return v, ok }
+	env := config.Env{Dir: h.dir, Home: h.dir, GOOS: runtime.GOOS, Lookup: lookup}
 	sources, err := env.Locate(config.Selection{})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestKilledWhileAsking(t *testing.T) {
 	}
 	p, asked, given := thinking()
 	pid := h.daemon(t)
-	// What a server has started outlives a daemon that is killed, unless it minds the end of its stdin.
+	// The children of a server outlive a daemon that is killed, unless they mind the end of their stdin.
 	grandchild := mcptest.WaitPID(t, h.grandkids)
 	t.Cleanup(func() { _ = syscall.Kill(grandchild, syscall.SIGKILL) })
 	go func() { // ends with the question
@@ -193,7 +194,8 @@ func TestDaemonUnderLoad(t *testing.T) {
 	}
 	progress := mcptest.Behaviour{Progress: 20}
 	h := newWarmHome(t, mcptest.Script{Tools: []mcptest.Tool{asks, {Name: "greet", Text: "hello"}, {Name: "large", Bytes: 1 << 20},
-		{Name: "fail", IsError: true, Text: "no"}, {Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}, {Name: "work", Text: "done", Behaviour: progress}}})
+		{Name: "fail", IsError: true, Text: "no"}, {Name: "hang", Behaviour: mcptest.Behaviour{Never: true}},
+		{Name: "work", Text: "done", Behaviour: progress}}})
 	crash := `{"starts": "crashes", "tools": [{"name": "die", "exit": {"code": 3}}]}`
 	servers := `{"mcpServers": {"s": {"command": "mcptest", "args": ["script.json"]}, "c": {"command": "mcptest", "args": ["crash.json"]}}}`
 	if err := errors.Join(os.WriteFile(filepath.Join(h.dir, "crash.json"), []byte(crash), 0o600),
@@ -231,8 +233,9 @@ func TestDaemonUnderLoad(t *testing.T) {
 	mcptest.Eventually(t, func() (string, bool) {
 		st, n := h.status(t), descriptors(t, idle.PID)
 		servers, crashed := alive(t, h.starts), alive(t, filepath.Join(h.dir, "crashes"))
-		return fmt.Sprintf("%+v, %d descriptors, %d servers and %d that crash; %+v and %d before", st, n, servers, crashed, idle, files),
-			st.PID == idle.PID && st.Requests == 0 && st.Goroutines <= idle.Goroutines && n <= files && servers == 1 && crashed == 0
+		calm := st.PID == idle.PID && st.Requests == 0 && st.Goroutines <= idle.Goroutines && n <= files
+		return fmt.Sprintf("%+v, %d descriptors, %d servers and %d that crash; %+v and %d before",
+			st, n, servers, crashed, idle, files), calm && servers == 1 && crashed == 0
 	})
 	now := resident(t, idle.PID)
 	t.Logf("%d kB, %d before", now, memory)
@@ -254,7 +257,7 @@ func loadCall(t *testing.T, c *daemon.Client, i int) {
 		short, cancel := context.WithTimeout(ctx, time.Duration(i%50)*time.Millisecond)
 		defer cancel()
 		ctx, want = short, fault.Interrupted
-	case 6: // the question is given up; whether the call ends before it is cancelled nobody knows
+	case 6: // the question is given up; the call may end before it is cancelled
 		own, cancel := context.WithCancel(ctx)
 		defer cancel()
 		ctx, opt.Audience = own, somebody(func(ctx context.Context) (tool.Reply, error) {

@@ -102,7 +102,8 @@ func TestTLS(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	if code := exitCode(t, cmd); code != 4 || !strings.Contains(stdout.String(), "does not trust") || !strings.Contains(stdout.String(), "SSL_CERT_FILE=") {
+	if code := exitCode(t, cmd); code != 4 || !strings.Contains(stdout.String(), "does not trust") ||
+		!strings.Contains(stdout.String(), "SSL_CERT_FILE=") {
 		t.Errorf("exit code %d: %s", code, stdout)
 	}
 	if runtime.GOOS == "darwin" {
