@@ -311,7 +311,9 @@ func TestExchanges(t *testing.T) {
 		{"notification", http.MethodPost, http.Header{}, nil, ""},
 	} {
 		of = nil
-		_, _ = e.RoundTrip(&http.Request{Method: tt.method, URL: at, Header: tt.headers})
+		if resp, err := e.RoundTrip(&http.Request{Method: tt.method, URL: at, Header: tt.headers}); err == nil {
+			resp.Body.Close()
+		}
 		req := <-sent
 		if of != tt.want || req.Header.Get(exchangeHeader) != "" || req.Header.Get("Last-Event-ID") != tt.last {
 			t.Errorf("%s: exchange %p, headers %v", tt.name, of, req.Header)
