@@ -1,0 +1,128 @@
+package verb
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+)
+
+func TestCallOptions(t *testing.T) {
+	t.Parallel()
+	checkOptions(t, "call", map[string]options{
+		"a tool": {args: []string{"demo", "add", "a=1"}, want: &Call{words: []string{"demo", "add", "a=1"}}},
+		"all flags": {args: []string{"s/t", "--stdin", "--args-file", "f", "--no-validate", "--dry-run", "--timeout", "2m", "--max-time", "90", "--elicit", "accept", "--elicit", "{}", "--jq", ".", "--output-dir", "d", "--max-bytes", "7"}, want: &Call{
+			ArgSource: ArgSource{Stdin: true, ArgsFile: "f"}, NoValidate: true, DryRun: true, words: []string{"s/t"},
+			request: request{Timeout: 2 * time.Minute, MaxTime: 90 * time.Second, Elicit: []string{"accept", "{}"},
+				Delivery: render.Delivery{JQ: ".", OutputDir: "d", MaxBytes: 7}}}},
+		"raw and selected":       {args: []string{"s", "t", "--raw", "--jq", "."}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
+		"a negative size":        {args: []string{"s", "t", "--max-bytes", "-1"}, says: "--max-bytes -1 is not a size"},
+		"an answer that is none": {args: []string{"s", "t", "--elicit", "maybe"}, says: "--elicit maybe is not an answer to a question"},
+		"no time":                {args: []string{"s", "t", "--timeout", "0"}, says: `invalid argument "0" for "--timeout" flag: give a duration like 30s or 2m`},
+	})
+}
+
+func TestCallAnswers(t *testing.T) {
+	t.Parallel()
+	checkAnswers(t, fixture, map[string]answer{
+		"structured": {args: strings.Fields("call demo add a=1"), asked: []string{"demo"}, text: `{
+  "sum": 3.0
+}
+`,
+			json: `{"success":true,"result":{"sum":3.0}}`},
+		"one object of arguments": {args: strings.Fields(`call demo add {"a":1}`), asked: []string{"demo"}, text: `{
+  "sum": 3.0
+}
+`},
+		"an object and pairs": {args: strings.Fields(`call demo add {"a":1} b:=2.0`), asked: []string{"demo"}, text: `{
+  "sum": 3.0
+}
+`},
+		"blocks": {args: strings.Fields("call papers cite"), asked: []string{"papers"}, text: `[1]
+[image image/png, 3 B; save it with --output-dir DIR]
+`,
+			json: `{"success":true,"result":[{"type":"text","text":"[1]"},{"type":"image","mimeType":"image/png","data":"AQID"}]}`},
+		"raw": {args: strings.Fields("call demo add a=1 --raw"), asked: []string{"demo"}, text: `{"content":[{"type":"text","text":"3"}],"structuredContent":{"sum":3.0}}
+`,
+			json: `{"content":[{"type":"text","text":"3"}],"structuredContent":{"sum":3.0}}`},
+		"selected": {args: strings.Fields("call demo add a=1 --jq ."), asked: []string{"demo"}, text: `{
+  "sum": 3.0
+}
+{
+  "sum": 3.0
+}
+`,
+			json: `{"success":true,"result":[{"sum":3.0},{"sum":3.0}]}`},
+		"a faulty expression": {args: strings.Fields("call demo add a=1 --jq nope"), code: 2, asked: []string{"demo"}, text: `error: --jq nope: unknown expression
+hint: The expression is applied to the result. See its shape with --jq . or with --raw.
+`,
+			json: `{"success":false,"error":{"type":"UsageError","message":"--jq nope: unknown expression","traceback":"","help":"The expression is applied to the result. See its shape with --jq . or with --raw.","server":"demo","tool":"add"}}`},
+		"too large": {args: strings.Fields("call papers cite --max-bytes 5"), asked: []string{"papers"}, says: []string{"The result has 84 B. It is whole in:"}},
+		"a tool's error": {args: strings.Fields("call demo drop"), code: 1, asked: []string{"demo"}, text: `error: no such table
+hint: The tool ran and reported this itself. Check the arguments against: mcpl inspect demo drop
+`,
+			json: `{"success":false,"error":{"type":"ToolError","message":"no such table","traceback":"","help":"The tool ran and reported this itself. Check the arguments against: mcpl inspect demo drop","server":"demo","tool":"drop","result":"no such table"}}`},
+		"a tool's error, raw": {args: strings.Fields("call demo drop --raw"), code: 1, asked: []string{"demo"}, text: `{"content":[{"type":"text","text":"no such table"}],"isError":true}
+`},
+		"arguments that do not fit": {args: strings.Fields("call demo add b=x"), code: 2, text: `error: 2 arguments do not fit demo/add
+  /a: is missing; expected number
+  /b: is a string; expected number
+hint: Parameters: a: number, b?: number
+      Try: mcpl call demo add '{"b":1.0,"a":1}'
+`,
+			json: `{"success":false,"error":{"type":"InvalidArgumentsError","message":"2 arguments do not fit demo/add","traceback":"","help":"Parameters: a: number, b?: number\nTry: mcpl call demo add '{\"b\":1.0,\"a\":1}'","server":"demo","tool":"add","arguments":[{"pointer":"/a","problem":"is missing","expected":"number"},{"pointer":"/b","problem":"is a string","expected":"number"}]}}`},
+		"unchecked": {args: strings.Fields("call demo add b=x --no-validate"), asked: []string{"demo"}, text: `{
+  "sum": 3.0
+}
+`},
+		"in two places": {args: strings.Fields(`call demo add {"a":1} --stdin`), code: 2, text: `error: the arguments come from more than one place
+hint: Give the JSON object once: on the command line, with --stdin (or -), or with --args-file. key=value pairs may follow it.
+`,
+			json: `{"success":false,"error":{"type":"UsageError","message":"the arguments come from more than one place","traceback":"","help":"Give the JSON object once: on the command line, with --stdin (or -), or with --args-file. key=value pairs may follow it.","server":"demo","tool":"add"}}`},
+		"in two other places": {args: strings.Fields("call demo add --stdin --args-file x"), code: 2, text: `error: the arguments come from more than one place
+hint: Give the JSON object once: on the command line, with --stdin (or -), or with --args-file. key=value pairs may follow it.
+`},
+		"a file that is not there": {args: strings.Fields("call demo add --args-file nosuch"), code: 2, says: []string{"error: the arguments in nosuch cannot be read"}},
+		"without a tool":           {args: strings.Fields("call demo"), code: 2, says: []string{"error: which tool of demo?"}},
+		"an unknown tool":          {args: strings.Fields("call demo ad"), code: 3, says: []string{`error: demo has no tool "ad"`}},
+		"a server that is off":     {args: strings.Fields("call off x"), code: 3, says: []string{"error: off is disabled in its configuration entry"}},
+		"a dry run": {args: strings.Fields("call demo add a=1 --dry-run"), text: `server     demo (stdio)
+command    demo --token '***'
+cwd        DIR
+tool       add
+arguments  {"a":1}
+verdict    the arguments fit; nothing was started
+`,
+			json: `{"dry_run":true,"server":{"transport":"stdio","command":"demo --token '***'","cwd":"DIR"},"tool":"add","arguments":{"a":1},"valid":true}`},
+		"a dry run of wrong arguments": {args: strings.Fields("call demo add b=x --dry-run"), code: 2, text: `server     demo (stdio)
+command    demo --token '***'
+cwd        DIR
+tool       add
+arguments  {"b":"x"}
+verdict    2 arguments do not fit demo/add
+  /a is missing; expected number
+  /b is a string; expected number
+Parameters: a: number, b?: number
+Try: mcpl call demo add '{"b":1.0,"a":1}'
+`,
+			json: `{"dry_run":true,"server":{"transport":"stdio","command":"demo --token '***'","cwd":"DIR"},"tool":"add","arguments":{"b":"x"},"valid":false,"error":{"type":"InvalidArgumentsError","message":"2 arguments do not fit demo/add","traceback":"","help":"Parameters: a: number, b?: number\nTry: mcpl call demo add '{\"b\":1.0,\"a\":1}'","server":"demo","tool":"add","arguments":[{"pointer":"/a","problem":"is missing","expected":"number"},{"pointer":"/b","problem":"is a string","expected":"number"}]}}`},
+		"a dry run of a remote tool": {args: strings.Fields("call web look --dry-run"), text: `server     web (http)
+url        https://web.example/mcp
+tool       look
+arguments  {}
+verdict    the arguments fit; nothing was started
+`,
+			json: `{"dry_run":true,"server":{"transport":"http","url":"https://web.example/mcp"},"tool":"look","arguments":{},"valid":true}`},
+		"a dry run of an unknown tool": {args: strings.Fields("call down any --dry-run"), text: `server     down (stdio)
+command    down
+cwd        DIR
+tool       any
+arguments  {}
+verdict    not checked: the tools of down are not known yet; list them with: mcpl list down --refresh
+`,
+			json: `{"dry_run":true,"server":{"transport":"stdio","command":"down","cwd":"DIR"},"tool":"any","arguments":{},"unchecked":"the tools of down are not known yet; list them with: mcpl list down --refresh"}`},
+		"a dry run without a server": {args: strings.Fields("call nosuch any --dry-run"), code: 3, says: []string{`error: there is no server "nosuch"`}},
+		"a dry run of a broken pair": {args: strings.Fields("call demo add a:=x --dry-run"), code: 2, says: []string{"error: The argument a is not valid JSON (at byte 1 of 1)"}},
+	})
+}

@@ -1,0 +1,86 @@
+package verb
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestDoctorOptions(t *testing.T) {
+	t.Parallel()
+	checkOptions(t, "doctor", map[string]options{
+		"all":  {want: &Doctor{servers: []string{}}},
+		"some": {args: []string{"a", "b"}, want: &Doctor{servers: []string{"a", "b"}}},
+	})
+}
+
+func TestDoctorAnswers(t *testing.T) {
+	t.Parallel()
+	checkAnswers(t, fixture, map[string]answer{
+		"all": {args: []string{"doctor"}, code: 4, asked: []string{"demo", "down", "papers", "web"}, text: `demo  ok
+  entry   DIR/.mcp.json:2
+  stdio   demo --token '***'
+  server  fake 1.0, protocol 2025-11-25
+  offers  2 tools
+  took    0s to connect, 0s to list
+  next    mcpl list demo
+
+papers  ok
+  entry   DIR/.mcp.json:3
+  stdio   papers
+  server  fake 1.0, protocol 2025-11-25
+  offers  1 tool, 2 resources, 1 prompt
+  took    0s to connect, 0s to list
+  next    mcpl list papers
+
+down  cannot be reached
+  entry   DIR/.mcp.json:4
+  stdio   down
+  failed  down exited with code 3
+  next    Run it by hand. See what happened with: mcpl doctor down
+
+off  disabled
+  entry  DIR/.mcp.json:5
+  stdio  off
+  next   remove "disabled": true in DIR/.mcp.json, line 5
+
+web  ok
+  entry   DIR/.mcp.json:6
+  stdio   https://web.example/mcp
+  server  fake 1.0, protocol 2025-11-25
+  offers  1 tool
+  took    0s to connect, 0s to list
+  next    mcpl list web
+
+3 of 4 servers fine, 1 disabled.
+`},
+		"one": {args: strings.Fields("doctor demo"), asked: []string{"demo"}, text: `demo  ok
+  entry   DIR/.mcp.json:2
+  stdio   demo --token '***'
+  server  fake 1.0, protocol 2025-11-25
+  offers  2 tools
+  took    0s to connect, 0s to list
+  next    mcpl list demo
+
+1 of 1 server fine.
+`,
+			json: `{"servers":[{"name":"demo","verdict":"ok","transport":"stdio","file":"DIR/.mcp.json","line":2,"start":"demo --token '***'","identity":"fake 1.0","protocol":"2025-11-25","connect_ms":0,"list_ms":0,"took_ms":0,"tools":2,"next":"mcpl list demo"}],"healthy":1}`},
+		"one that failed": {args: strings.Fields("doctor down"), code: 4, asked: []string{"down"}, text: `down  cannot be reached
+  entry   DIR/.mcp.json:4
+  stdio   down
+  failed  down exited with code 3
+  next    Run it by hand. See what happened with: mcpl doctor down
+
+0 of 1 server fine.
+`,
+			json: `{"servers":[{"name":"down","verdict":"cannot be reached","transport":"stdio","file":"DIR/.mcp.json","line":4,"start":"down","connect_ms":0,"list_ms":0,"took_ms":0,"tools":0,"error":{"type":"ServerConnectionError","message":"down exited with code 3","traceback":"","help":"Run it by hand. See what happened with: mcpl doctor down","server":"down"},"next":"Run it by hand. See what happened with: mcpl doctor down"}],"healthy":0}`},
+		"one that is off": {args: strings.Fields("doctor off"), text: `off  disabled
+  entry  DIR/.mcp.json:5
+  stdio  off
+  next   remove "disabled": true in DIR/.mcp.json, line 5
+
+0 of 0 servers fine, 1 disabled.
+`,
+			json: `{"servers":[{"name":"off","verdict":"disabled","transport":"stdio","file":"DIR/.mcp.json","line":5,"start":"off","connect_ms":0,"list_ms":0,"took_ms":0,"tools":0,"next":"remove \"disabled\": true in DIR/.mcp.json, line 5"}],"healthy":0}`},
+		"an unknown one": {args: strings.Fields("doctor nosuch"), code: 3, says: []string{`error: there is no server "nosuch"`}},
+	})
+}
