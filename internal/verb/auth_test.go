@@ -134,3 +134,128 @@ https://issuer.example/authorize?x=1
 			json: `{"server":"notes","url":"https://notes.example/mcp","login":"logged in","issuer":"https://issuer.example","expires_at":"2026-03-04T12:00:00Z","renewable":true,"kept_in":"file","file":"/state/auth","tools":0,"warning":"its tools could not be listed: notes wants a login. Log in first."}`},
 	})
 }
+
+// TestNeedy holds which server a login without a name is for.
+func TestNeedy(t *testing.T) {
+	t.Parallel()
+	in := func(kind login.Kind) login.State { return login.State{Kind: kind} }
+	for title, tc := range map[string]struct {
+		asks   []string // the servers that have asked for a login
+		states map[string]login.State
+		code   int
+		says   string
+	}{
+		"one has asked":     {asks: []string{"notes"}, says: "Logged in to notes"},
+		"two have asked":    {asks: []string{"web", "notes"}, code: 2, says: "These may want a login: web, notes. Type: mcpl auth login web"},
+		"one has none":      {states: map[string]login.State{"web": in(login.LoggedIn), "notes": in(login.Expired)}, says: "Logged in to notes"},
+		"none has one":      {code: 2, says: "These may want a login: web, notes."},
+		"all have one":      {states: map[string]login.State{"web": in(login.Machine), "notes": in(login.Static)}, code: 2, says: "No server needs a login"},
+		"one that was lost": {states: map[string]login.State{"web": in(login.CanRenew), "notes": in(login.NotLoggedIn)}, says: "Logged in to notes"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			web, notes := offering(t, ""), offering(t, "")
+			w := newWorld(t, `{"mcpServers": {"web": {"url": "https://web.example/mcp"}, "demo": {"command": "demo"},
+				"notes": {"url": "https://notes.example/mcp"}}}`, map[string]*server{"web": web, "notes": notes, "demo": offering(t, "")})
+			for _, name := range tc.asks {
+				w.servers[name].down = fault.New(fault.AuthRequired, name+" wants a login", "")
+			}
+			w.built()
+			web.down, notes.down = nil, nil
+			w.app.Logins = &logins{t: t, states: tc.states, login: func(login.Options) (login.State, error) {
+				return login.State{Kind: login.LoggedIn}, nil
+			}}
+			if got := w.run(t.Context(), "auth", "login"); got.code != tc.code || !strings.Contains(got.stdout+got.stderr, tc.says) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestLogout holds what is said of a login that was forgotten.
+func TestLogout(t *testing.T) {
+	t.Parallel()
+	for want, ended := range map[string]login.Ended{
+		"There was no login to web.\n": {},
+		"The login to web is forgotten here, and revoked at its authorization server.\n":                             {Was: true, Revoked: true},
+		"The login to web is forgotten here. Its authorization server did not revoke it: x.\n":                       {Was: true, Problem: "x"},
+		"The login to web is forgotten here. Its authorization server cannot revoke it: the token ends by itself.\n": {Was: true},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			w := loggedIn(t)
+			w.app.Logins.(*logins).logout = func() (login.Ended, error) { return ended, nil }
+			if got := w.run(t.Context(), "auth", "logout", "web"); got.code != 0 || got.stdout != want {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+	t.Run("a failure", func(t *testing.T) {
+		t.Parallel()
+		w := loggedIn(t)
+		w.app.Logins.(*logins).logout = func() (login.Ended, error) {
+			return login.Ended{}, fault.New(fault.Config, "the login cannot be removed", "")
+		}
+		if got := w.run(t.Context(), "auth", "logout", "web"); got.code != 2 || got.stdout != "" {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// TestLoginOptions holds what a login gets from the command line and the terminal.
+func TestLoginOptions(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		args           string
+		terminal       bool
+		input, browser bool
+		timeout        time.Duration
+		says           string
+	}{
+		"a script":             {args: "auth login web", browser: true, timeout: loginTimeout, says: "in the browser; if none opens"},
+		"a person":             {args: "auth login web", terminal: true, input: true, browser: true, timeout: loginTimeout, says: "paste the address"},
+		"a script, no browser": {args: "auth login web --no-browser --timeout 9", input: true, timeout: 9 * time.Second, says: "log in to web at this address"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			w := loggedIn(t)
+			w.app.Browser = func(string) error { return nil }
+			if tc.terminal {
+				w.atTerminal(strings.NewReader(""))
+			}
+			var got login.Options
+			w.app.Logins.(*logins).login = func(opt login.Options) (login.State, error) {
+				got = opt
+				opt.Show("https://issuer.example/")
+				return login.State{}, fault.New(fault.Timeout, "too late", "")
+			}
+			ran := w.run(t.Context(), strings.Fields(tc.args)...)
+			if (got.Input != nil) != tc.input || (got.Open != nil) != tc.browser || got.Timeout != tc.timeout {
+				t.Errorf("%+v", got)
+			}
+			if ran.code != fault.Timeout.ExitCode() || !strings.Contains(ran.stderr, tc.says) {
+				t.Errorf("%+v", ran)
+			}
+		})
+	}
+}
+
+// TestSummary holds what doctor says of a login.
+func TestSummary(t *testing.T) {
+	t.Parallel()
+	now := noon
+	for want, line := range map[string]loginLine{
+		"not logged in": {State: login.State{Kind: login.NotLoggedIn}},
+		"logged in, ends in 1h0m0s, through i": {
+			State: login.State{Kind: login.LoggedIn, Issuer: "i"}, expires: now.Add(time.Hour), now: now},
+		"can be renewed, ends 2 h ago": {State: login.State{Kind: login.CanRenew}, expires: now.Add(-2 * time.Hour), now: now},
+		"unknown: it is damaged":       {State: login.State{Kind: login.Unknown}, Error: fault.New(fault.Config, "it is damaged", "")},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if got := line.summary(); got != want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}

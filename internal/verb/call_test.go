@@ -1,11 +1,15 @@
 package verb
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 func TestCallOptions(t *testing.T) {
@@ -125,4 +129,98 @@ verdict    not checked: the tools of down are not known yet; list them with: mcp
 		"a dry run without a server": {args: strings.Fields("call nosuch any --dry-run"), code: 3, says: []string{`error: there is no server "nosuch"`}},
 		"a dry run of a broken pair": {args: strings.Fields("call demo add a:=x --dry-run"), code: 2, says: []string{"error: The argument a is not valid JSON (at byte 1 of 1)"}},
 	})
+}
+
+// TestCallAsks: what a server asks in the middle of a call is answered at the terminal, by --elicit, or by
+// no one.
+func TestCallAsks(t *testing.T) {
+	t.Parallel()
+	question := tool.Question{Message: "Who?", Schema: []byte(`{"type":"object","properties":{"name":{"type":"string"}}}`)}
+	for title, tc := range map[string]struct {
+		args     string
+		terminal bool
+		code     int
+		says     string
+	}{
+		"a person":                    {args: "call demo add a=1", terminal: true, says: `accept {"name":"Ada"}`},
+		"a person, --elicit":          {args: "call demo add a=1 --elicit decline", terminal: true, says: "decline"},
+		"a person, --json":            {args: "call demo add a=1 --json", terminal: true, code: 6, says: `"ApprovalRequiredError"`},
+		"no one":                      {args: "call demo add a=1", code: 6, says: "--elicit decline"},
+		"an answer that does not fit": {args: `call demo add a=1 --elicit {"nam":1}`, code: 2, says: "--elicit does not fit what demo asks"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			w := fixture(t)
+			w.servers["demo"].call = func(ctx context.Context, _ tool.Ref, _ json.RawMessage,
+				opt tool.CallOptions) (*tool.Result, error) {
+				reply, err := opt.Audience.Elicit(ctx, question)
+				text := strings.TrimSpace(string(reply.Action) + " " + string(reply.Content))
+				return &tool.Result{Raw: []byte(`{"content":[{"type":"text","text":` + string(tool.Quote(text)) + `}]}`)}, err
+			}
+			if tc.terminal {
+				w.atTerminal(strings.NewReader("Ada\ny\n"))
+			}
+			got := w.run(t.Context(), strings.Fields(tc.args)...)
+			if got.code != tc.code || !strings.Contains(got.stdout+got.stderr, tc.says) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
+// TestCallSends holds what reaches the server.
+func TestCallSends(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		args  string
+		stdin string
+		want  string
+	}{
+		"pairs":             {args: "a=1 b:=2.50", want: `{"a":1,"b":2.50}`},
+		"an object":         {args: `{"a":1}`, want: `{"a":1}`},
+		"an object, a pair": {args: `{"a":1} b=3`, want: `{"a":1,"b":3}`},
+		"stdin":             {args: "--stdin", stdin: "\ufeff {\"a\": 1}\n", want: `{"a":1}`},
+		"stdin as a dash":   {args: "- a=2", stdin: `{"a":1}`, want: `{"a":2}`},
+		"a file":            {args: "--args-file FILE", want: `{"a":7}`},
+		"a file in a pair":  {args: "a:=@FILE2", want: `{"a":8}`},
+		"unchecked":         {args: "x=y --no-validate", want: `{"x":"y"}`},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			w := fixture(t)
+			w.write("args.json", `{"a":7}`)
+			w.write("value.json", "8")
+			sent := ""
+			w.servers["demo"].call = func(_ context.Context, _ tool.Ref, args json.RawMessage,
+				_ tool.CallOptions) (*tool.Result, error) {
+				var b bytes.Buffer
+				if err := json.Compact(&b, args); err != nil {
+					t.Error(err)
+				}
+				sent = b.String()
+				return &tool.Result{Raw: []byte(`{"content":[]}`)}, nil
+			}
+			w.app.Stdin = strings.NewReader(tc.stdin)
+			line := strings.NewReplacer("FILE2", w.dir+"/value.json", "FILE", w.dir+"/args.json").Replace("call demo add " + tc.args)
+			if got := w.run(t.Context(), strings.Fields(line)...); got.code != 0 || sent != tc.want {
+				t.Errorf("sent %s, want %s: %+v", sent, tc.want, got)
+			}
+		})
+	}
+}
+
+// TestCallUnchecked: a schema that cannot be used does not block the call.
+func TestCallUnchecked(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat(`{"items":`, 300) + "{}" + strings.Repeat("}", 300)
+	demo := offering(t, "", `{"name":"odd","inputSchema":{"type":"object","properties":{"a":`+deep+`}}}`)
+	demo.call = answering(map[string]string{"odd": `{"content":[]}`})
+	w := newWorld(t, `{"mcpServers": {"demo": {"command": "x"}}}`, map[string]*server{"demo": demo}).built()
+	got := w.run(t.Context(), "call", "demo", "odd", "a=1")
+	if got.code != 0 || !strings.HasPrefix(got.stderr, "note: the arguments are sent unchecked: the schema of demo/odd cannot be used") {
+		t.Errorf("%+v", got)
+	}
+	if got = w.run(t.Context(), "call", "demo", "odd", "a=1", "--dry-run"); !strings.Contains(got.stdout, "not checked: ") {
+		t.Errorf("%+v", got)
+	}
 }

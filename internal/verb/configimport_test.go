@@ -1,23 +1,110 @@
 package verb
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
-	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// TestImportAsks holds what happens at a terminal, which scripts do not have.
-func TestImportAsks(t *testing.T) {
+func TestConfigImportOptions(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct {
+	checkOptions(t, "config import", map[string]options{
+		"all": {want: &ConfigImport{names: []string{}}},
+		"some": {args: []string{"a", "b", "--from", "cursor,zed", "--from", "codex"},
+			want: &ConfigImport{From: []string{"cursor", "zed", "codex"}, names: []string{"a", "b"}}},
+		"all flags": {args: []string{"--to", "f", "--yes", "--dry-run", "--keep-secrets"},
+			want: &ConfigImport{To: "f", Yes: true, DryRun: true, KeepSecrets: true, names: []string{}}},
+	})
+}
+
+// otherClients returns a world with servers of Cursor, in a project of its own configuration.
+func otherClients(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t, `{"mcpServers": {"demo": {"command": "demo"}, "taken": {"command": "mine"}}}`, nil)
+	path := filepath.Join(w.app.Env.Home, ".cursor", "mcp.json")
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(`{"mcpServers": {
+  "notes": {"command": "notes", "env": {"GITHUB_TOKEN": "ghp_0123456789abcdefghijklmnopqrstuvwxyzAB", "REGION": "${REGION}"}},
+  "taken": {"command": "theirs"},
+  "@scope/x": {"url": "https://x.example/mcp"},
+  "same": {"command": "demo"}
+}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestConfigImportAnswers(t *testing.T) {
+	t.Parallel()
+	checkAnswers(t, otherClients, map[string]answer{
+		"a plan": {args: strings.Fields("config import --dry-run --from cursor"), text: `Files of other clients
+  cursor  4 servers  HOME/.cursor/mcp.json
+
+To take  into DIR/.mcp.json (in the working directory)
+  notes from cursor  HOME/.cursor/mcp.json:2
+    notes
+    literal secret in env GITHUB_TOKEN: ${GITHUB_TOKEN} instead
+    needs the variable REGION (in env.REGION), which is not set
+  taken-cursor from cursor  HOME/.cursor/mcp.json:3
+    theirs
+    called "taken" there
+  scope-x from cursor  HOME/.cursor/mcp.json:4
+    https://x.example/mcp
+    called "@scope/x" there
+
+Skipped
+  same from cursor: already there as demo
+
+Variables to set
+  Add GITHUB_TOKEN=... to DIR/.env. Its value is in HOME/.cursor/mcp.json (env GITHUB_TOKEN)
+    or get a new one at https://github.com/settings/tokens
+`},
+		"written": {args: strings.Fields("config import --yes"), says: []string{"Wrote 3 servers to DIR/.mcp.json"}},
+		"without consent": {args: strings.Fields("config import notes"), code: 6, text: `error: writing 1 server to DIR/.mcp.json needs your consent
+  notes from cursor
+hint: See what would be written with: mcpl config import --dry-run. Write it with: mcpl config import --yes
+`},
+		"an unknown name": {args: strings.Fields("config import nosuch"), code: 3, text: `error: no client has a server "nosuch"
+hint: See what there is with: mcpl config import --dry-run
+`},
+		"secrets are kept":  {args: strings.Fields("config import --dry-run --keep-secrets notes"), says: []string{"copied as it is"}},
+		"nothing is left":   {args: strings.Fields("config import same --yes"), says: []string{"There is nothing to take."}},
+		"an unknown client": {args: strings.Fields("config import --from nosuch"), code: 2, says: []string{"nosuch"}},
+	})
+}
+
+// TestConfigImportWrites: the file has what the plan says, without the secret.
+func TestConfigImportWrites(t *testing.T) {
+	t.Parallel()
+	w := otherClients(t)
+	if got := w.run(t.Context(), "config", "import", "--yes"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	text := w.read(".mcp.json")
+	for _, part := range []string{`"notes"`, `"taken-cursor"`, `"scope-x"`, `"${GITHUB_TOKEN}"`, `"${REGION}"`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s is not in\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "ghp_") || strings.Contains(text, `"same"`) {
+		t.Errorf("a secret or a server that is there already:\n%s", text)
+	}
+	again := w.run(t.Context(), "config", "import", "--yes")
+	if again.code != 0 || !strings.Contains(again.stdout, "There is nothing to take.") {
+		t.Errorf("the second time: %+v", again)
+	}
+}
+
+// TestConfigImportAsks holds what a person at a terminal sees and answers.
+func TestConfigImportAsks(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
 		typed   string
 		end     bool // before anything is typed
 		code    int
@@ -25,71 +112,93 @@ func TestImportAsks(t *testing.T) {
 		says    string
 	}{
 		"yes":         {typed: "y\n", written: true, says: "Wrote 1 server to "},
-		"yes, again":  {typed: " YES \n", written: true, says: "Wrote 1 server to "},
+		"yes, loud":   {typed: " YES \n", written: true, says: "Wrote 1 server to "},
 		"no":          {typed: "n\n", says: "note: nothing was written"},
 		"nothing":     {typed: "\n", says: "note: nothing was written"},
-		"end":         {typed: "", says: "note: nothing was written"},
+		"the end":     {typed: "", says: "note: nothing was written"},
 		"interrupted": {end: true, code: 130, says: "interrupted"},
 	} {
-		root := t.TempDir()
-		home, dir := filepath.Join(root, "home"), filepath.Join(root, "dir")
-		for _, d := range []string{filepath.Join(home, ".cursor"), filepath.Join(dir, ".git")} {
-			if err := os.MkdirAll(d, 0o700); err != nil {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			w := otherClients(t)
+			stdin, typing, err := os.Pipe()
+			if err != nil {
 				t.Fatal(err)
 			}
+			defer stdin.Close()
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if tc.end {
+				cancel()
+				defer typing.Close() // after the run: the end of the input is an answer
+			} else if _, err := typing.WriteString(tc.typed); err != nil {
+				t.Fatal(err)
+			} else if err := typing.Close(); err != nil {
+				t.Fatal(err)
+			}
+			w.atTerminal(stdin)
+			before := w.read(".mcp.json")
+			got := w.run(ctx, "config", "import", "notes")
+			text := got.stdout + got.stderr
+			if got.code != tc.code || !strings.Contains(text, tc.says) || !strings.Contains(text, "Write 1 server to ") {
+				t.Errorf("%d\n%s", got.code, text)
+			}
+			if written := w.read(".mcp.json") != before; written != tc.written {
+				t.Errorf("written: %v", written)
+			}
+		})
+	}
+}
+
+func TestAllowedName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{"a": "a", "@a/b": "a-b", "a\x00b\n": "ab", "@": "unnamed", "": "unnamed"} {
+		if got := allowedName(name); got != want {
+			t.Errorf("%q becomes %q, want %q", name, got, want)
 		}
-		if err := os.WriteFile(filepath.Join(home, ".cursor", "mcp.json"), []byte(`{"mcpServers": {"notes": {"command": "notes"}}}`), 0o600); err != nil {
-			t.Fatal(err)
+	}
+}
+
+func TestCandidate(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{1: "a", 2: "a-zed", 3: "a-zed-2", 4: "a-zed-3"} {
+		if got := candidate("a", "zed", n); got != want {
+			t.Errorf("%d is %q, want %q", n, got, want)
 		}
-		stdin, typing, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		if tc.end {
-			cancel()
-		} else if _, err := typing.WriteString(tc.typed); err != nil {
-			t.Fatal(err)
-		} else if err := typing.Close(); err != nil {
-			t.Fatal(err)
-		}
-		var out, errs bytes.Buffer
-		app := &App{Env: config.Env{Dir: dir, Home: home, GOOS: "linux", Lookup: func(string) (string, bool) { return "", false }},
-			Stdin: stdin, Stdout: &out, Stderr: &errs, InTTY: true, ErrTTY: output.Terminal{Is: true, Width: 200}, Now: time.Now,
-			NewCaller: func(*config.Config, CallerOptions) engine.Caller { return nil }}
-		code, err := app.Run(ctx, configImportSpec(), new(ConfigImport), Globals{}, nil)
-		if text := out.String() + errs.String(); err != nil || code != tc.code || !strings.Contains(text, tc.says) || !strings.Contains(text, "Write 1 server to ") {
-			t.Errorf("%s: %d, %v\n%s", name, code, err, text)
-		}
-		if _, err := os.Stat(filepath.Join(dir, ".mcp.json")); (err == nil) != tc.written {
-			t.Errorf("%s: written: %v", name, err == nil)
-		}
-		cancel()
-		_, _ = typing.Close(), stdin.Close() // closed already, but where the reader was left behind
 	}
 }
 
 func TestPairs(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		flag, text string
-		want       config.KeyValue
+	for title, tc := range map[string]struct {
+		flag  string
+		texts []string
+		want  []config.KeyValue // nil if they are refused
 	}{
-		{"--env", "A=b=c", config.KeyValue{Name: "A", Value: "b=c"}},
-		{"--env", "A=", config.KeyValue{Name: "A"}},
-		{"--env", "A=x: y", config.KeyValue{Name: "A", Value: "x: y"}},
-		{"--header", "A: b=c", config.KeyValue{Name: "A", Value: "b=c"}},
-		{"--header", "A=Bearer: c", config.KeyValue{Name: "A", Value: "Bearer: c"}},
+		"a value with =":          {"--env", []string{"A=b=c"}, []config.KeyValue{{Name: "A", Value: "b=c"}}},
+		"no value":                {"--env", []string{"A="}, []config.KeyValue{{Name: "A"}}},
+		"a variable with a colon": {"--env", []string{"A=x: y"}, []config.KeyValue{{Name: "A", Value: "x: y"}}},
+		"a header as for curl":    {"--header", []string{"A: b=c"}, []config.KeyValue{{Name: "A", Value: "b=c"}}},
+		"a header with =":         {"--header", []string{"A=Bearer: c"}, []config.KeyValue{{Name: "A", Value: "Bearer: c"}}},
+		"one name twice": {"--env", []string{"A=1", "B=2", "A=3"},
+			[]config.KeyValue{{Name: "A", Value: "3"}, {Name: "B", Value: "2"}}},
+		"no name": {"--env", []string{"=x"}, nil},
+		"no sign": {"--env", []string{"secret"}, nil},
 	} {
-		got, err := pairs(tc.flag, []string{tc.text})
-		if err != nil || len(got) != 1 || got[0] != tc.want {
-			t.Errorf("%s %s: %v, %v", tc.flag, tc.text, got, err)
-		}
-	}
-	if got, err := pairs("--env", []string{"A=1", "B=2", "A=3"}); err != nil || len(got) != 2 || got[0].Value != "3" {
-		t.Errorf("twice: %v, %v", got, err)
-	}
-	if _, err := pairs("--env", []string{"=x"}); err == nil {
-		t.Error("a pair without a name")
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			got, err := pairs(tc.flag, tc.texts)
+			if (err == nil) != (tc.want != nil) || len(got) != len(tc.want) {
+				t.Fatalf("%v, %v", got, err)
+			}
+			for i, pair := range got {
+				if pair != tc.want[i] {
+					t.Errorf("got %v, want %v", got, tc.want)
+				}
+			}
+			if err != nil && strings.Contains(err.Error(), "secret") {
+				t.Errorf("%v tells what may be a secret", err)
+			}
+		})
 	}
 }

@@ -3,6 +3,8 @@ package verb
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 func TestConfigRemoveOptions(t *testing.T) {
@@ -26,4 +28,23 @@ hint: Correct the path, or omit --to.
 `,
 			json: `{"success":false,"error":{"type":"ConfigError","message":"DIR/nosuch.json is not there","traceback":"","help":"Correct the path, or omit --to."}}`},
 	})
+}
+
+// TestConfigRemoveOthers: an entry that cannot be used is found, and another definition is named.
+func TestConfigRemoveOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `{"mcpServers": {"odd": {"args": ["x"]}, "demo": {"command": "a"}}}`, nil)
+	w.write("other.json", `{"mcpServers": {"demo": {"command": "b"}}}`)
+	files := []string{"--config", ".mcp.json", "--config", "other.json"}
+	got := w.run(t.Context(), append(files, "config", "remove", "odd")...)
+	if got.code != 0 || strings.Contains(w.read(".mcp.json"), "odd") {
+		t.Errorf("%+v", got)
+	}
+	got = w.run(t.Context(), append(files, "config", "remove", "demo")...)
+	if got.code != 0 || !strings.Contains(got.stdout, "defines it too, and that definition is used now") {
+		t.Errorf("%+v", got)
+	}
+	if got = newWorld(t, "", nil).run(t.Context(), "config", "remove", "demo"); got.code != fault.Config.ExitCode() {
+		t.Errorf("without a configuration: %+v", got)
+	}
 }

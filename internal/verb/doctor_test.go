@@ -3,6 +3,9 @@ package verb
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 func TestDoctorOptions(t *testing.T) {
@@ -83,4 +86,43 @@ web  ok
 			json: `{"servers":[{"name":"off","verdict":"disabled","transport":"stdio","file":"DIR/.mcp.json","line":5,"start":"off","connect_ms":0,"list_ms":0,"took_ms":0,"tools":0,"next":"remove \"disabled\": true in DIR/.mcp.json, line 5"}],"healthy":0}`},
 		"an unknown one": {args: strings.Fields("doctor nosuch"), code: 3, says: []string{`error: there is no server "nosuch"`}},
 	})
+}
+
+// TestDoctorVerdicts holds the verdict on each kind of failure, and that the first one is the exit code.
+func TestDoctorVerdicts(t *testing.T) {
+	t.Parallel()
+	for typ, want := range map[fault.Type]string{
+		fault.Config: "cannot be used", fault.MissingVariable: "variable missing", fault.AuthRequired: "login needed",
+		fault.Timeout: "too slow", fault.Protocol: "breaks the protocol", fault.ServerConnection: "cannot be reached",
+	} {
+		t.Run(string(typ), func(t *testing.T) {
+			t.Parallel()
+			w := fixture(t)
+			w.servers["web"].down = fault.New(typ, "web is broken", "").Trace("because\n  of that")
+			w.servers["web"].listing.Stderr = "a\nb\n"
+			w.servers["demo"].listing.Notes = []string{"odd"}
+			w.servers["demo"].listing.Stderr = "started\nlistening\n"
+			w.servers["demo"].listing.Connect = 20 * time.Millisecond
+			got := w.run(t.Context(), "doctor", "-v", "demo", "web")
+			for _, part := range []string{"web  " + want, "failed  web is broken", "because", "of that", "note    odd",
+				"stderr  started\n          listening\n", "20ms to connect"} {
+				if !strings.Contains(got.stdout, part) {
+					t.Errorf("no %q in\n%s", part, got.stdout)
+				}
+			}
+			if login := strings.Contains(got.stdout, "login   not logged in"); got.code != typ.ExitCode() || login != (typ == fault.AuthRequired) {
+				t.Errorf("exit code %d, login is %v", got.code, login)
+			}
+		})
+	}
+}
+
+// TestDoctorOff: a server that a person has switched off is switched on by a verb.
+func TestDoctorOff(t *testing.T) {
+	t.Parallel()
+	w := fixture(t)
+	w.run(t.Context(), "disable", "demo")
+	if got := w.run(t.Context(), "doctor", "demo"); !strings.Contains(got.stdout, "next   mcpl enable demo\n") {
+		t.Errorf("%+v", got)
+	}
 }

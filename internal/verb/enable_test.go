@@ -47,3 +47,40 @@ hint: Name servers, or tools as SERVER/TOOL. See them with: mcpl list, mcpl list
 			json: `{"success":false,"error":{"type":"ServerNotFoundError","message":"no server or tool has one of these names: nosuch, other","traceback":"","help":"Name servers, or tools as SERVER/TOOL. See them with: mcpl list, mcpl list SERVER"}}`},
 	})
 }
+
+// TestSwitches: what is off is not found and cannot be called, and can be switched on.
+func TestSwitches(t *testing.T) {
+	t.Parallel()
+	w := fixture(t)
+	for _, step := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"disable demo/drop papers", 0, "Off: demo/drop, papers. Everything else is on."},
+		{"call demo drop", 3, "demo/drop is disabled"},
+		{"read papers paper://report", 3, "papers is disabled"},
+		{"search cite", 0, "No tool fits."},
+		{"enable --only demo web/look", 0, "On: demo, web/look, except what is off: demo/drop, papers. Everything else is off."},
+		{"disable demo/add", 0, "except what is off: demo/drop, papers, demo/add."},
+		{"enable demo/add papers", 0, "On: demo, web/look, demo/add, papers, except what is off: demo/drop."},
+		{"enable --all", 0, "Everything is on."},
+		{"call demo drop", 1, "no such table"},
+	} {
+		got := w.run(t.Context(), strings.Fields(step.args)...)
+		if got.code != step.code || !strings.Contains(got.stdout+got.stderr, step.says) {
+			t.Errorf("mcpl %s: %+v", step.args, got)
+		}
+	}
+}
+
+// TestSwitchesOfTheGone: the name of a server that is no longer configured can be switched.
+func TestSwitchesOfTheGone(t *testing.T) {
+	t.Parallel()
+	w := fixture(t)
+	w.run(t.Context(), "disable", "web")
+	w.write(".mcp.json", `{"mcpServers": {"demo": {"command": "demo"}}}`)
+	if got := w.run(t.Context(), "enable", "web"); got.code != 0 || !strings.Contains(got.stdout, "Everything is on.") {
+		t.Errorf("%+v", got)
+	}
+}

@@ -3,6 +3,10 @@ package verb
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 func TestListOptions(t *testing.T) {
@@ -72,4 +76,47 @@ hint: Run it by hand. See what happened with: mcpl doctor down
 		"a server that is off": {args: strings.Fields("list off"), code: 3, says: []string{"error: off is disabled in its configuration entry"}},
 		"an unknown server":    {args: strings.Fields("list dmo"), code: 3, says: []string{`error: there is no server "dmo"`}},
 	})
+}
+
+// TestListStates holds the states that a server can be in.
+func TestListStates(t *testing.T) {
+	t.Parallel()
+	w := fixture(t)
+	w.servers["papers"].down = fault.New(fault.Timeout, "papers did not answer within 30s", "Try again.").On("papers", "")
+	w.servers["web"].listing.Notes = []string{"two tools are called look"}
+	if got := w.run(t.Context(), "disable", "demo/drop", "down"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	w.app.Now = func() time.Time { return noon.Add(26 * time.Hour) }
+	got := w.run(t.Context(), "list", "--refresh")
+	want := `SERVER  STATUS     TOOLS  TOKENS  RESOURCES  PROMPTS  ASKED
+demo    connected      1     142          0        0  just now
+papers  stale          1      19          2        1  just now
+down    disabled       0       0          0        0  26 h ago
+off     disabled       0       0          0        0  never
+web     connected      1      20          0        0  just now
+
+stale papers did not answer within 30s
+  Try again.
+
+note web: two tools are called look
+
+3 tools on 3 servers. Their definitions would cost a model about 181 tokens.
+`
+	if diff := cmp.Diff(want, got.stdout); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	got = w.run(t.Context(), "list", "papers")
+	if !strings.Contains(got.stdout, "They may be out of date: papers did not answer within 30s") {
+		t.Errorf("%+v", got)
+	}
+	if got = w.run(t.Context(), "--json", "list", "papers"); !strings.Contains(got.stdout, `"stale":true`) {
+		t.Errorf("%+v", got)
+	}
+	if got = w.run(t.Context(), "search", "cite"); !strings.Contains(got.stdout, "(its server failed when last asked)") {
+		t.Errorf("%+v", got)
+	}
+	if got = w.run(t.Context(), "--json", "search", "cite"); !strings.Contains(got.stdout, `"stale":true`) {
+		t.Errorf("%+v", got)
+	}
 }

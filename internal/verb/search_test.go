@@ -15,7 +15,8 @@ func TestSearchOptions(t *testing.T) {
 		"all flags": {args: []string{"-m", "REGEX", "-k", "Prompts", "-n", "3", "-s", "a", "--server", "b", "--schema", "--refresh", "--explain", "x"}, want: &Search{
 			Method: "REGEX", Kind: "Prompts", Limit: 3, Servers: []string{"a", "b"}, Schema: true, Refresh: true, Explain: true,
 			query: "x", method: search.Regex, kinds: []tool.Kind{tool.Prompt}}},
-		"all kinds":         {args: []string{"--kind", "all", "x"}, want: &Search{Method: "bm25", Kind: "all", query: "x", method: search.BM25, kinds: []tool.Kind{tool.Tool, tool.Resource, tool.Prompt}}},
+		"all kinds": {args: []string{"--kind", "all", "x"}, want: &Search{
+			Method: "bm25", Kind: "all", query: "x", method: search.BM25, kinds: []tool.Kind{tool.Tool, tool.Resource, tool.Prompt}}},
 		"nothing":           {says: "search for what?"},
 		"blanks":            {args: []string{" ", ""}, says: "search for what?"},
 		"an unknown method": {args: []string{"-m", "vector", "x"}, says: `unknown search method "vector"`},
@@ -122,4 +123,45 @@ Read one: mcpl inspect web look
 		"an invalid pattern": {args: strings.Fields("search -m regex ("), code: 2, says: []string{`error: the pattern "(" is no regular expression: missing closing ) at 0: "("`}},
 		"an unknown server":  {args: strings.Fields("search -s nosuch add"), code: 3, says: []string{`error: there is no server "nosuch"`}},
 	})
+}
+
+func TestClipSignature(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		signature string
+		limit     int
+		want      string
+	}{
+		"it fits":              {"a: number", 20, "a: number"},
+		"the last goes":        {"a: number, b?: number", 20, "a: number, … +1"},
+		"two go":               {"a: number, b?: number, c?: text", 12, "a: number, … +2"},
+		"more had gone":        {"a: number, b?: number, … +3", 20, "a: number, … +4"},
+		"commas within a type": {`a: {b: 1, c: "x, \", y"}, d?: [1, 2], e?: (f, g)`, 30, `a: {b: 1, c: "x, \", y"}, … +2`},
+		"the first is long":    {"abcdefghijklmnop: number, b: x", 8, "abcdefgh…, … +1"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			if got := clipSignature(tc.signature, tc.limit); got != tc.want {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestSearchBudget: a hit stays near its budget, whatever the server says.
+func TestSearchBudget(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("find a needle in the haystack. ", 6)
+	w := newWorld(t, `{"mcpServers": {"s": {"command": "x"}}}`, map[string]*server{"s": offering(t, "",
+		`{"name":"find","description":"`+long+`Deprecated.","inputSchema":{"type":"object","properties":{"`+
+			strings.Join([]string{"haystack", "needle", "number_of_threads", "where_to_look", "what_to_leave_out"}, `":{"type":"string"},"`)+
+			`":{"type":"string"}}}}`)}).built()
+	got := w.run(t.Context(), "--json", "search", "needle").stdout
+	if len(got) > 2*hitBudget || !strings.Contains(got, `"deprecated":true`) || !strings.Contains(got, `… +`) {
+		t.Errorf("%d bytes: %s", len(got), got)
+	}
+	explained := w.run(t.Context(), "--json", "search", "--explain", "needle").stdout
+	if !strings.Contains(explained, `"explain":[{"term":"needle","field":"`) {
+		t.Errorf("%s", explained)
+	}
 }

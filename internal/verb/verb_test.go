@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -36,8 +37,7 @@ type commandLine struct {
 
 // parse parses a command line as the ways into mcpl do: flags stand before and after the words. The
 // error is that of the flags.
-func parse(t *testing.T, args ...string) (commandLine, error) {
-	t.Helper()
+func parse(args ...string) (commandLine, error) {
 	flags := func(g *Globals) *pflag.FlagSet {
 		fs := pflag.NewFlagSet("mcpl", pflag.ContinueOnError)
 		g.Flags(fs)
@@ -46,7 +46,7 @@ func parse(t *testing.T, args ...string) (commandLine, error) {
 	front := flags(new(Globals))
 	front.SetInterspersed(false)
 	if err := front.Parse(args); err != nil {
-		t.Fatal(err)
+		return commandLine{}, err
 	}
 	before, args := args[:len(args)-front.NArg()], front.Args()
 	var line commandLine
@@ -57,7 +57,7 @@ func parse(t *testing.T, args ...string) (commandLine, error) {
 		}
 	}
 	if !found {
-		t.Fatalf("no verb begins %q", args)
+		return line, fmt.Errorf("no verb begins %q", args)
 	}
 	line.verb = line.spec.New()
 	whole := flags(&line.globals)
@@ -80,7 +80,7 @@ func checkOptions(t *testing.T, name string, table map[string]options) {
 	for title, tc := range table {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
-			line, err := parse(t, append(strings.Fields(name), tc.args...)...)
+			line, err := parse(append(strings.Fields(name), tc.args...)...)
 			if err == nil {
 				err = line.verb.Parse(line.words)
 			}
@@ -105,9 +105,11 @@ func checkOptions(t *testing.T, name string, table map[string]options) {
 type server struct {
 	listing tool.Listing
 	down    *fault.Fault // instead of the listing
-	// call answers requests; a server without it must not get any.
-	call func(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error)
+	call    behaviour    // answers requests; a server without it must not get any
 }
+
+// behaviour is a server's side of requests.
+type behaviour func(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error)
 
 // offering returns a server with these definitions: tools are known by their inputSchema, resources by
 // their uri, templates by their uriTemplate, all else is a prompt.
@@ -160,7 +162,8 @@ func (c *caller) List(_ context.Context, name string, _ tool.CallOptions) (tool.
 	return s.listing, nil
 }
 
-func (c *caller) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error) {
+func (c *caller) Call(ctx context.Context, ref tool.Ref, args json.RawMessage,
+	opt tool.CallOptions) (*tool.Result, error) {
 	s := c.server(ref.Server)
 	if s.call == nil {
 		c.w.t.Errorf("%s is called", ref)
@@ -251,7 +254,7 @@ type outcome struct {
 // run runs a command line.
 func (w *world) run(ctx context.Context, args ...string) outcome {
 	w.t.Helper()
-	line, err := parse(w.t, args...)
+	line, err := parse(args...)
 	if err != nil {
 		w.t.Fatalf("mcpl %q: %v", args, err)
 	}
@@ -264,7 +267,7 @@ func (w *world) run(ctx context.Context, args ...string) outcome {
 	}
 	masked := func(text string) string {
 		text = strings.NewReplacer(w.dir, "DIR", w.app.Env.Home, "HOME").Replace(text)
-		return regexp.MustCompile(`mcpl/[0-9a-f]{16}`).ReplaceAllString(text, "mcpl/KEY")
+		return regexp.MustCompile(`/[0-9a-f]{16}\b`).ReplaceAllString(text, "/KEY")
 	}
 	return outcome{code, masked(stdout.String()), masked(stderr.String())}
 }
@@ -379,8 +382,8 @@ func fixture(t *testing.T) *world {
 	return w.built()
 }
 
-// answering returns a server's side of requests: its answers, by what is asked for.
-func answering(answers map[string]string) func(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
+// answering returns the behaviour of a server with these answers, by what is asked for.
+func answering(answers map[string]string) behaviour {
 	return func(_ context.Context, ref tool.Ref, _ json.RawMessage, _ tool.CallOptions) (*tool.Result, error) {
 		raw, ok := answers[ref.Name]
 		if !ok {

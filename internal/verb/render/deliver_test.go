@@ -1,0 +1,275 @@
+package render
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+func TestFlags(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		args []string
+		want Delivery
+		says string // the message of the fault, if they are refused
+	}{
+		"none":             {want: Delivery{}},
+		"all but raw":      {args: []string{"--jq", ".", "--output-dir", "d", "--max-bytes", "5"}, want: Delivery{JQ: ".", OutputDir: "d", MaxBytes: 5}},
+		"raw":              {args: []string{"--raw", "--max-bytes", "5"}, want: Delivery{Raw: true, MaxBytes: 5}},
+		"raw and selected": {args: []string{"--raw", "--jq", "."}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
+		"raw and saved":    {args: []string{"--raw", "--output-dir", "d"}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
+		"a negative size":  {args: []string{"--max-bytes", "-1"}, says: "--max-bytes -1 is not a size"},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			var v Delivery
+			fs := pflag.NewFlagSet("mcpl", pflag.ContinueOnError)
+			v.Flags(fs)
+			if err := fs.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			switch err := v.Check(); {
+			case err == nil && (tc.says != "" || v != tc.want):
+				t.Errorf("got %+v", v)
+			case err != nil && (err.Error() != tc.says || !fault.Is(err, fault.Usage)):
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// outcome is what became of a result.
+type outcome struct {
+	exit int
+	err  error
+	text string // what was printed, with the folder as DIR and the digests of files as DIGEST
+	dir  string
+}
+
+// deliver answers with a result of s/t in a folder of its own.
+func (v Delivery) deliver(t *testing.T, kind tool.Kind, raw string, asJSON bool) outcome {
+	t.Helper()
+	var out bytes.Buffer
+	dir := t.TempDir()
+	tty := output.Terminal{Is: true, Width: 120}
+	printer := output.New(output.Options{Out: &out, Err: &out, JSON: asJSON, OutTTY: tty})
+	to := Destination{Printer: printer,
+		Large: filepath.Join(dir, "large"), Now: time.Now,
+		Query: func(_ context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error) {
+			switch expr {
+			case "none":
+				return nil, nil
+			case "twice":
+				return []json.RawMessage{value, []byte(`"x"`)}, nil
+			}
+			return nil, errors.New("unknown")
+		}}
+	if v.OutputDir != "" {
+		v.OutputDir = filepath.Join(dir, v.OutputDir)
+	}
+	parse := map[tool.Kind]Parse{tool.Tool: ToolResult, tool.Resource: ResourceContents, tool.Prompt: PromptMessages}[kind]
+	res := &tool.Result{Raw: json.RawMessage(raw), IsError: strings.Contains(raw, `"isError":true`)}
+	exit, err := v.Answer(t.Context(), to, tool.Ref{Server: "s", Name: "t", Kind: kind}, res, parse)
+	text := strings.ReplaceAll(out.String(), dir, "DIR")
+	return outcome{exit, err, regexp.MustCompile(`-[0-9a-f]{12}\.`).ReplaceAllString(text, "-DIGEST."), dir}
+}
+
+func TestAnswer(t *testing.T) {
+	t.Parallel()
+	const (
+		image  = `{"type":"image","mimeType":"image/png","data":"AQID"}`
+		report = `{"content":[{"type":"text","text":" it broke\n"}],"isError":true}`
+	)
+	for title, tc := range map[string]struct {
+		flags Delivery
+		kind  tool.Kind
+		raw   string
+		text  string
+		json  string
+		exit  int
+		says  string // the message of the fault
+	}{
+		"text":             {raw: `{"content":[{"type":"text","text":"a\nb"}]}`, text: "a\nb\n", json: `{"success":true,"result":"a\nb"}`},
+		"JSON in text":     {raw: `{"content":[{"type":"text","text":" {\"b\": 1.0} "}]}`, text: "{\n  \"b\": 1.0\n}\n", json: `{"success":true,"result":{"b": 1.0}}`},
+		"broken JSON":      {raw: `{"content":[{"type":"text","text":"{\"b\""}]}`, text: "{\"b\"\n", json: `{"success":true,"result":"{\"b\""}`},
+		"structured":       {raw: `{"content":[{"type":"text","text":"x"},` + image + `],"structuredContent":{"a":1}}`, text: "{\n  \"a\": 1\n}\n[image image/png, 3 B; save it with --output-dir DIR]\n", json: `{"success":true,"result":{"a":1}}`},
+		"nothing":          {raw: `{"content":null}`, text: "(the tool answered without content)\n", json: `{"success":true,"result":[]}`},
+		"blocks":           {raw: `{"content":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","data":"AQ=="},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}]}`, text: "x\n[audio audio/wav, 1 B; save it with --output-dir DIR]\n[link n u:v]\n{\n  \"type\": \"new\",\n  \"x\": 1\n}\n", json: `{"success":true,"result":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","data":"AQ=="},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}]}`},
+		"raw":              {flags: Delivery{Raw: true}, raw: `{"content": [] }`, text: "{\"content\": [] }\n", json: `{"content": [] }`},
+		"raw error":        {flags: Delivery{Raw: true}, raw: report, text: report + "\n", json: report, exit: 1},
+		"an error":         {raw: report, says: "it broke"},
+		"a silent error":   {raw: `{"content":[],"isError":true}`, says: "s/t reported an error without saying which"},
+		"a coded error":    {raw: `{"structuredContent":{"code":7},"isError":true}`, says: `{"code":7}`},
+		"no result":        {raw: `{"content":7}`, says: "s answered with a result that is not what the protocol says"},
+		"selected":         {flags: Delivery{JQ: "twice"}, raw: `{"structuredContent":[1,2]}`, text: "[\n  1,\n  2\n]\nx\n", json: `{"success":true,"result":[[1,2],"x"]}`},
+		"nothing selected": {flags: Delivery{JQ: "none"}, raw: `{"structuredContent":[1]}`, text: "", json: `{"success":true,"result":[]}`},
+		"a faulty filter":  {flags: Delivery{JQ: ".["}, raw: `{"structuredContent":[1]}`, says: "--jq '.[': unknown"},
+		"saved": {flags: Delivery{OutputDir: "o"}, raw: `{"content":[` + image + `,{"type":"text","text":"x"}]}`, text: "[image image/png saved as DIR/o/s-t-DIGEST.png]\nx\n",
+			json: `{"success":true,"result":[{"type":"image","mimeType":"image/png","bytes":3,"file":"DIR/o/s-t-DIGEST.png"},{"type":"text","text":"x"}],"files":["DIR/o/s-t-DIGEST.png"]}`},
+		"a saved resource": {flags: Delivery{OutputDir: "o"}, kind: tool.Resource, raw: `{"contents":[{"uri":"a:b","mimeType":"application/x+json","blob":"e30="}]}`, text: "[resource application/x+json saved as DIR/o/s-t-DIGEST.json]\n",
+			json: `{"success":true,"result":[{"uri":"a:b","mimeType":"application/x+json","bytes":2,"file":"DIR/o/s-t-DIGEST.json"}],"files":["DIR/o/s-t-DIGEST.json"]}`},
+		"not base64": {flags: Delivery{OutputDir: "o"}, raw: `{"content":[{"type":"image","data":"!"}]}`, says: "s sent a image that is not base64"},
+		"too large": {flags: Delivery{MaxBytes: 10}, raw: `{"structuredContent":{"name":"a long text","list":[1,2]}}`, text: `The result has 35 B. It is whole in:
+  DIR/large/s-t-DIGEST.json
+Its structure:
+  {
+    "name": "string, 11 B, 1 line",
+    "list": [
+      "list, 2 items, 5 B",
+      1
+    ]
+  }
+Select what you need of it with --jq EXPR.
+`, json: `{"success":true,"spilled":{"file":"DIR/large/s-t-DIGEST.json","bytes":35,"structure":{"name":"string, 11 B, 1 line","list":["list, 2 items, 5 B",1]},"help":"Select what you need of it with --jq EXPR."}}`},
+		"a large text": {flags: Delivery{MaxBytes: 3, OutputDir: "o"}, raw: `{"content":[{"type":"text","text":"one\ntwo"}]}`, text: `The result has 7 B. It is whole in:
+  DIR/o/s-t-DIGEST.txt
+Its structure:
+  "string, 7 B, 2 lines"
+Select what you need of it with --jq EXPR.
+`},
+		"a prompt": {kind: tool.Prompt, raw: `{"messages":[{"role":"user","content":{"type":"text","text":"x"}}]}`, text: "user:\nx\n", json: `{"success":true,"result":{"messages":[{"role":"user","content":{"type":"text","text":"x"}}]}}`},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			got := tc.flags.deliver(t, tc.kind, tc.raw, false)
+			if diff := cmp.Diff(tc.text, got.text); diff != "" || got.exit != tc.exit {
+				t.Errorf("exit code %d, %v, -want +got\n%s", got.exit, got.err, diff)
+			}
+			if said := fault.From(got.err); (said != nil) != (tc.says != "") || said != nil && said.Message != tc.says {
+				t.Errorf("got %v, want %q", got.err, tc.says)
+			}
+			if tc.json == "" {
+				return
+			}
+			if got = tc.flags.deliver(t, tc.kind, tc.raw, true); got.text != tc.json+"\n" || got.exit != tc.exit {
+				t.Errorf("exit code %d\ngot  %swant %s", got.exit, got.text, tc.json)
+			}
+		})
+	}
+}
+
+// TestLongError: a long report is cut in the message, and whole in the result.
+func TestLongError(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("ä", 3000)
+	got := Delivery{}.deliver(t, tool.Tool, `{"content":[{"type":"text","text":"`+long+`"}],"isError":true}`, false)
+	f := fault.From(got.err)
+	if len(f.Message) > maxErrorText+len("…") || !strings.HasSuffix(f.Message, "ä…") {
+		t.Errorf("%d bytes, %.20s", len(f.Message), f.Message)
+	}
+	if whole := f.Result.(json.RawMessage); string(whole) != `"`+long+`"` {
+		t.Errorf("the result has %d bytes", len(whole))
+	}
+	if !strings.Contains(f.Help, "--raw") || f.Next[0].Step.Tool != "t" {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestSavedFiles holds what is in the files, and what becomes of old ones.
+func TestSavedFiles(t *testing.T) {
+	t.Parallel()
+	got := Delivery{OutputDir: "o"}.deliver(t, tool.Tool, `{"content":[{"type":"image","mimeType":"image/jpeg; q=1","data":"AQID"}]}`, false)
+	files, err := filepath.Glob(filepath.Join(got.dir, "o", "s-t-*.jpg"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("%q, %v, %v", files, err, got.err)
+	}
+	info, err := os.Stat(files[0])
+	data, errRead := os.ReadFile(files[0])
+	if err != nil || errRead != nil || !bytes.Equal(data, []byte{1, 2, 3}) || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v, %v, %v", info, data, err, errRead)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := saveFile(file, tool.Ref{Server: "s", Name: "t"}, nil, ".x"); !fault.Is(err, fault.Config) ||
+		!strings.Contains(fault.From(err).Help, "The tool has run") {
+		t.Errorf("a file as the folder: %v", err)
+	}
+}
+
+// TestOldFiles: results that were too large to print are removed after a week, and nothing else is.
+func TestOldFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	now := time.Now()
+	for name, age := range map[string]time.Duration{"old": keepSpilled + time.Hour, "new": time.Hour} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, now.Add(-age), now.Add(-age))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	removeOld(dir, now.Add(-keepSpilled))
+	removeOld(filepath.Join(dir, "nosuch"), now)
+	left, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(left) != 2 {
+		t.Errorf("left are %q, %v", left, err)
+	}
+}
+
+func TestExtension(t *testing.T) {
+	t.Parallel()
+	for mime, want := range map[string]string{
+		"image/jpeg": ".jpg", "IMAGE/PNG": ".png", "image/svg+xml": ".svg", "image/x-icon": ".ico", "audio/mpeg": ".mp3",
+		"audio/x-wav": ".wav", "audio/mp4": ".m4a", "text/plain; charset=utf-8": ".txt", "text/markdown": ".md",
+		"application/gzip": ".gz", "": ".bin", "application/octet-stream": ".bin", "application/vnd.x+json": ".json",
+		"application/vnd.openxmlformats": ".bin", "odd": ".bin", "a/../b": ".___b",
+	} {
+		t.Run(mime, func(t *testing.T) {
+			t.Parallel()
+			if got := extension(mime); got != want {
+				t.Errorf("got %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestStructure: deep and wide values are described within bounds.
+func TestStructure(t *testing.T) {
+	t.Parallel()
+	var wide []tool.Field
+	for i := range 40 {
+		wide = append(wide, tool.Field{Key: strings.Repeat("k", i+1), Value: json.RawMessage("1")})
+	}
+	for title, tc := range map[string]struct {
+		raw  string
+		want string
+	}{
+		"numbers":      {`1.50`, `1.50`},
+		"null":         {`null`, `null`},
+		"an empty one": {`[]`, `"list, 0 items, 2 B"`},
+		"deep":         {`{"a":{"b":{"c":{"d":1}}}}`, `{"a":{"b":{"c":"object, 1 key, 7 B"}}}`},
+		"deep lists":   {`[[[[1]]]]`, `["list, 1 item, 9 B",["list, 1 item, 7 B",["list, 1 item, 5 B","list, 1 item, 3 B"]]]`},
+		"wide":         {string(tool.JoinObject(wide)), `"…":"10 more keys"}`},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			var b bytes.Buffer
+			enc := json.NewEncoder(&b)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(structure(json.RawMessage(tc.raw), 3)); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.TrimSpace(b.String()); !strings.HasSuffix(got, tc.want) {
+				t.Errorf("got %s, want %s", got, tc.want)
+			}
+		})
+	}
+}
