@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -148,7 +149,7 @@ func (w *world) background(text string, args ...string) (out *awaited, stop func
 func withDaemon(t *testing.T) (*world, *awaited) {
 	t.Helper()
 	w := fixture(t)
-	w.app.InProcess = func(*config.Config, daemon.CallerOptions) engine.Caller { return &caller{w: w} }
+	w.app.InProcess = func(*config.Config, host.CallerOptions) engine.Caller { return &caller{w: w} }
 	w.app.NewCaller = func(cfg *config.Config, o CallerOptions) engine.Caller {
 		if o.Daemon == nil {
 			return &caller{w: w}
@@ -173,7 +174,7 @@ func TestDaemonRuns(t *testing.T) {
 		Running bool
 		PID     int
 		Version string
-		Servers []daemon.ServerStatus
+		Servers []host.ServerStatus
 	}
 	got := w.run(t.Context(), "--json", "daemon", "status")
 	if err := json.Unmarshal([]byte(got.stdout), &status); err != nil || !status.Running || len(status.Servers) != 1 ||
@@ -286,7 +287,7 @@ func TestDaemonLogFollowed(t *testing.T) {
 func TestDaemonText(t *testing.T) {
 	t.Parallel()
 	status := &daemon.Status{PID: 7, Version: "v1", Started: noon.Add(-time.Hour), Ending: true}
-	status.Servers = []daemon.ServerStatus{
+	status.Servers = []host.ServerStatus{
 		{Name: "a", State: "busy", Calls: 12, Started: noon.Add(-30 * time.Minute)},
 		{Name: "b", State: "idle", Stops: noon.Add(90 * time.Second)},
 		{Name: "c", State: "crashed", Crash: "c exited with code 3"},
