@@ -126,3 +126,15 @@ func TestDoctorOff(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestDoctorExitCode: of several failures the first one counts.
+func TestDoctorExitCode(t *testing.T) {
+	t.Parallel()
+	w := fixture(t)
+	w.servers["demo"].down = fault.New(fault.Timeout, "demo did not answer", "Try again.")
+	w.servers["web"].down = fault.New(fault.AuthRequired, "web wants a login", "Log in.")
+	got := w.run(t.Context(), "doctor", "papers", "demo", "web")
+	if got.code != fault.Timeout.ExitCode() || !strings.Contains(got.stdout, "1 of 3 servers fine.") {
+		t.Errorf("%+v", got)
+	}
+}

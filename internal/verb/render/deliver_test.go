@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -202,12 +203,13 @@ func TestSavedFiles(t *testing.T) {
 	}
 }
 
-// TestOldFiles: results that were too large to print are removed after a week, and nothing else is.
+// TestOldFiles: with each result that is too large to print, those of more than a week ago are removed, and
+// nothing else is.
 func TestOldFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	now := time.Now()
-	for name, age := range map[string]time.Duration{"old": keepSpilled + time.Hour, "new": time.Hour} {
+	for name, age := range map[string]time.Duration{"old": keepSpilled + time.Hour, "new": keepSpilled - time.Hour} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, now.Add(-age), now.Add(-age))); err != nil {
 			t.Fatal(err)
@@ -216,10 +218,14 @@ func TestOldFiles(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	removeOld(dir, now.Add(-keepSpilled))
-	removeOld(filepath.Join(dir, "nosuch"), now)
+	to := Destination{Large: dir, Now: func() time.Time { return now }}
+	a := &answer{results: []json.RawMessage{[]byte(`[1]`)}}
+	if _, err := new(Delivery).spill(to, tool.Ref{Server: "s", Name: "t"}, a); err != nil {
+		t.Fatal(err)
+	}
+	removeOld(filepath.Join(dir, "nosuch"), now) // which is not a failure
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(left) != 2 {
+	if err != nil || len(left) != 3 || slices.Contains(left, filepath.Join(dir, "old")) {
 		t.Errorf("left are %q, %v", left, err)
 	}
 }
