@@ -141,6 +141,11 @@ type caller struct {
 	closed bool
 }
 
+// Watch implements [engine.Caller]. The servers of a world notify of nothing.
+func (c *caller) Watch(context.Context, string, func(tool.Event)) (func(), error) {
+	return func() {}, nil
+}
+
 // server returns a server. It fails the test for one that does not exist or is asked after Close.
 func (c *caller) server(name string) *server {
 	s := c.w.servers[name]

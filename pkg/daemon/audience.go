@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"sync"
 	"time"
@@ -47,7 +48,7 @@ func writeSideFrames(s *stream, frames <-chan sideFrame, done <-chan struct{}) {
 // remoteAudience is a tool.Audience in the daemon. It passes everything on to the client at the other end of the
 // socket.
 type remoteAudience struct {
-	tool.Unable
+	can    tool.Capabilities
 	frames chan<- sideFrame
 	gone   <-chan struct{} // closed when the request ends or its client gives it up
 
@@ -56,8 +57,8 @@ type remoteAudience struct {
 	open map[int]chan<- reply // by the question's id; each has room for one
 }
 
-func newRemoteAudience(frames chan<- sideFrame, gone <-chan struct{}) *remoteAudience {
-	return &remoteAudience{frames: frames, gone: gone, open: make(map[int]chan<- reply)}
+func newRemoteAudience(can tool.Capabilities, frames chan<- sideFrame, gone <-chan struct{}) *remoteAudience {
+	return &remoteAudience{can: can, frames: frames, gone: gone, open: make(map[int]chan<- reply)}
 }
 
 // send sends a side frame, unless too many wait: a client that does not read must not hold up the server.
@@ -73,42 +74,60 @@ func (a *remoteAudience) observe(server, text string) {
 	a.send(kindEvent, event{server, text})
 }
 
+// Can implements [tool.Audience].
+func (a *remoteAudience) Can() tool.Capabilities { return a.can }
+
 // Progress implements [tool.Audience].
 func (a *remoteAudience) Progress(p tool.Progress) {
-	a.send(kindProgress, p)
+	a.send(kindProgress, p, p.Raw)
 }
 
 // Message implements [tool.Audience].
 func (a *remoteAudience) Message(m tool.Message) {
 	data := m.Data
 	m.Data = nil
-	a.send(kindMessage, m, data)
+	a.send(kindMessage, m, data, m.Raw)
 }
 
 // Elicit implements [tool.Audience]. A client that cancels, or is gone, gives its questions up.
 func (a *remoteAudience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
+	r, err := a.put(ctx, askElicit, q)
+	return r.Reply, err
+}
+
+// Sample implements [tool.Audience].
+func (a *remoteAudience) Sample(ctx context.Context, s tool.Sampling) (json.RawMessage, error) {
+	r, err := a.put(ctx, askSample, tool.Question{Server: s.Server, Raw: s.Raw})
+	return r.Content, err
+}
+
+// Roots implements [tool.Audience].
+func (a *remoteAudience) Roots(ctx context.Context) (json.RawMessage, error) {
+	r, err := a.put(ctx, askRoots, tool.Question{})
+	return r.Content, err
+}
+
+// put asks the client something and waits for its reply.
+func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) (reply, error) {
 	id, answer := a.ask()
 	defer a.forget(id)
 	schema := q.Schema
 	q.Schema = nil
 	select {
-	case a.frames <- sideFrame{kindQuestion, question{id, q}, [][]byte{schema}}:
+	case a.frames <- sideFrame{kindQuestion, question{id, what, q}, [][]byte{schema, q.Raw}}:
 	case <-ctx.Done():
-		return tool.Reply{}, ctx.Err()
+		return reply{}, ctx.Err()
 	case <-a.gone:
-		return tool.Reply{}, errGone
+		return reply{}, errGone
 	}
 	select {
 	case r := <-answer:
-		if r.Failed != "" {
-			return tool.Reply{}, errors.New(r.Failed)
-		}
-		return r.Reply, nil
+		return r, r.err()
 	case <-ctx.Done():
 		a.send(kindWithdrawal, id)
-		return tool.Reply{}, ctx.Err()
+		return reply{}, ctx.Err()
 	case <-a.gone:
-		return tool.Reply{}, errGone
+		return reply{}, errGone
 	}
 }
 
@@ -132,8 +151,12 @@ func (a *remoteAudience) forget(id int) {
 // reports whether the frame is a reply at all.
 func (a *remoteAudience) handleReply(k kind, payload []byte) (ok bool) {
 	var r reply
-	if k != kindReply || unpack(payload, &r, &r.Content) != nil {
+	var data json.RawMessage
+	if k != kindReply || unpack(payload, &r, &r.Content, &data) != nil {
 		return false
+	}
+	if r.Upstream != nil {
+		r.Upstream.Data = data
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -168,17 +191,17 @@ func (r *sideReader) handleFrame(ctx context.Context, k kind, payload []byte) (o
 	switch k {
 	case kindProgress:
 		var p tool.Progress
-		if err = unpack(payload, &p); err == nil {
+		if err = unpack(payload, &p, &p.Raw); err == nil {
 			r.audience.Progress(p)
 		}
 	case kindMessage:
 		var m tool.Message
-		if err = unpack(payload, &m, &m.Data); err == nil {
+		if err = unpack(payload, &m, &m.Data, &m.Raw); err == nil {
 			r.audience.Message(m)
 		}
 	case kindQuestion:
 		var q question
-		if err = unpack(payload, &q, &q.Schema); err == nil {
+		if err = unpack(payload, &q, &q.Schema, &q.Raw); err == nil {
 			r.ask(ctx, q)
 		}
 	case kindWithdrawal:
@@ -200,18 +223,34 @@ func (r *sideReader) ask(ctx context.Context, q question) {
 	r.mu.Unlock()
 	r.wg.Go(func() {
 		defer cancel()
-		answer, err := r.audience.Elicit(ctx, q.Question)
+		head, content, err := r.answer(ctx, q)
 		if ctx.Err() != nil {
 			return // the daemon has withdrawn the question, or hears that the request is given up
 		}
-		content := answer.Content
-		answer.Content = nil
-		head := reply{ID: q.ID, Reply: answer}
-		if err != nil {
-			head, content = reply{ID: q.ID, Failed: err.Error()}, nil
+		var data json.RawMessage
+		if own := new(tool.UpstreamError); errors.As(err, &own) {
+			data = own.Data
+			head = reply{Upstream: &tool.UpstreamError{Code: own.Code, Message: own.Message}}
+		} else if err != nil {
+			head, content = reply{Failed: err.Error()}, nil
 		}
-		_ = r.stream.writePacked(kindReply, head, content) // the reader notices a lost daemon
+		head.ID = q.ID
+		_ = r.stream.writePacked(kindReply, head, content, data) // the reader notices a lost daemon
 	})
+}
+
+// answer has the audience answer a question. content is a raw text beside the reply.
+func (r *sideReader) answer(ctx context.Context, q question) (head reply, content json.RawMessage, err error) {
+	switch q.Ask {
+	case askSample:
+		content, err = r.audience.Sample(ctx, tool.Sampling{Server: q.Server, Raw: q.Raw})
+	case askRoots:
+		content, err = r.audience.Roots(ctx)
+	default:
+		head.Reply, err = r.audience.Elicit(ctx, q.Question)
+		content, head.Content = head.Content, nil
+	}
+	return head, content, err
 }
 
 // withdraw ends a question that the audience still answers.

@@ -298,7 +298,7 @@ func TestClientThatDoesNotRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		var p tool.Progress
-		if k == kindProgress && (unpack(payload, &p) != nil || p.Done <= last) {
+		if k == kindProgress && (unpack(payload, &p, &p.Raw) != nil || p.Done <= last) {
 			t.Fatalf("%s after %v", payload, last)
 		}
 		if k == kindProgress {
@@ -320,14 +320,14 @@ func TestStrangeFrames(t *testing.T) {
 	}{
 		"unknown":             {kind: 'z'},
 		"the other way":       {kind: kindQuery, payload: "{}"},
-		"broken progress":     {kind: kindProgress, payload: packed("[")},
-		"cut off progress":    {kind: kindProgress, payload: packed("{}") + "\x00"},
-		"broken message":      {kind: kindMessage, payload: packed(`{"level":1}`, "{}")},
+		"broken progress":     {kind: kindProgress, payload: packed("[", "")},
+		"cut off progress":    {kind: kindProgress, payload: packed("{}", "") + "\x00"},
+		"broken message":      {kind: kindMessage, payload: packed(`{"level":1}`, "{}", "")},
 		"message of no data":  {kind: kindMessage, payload: packed(`{}`)},
-		"broken question":     {kind: kindQuestion, payload: packed(`{"id":"1"}`, "")},
+		"broken question":     {kind: kindQuestion, payload: packed(`{"id":"1"}`, "", "")},
 		"broken withdrawal":   {kind: kindWithdrawal},
-		"nobody to hear":      {kind: kindProgress, payload: packed("{}"), nobody: true},
-		"nobody to ask":       {kind: kindQuestion, payload: packed("{}", ""), nobody: true},
+		"nobody to hear":      {kind: kindProgress, payload: packed("{}", ""), nobody: true},
+		"nobody to ask":       {kind: kindQuestion, payload: packed("{}", "", ""), nobody: true},
 		"result of a listing": {kind: kindListing, payload: "{}"},
 		"empty result":        {kind: kindResult},
 		"broken fault":        {kind: kindFailure, payload: "["},
@@ -342,7 +342,7 @@ func TestStrangeFrames(t *testing.T) {
 					_, _, _ = s.read()
 				}
 				if !strange.nobody { // also with a question open
-					_ = s.writePacked(kindQuestion, question{ID: 1}, nil)
+					_ = s.writePacked(kindQuestion, question{ID: 1}, nil, nil)
 				}
 				_ = s.write(strange.kind, []byte(strange.payload))
 				_, _, _ = s.read()
@@ -367,11 +367,11 @@ func TestStrangeFrames(t *testing.T) {
 		ended <- context.Cause(ctx)
 		return fault.New(fault.Interrupted, "", "")
 	}
-	for _, f := range []frame{{kind: 'z'}, {kind: kindQuery}, {kindReply, [][]byte{[]byte(packed("[]", ""))}}} {
+	for _, f := range []frame{{kind: 'z'}, {kind: kindQuery}, {kindReply, [][]byte{[]byte(packed("[]", "", ""))}}} {
 		s := h.connect()
 		h.handOver(s)
 		// A reply to a question that is not open does no harm.
-		if err := s.send(frame{kindReply, [][]byte{[]byte(packed(`{"id":7}`, ""))}}, f); err != nil {
+		if err := s.send(frame{kindReply, [][]byte{[]byte(packed(`{"id":7}`, "", ""))}}, f); err != nil {
 			t.Fatal(err)
 		}
 		if cause := <-ended; !errors.Is(cause, errGone) {
@@ -391,7 +391,7 @@ func TestLostWhileAsking(t *testing.T) {
 		for range 3 {
 			_, _, _ = s.read()
 		}
-		_ = s.writePacked(kindQuestion, question{ID: 1}, nil)
+		_ = s.writePacked(kindQuestion, question{ID: 1}, nil, nil)
 		<-asked
 	})
 	p := &person{elicit: func(ctx context.Context, q tool.Question) (tool.Reply, error) {
@@ -493,8 +493,9 @@ func TestLateGreeting(t *testing.T) {
 func FuzzSides(f *testing.F) {
 	for _, k := range []kind{kindProgress, kindMessage, kindQuestion, kindWithdrawal, kindReply, kindEvent, kindBeat,
 		'z'} {
-		for _, payload := range []string{"", "1", packed("1"), packed("{}"),
-			packed(`{"id":1,"server":"s","message":"m"}`, "{}"), packed(`{"id":1,"action":"accept"}`, "{}"), packed(`{"level":"info"}`, "1")} {
+		for _, payload := range []string{"", "1", packed("1"), packed("{}"), packed("{}", "{}"),
+			packed(`{"id":1,"server":"s","message":"m"}`, "{}", "{}"), packed(`{"id":1,"ask":"sample"}`, "", "{}"),
+			packed(`{"id":1,"action":"accept"}`, "{}", ""), packed(`{"level":"info"}`, "1", "{}")} {
 			var b bytes.Buffer
 			_ = (&stream{pipe: writeOnly{w: &b}}).write(k, []byte(payload))
 			f.Add(append(b.Bytes(), b.Bytes()...))
@@ -514,12 +515,13 @@ func FuzzSides(f *testing.F) {
 				break
 			}
 			var r reply
-			if k != kindReply || unpack(payload, &r, &r.Content) != nil || string(r.Content) != "{}" {
+			var data json.RawMessage
+			if k != kindReply || unpack(payload, &r, &r.Content, &data) != nil || string(r.Content) != "{}" {
 				t.Fatalf("%q %s", k, payload)
 			}
 		}
 		frames := make(chan sideFrame, 1)
-		a := newRemoteAudience(frames, t.Context().Done())
+		a := newRemoteAudience(tool.Capabilities{}, frames, t.Context().Done())
 		ctx, cancel := context.WithCancelCause(t.Context())
 		defer cancel(nil)
 		var wg sync.WaitGroup

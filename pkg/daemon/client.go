@@ -68,14 +68,18 @@ type Client struct {
 	opt     ClientOptions
 	id      string // of this client among those of the daemon
 
+	watches sync.WaitGroup // the goroutines of Watch
+
 	mu        sync.Mutex
-	inProcess engine.Caller // nil until needed
-	givenUp   bool          // the daemon was given up: this process makes all requests
+	inProcess engine.Caller                  // nil until needed
+	givenUp   bool                           // the daemon was given up: this process makes all requests
+	watched   map[*stream]context.CancelFunc // ends each watch, by its first stream
 }
 
 // NewClient returns a client for the servers of a configuration set. It starts nothing and connects to nothing.
 func NewClient(sources *config.Sources, opt ClientOptions) *Client {
-	return &Client{sources: sources, opt: opt, id: strconv.FormatUint(rand.Uint64(), 36)}
+	return &Client{sources: sources, opt: opt, id: strconv.FormatUint(rand.Uint64(), 36),
+		watched: make(map[*stream]context.CancelFunc)}
 }
 
 // List asks a server for what it offers.
@@ -114,6 +118,25 @@ func (c *Client) Call(
 	return res, nil
 }
 
+// Request sends one request of any method, verbatim.
+func (c *Client) Request(
+	ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
+) (json.RawMessage, error) {
+	q := query{Op: opRequest, Server: server, Name: method}.withOptions(opt)
+	a, err := c.ask(ctx, &clientRequest{query: q, args: params, audience: opt.Audience})
+	switch {
+	case err != nil:
+		return nil, err
+	case a == nil:
+		return c.local().Request(ctx, server, method, params, opt)
+	}
+	res, err := unpackResult(a.payload)
+	if a.kind != kindResult || err != nil {
+		return nil, unexpected(server, method, err)
+	}
+	return res.Raw, nil
+}
+
 // Refresh asks the daemon to list the servers that are due, and returns as soon as the daemon has begun. It starts no
 // daemon, and fails if none of this version runs.
 func (c *Client) Refresh(ctx context.Context) error {
@@ -145,8 +168,14 @@ func (c *Client) Refresh(ctx context.Context) error {
 	return err
 }
 
-// Close stops the servers of this process. Those of the daemon stay.
+// Close ends what is watched and stops the servers of this process. Those of the daemon stay.
 func (c *Client) Close() error {
+	c.mu.Lock()
+	for _, end := range c.watched {
+		end()
+	}
+	c.mu.Unlock()
+	c.watches.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.inProcess == nil {
@@ -178,6 +207,16 @@ func (declining) List(context.Context, string, tool.CallOptions) (tool.Listing, 
 }
 
 func (declining) Call(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
+	return nil, engine.ErrNotFresh
+}
+
+func (declining) Request(
+	context.Context, string, string, json.RawMessage, tool.CallOptions,
+) (json.RawMessage, error) {
+	return nil, engine.ErrNotFresh
+}
+
+func (declining) Watch(context.Context, string, func(tool.Event)) (func(), error) {
 	return nil, engine.ErrNotFresh
 }
 

@@ -67,7 +67,7 @@ func (r *clientRequest) frames() ([]frame, error) {
 		return nil, err
 	}
 	frames := []frame{{kindQuery, [][]byte{data}}, {kindEnviron, [][]byte{[]byte(r.environ)}}}
-	if r.query.Op == opCall {
+	if r.query.hasArguments() {
 		frames = append(frames, frame{kindArguments, [][]byte{r.args}})
 	}
 	return frames, nil
@@ -85,6 +85,13 @@ func (r *clientRequest) wait(ctx context.Context, s *stream) (*answer, error) {
 	a, err := r.readAnswer(ctx, s)
 	if !stop() {
 		(<-cancelled).Stop()
+	}
+	if err == nil && a.kind == kindUpstream {
+		e, err := unpackUpstream(a.payload)
+		if err != nil {
+			return nil, unexpected(r.query.Server, r.query.Name, err)
+		}
+		return nil, e
 	}
 	if err == nil && a.kind == kindFailure {
 		f, err := unpackFault(a.payload)
@@ -123,7 +130,7 @@ func (r *clientRequest) readAnswer(ctx context.Context, s *stream) (*answer, err
 			}
 		case kindRefusal:
 			return nil, host.ErrEnding
-		case kindResult, kindListing, kindTaken, kindFailure, kindDecline:
+		case kindResult, kindListing, kindTaken, kindFailure, kindUpstream, kindDecline:
 			return &answer{k, payload}, nil
 		default:
 			if !side.handleFrame(asking, k, payload) {

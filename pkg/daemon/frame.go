@@ -19,11 +19,12 @@ import (
 // begins with nothing before it has sent the greeting, and refuses clients of another version.
 //
 //	daemon: greeting
-//	client: query; then the environment if the request is to a server; then the arguments if it is a call
-//	daemon: any number of event, progress, message, question, withdrawal and beat
+//	client: query; then the environment if the request is to a server; then the arguments of a call, or the params of
+//	        a request
+//	daemon: any number of event, notification, progress, message, question, withdrawal and beat
 //	client: a reply to each question that is not withdrawn
 //	client: cancel, or the end of the stream, at any time: it gives the request up
-//	daemon: one of result, listing, report, taken, failure, decline, refusal
+//	daemon: one of result, listing, report, taken, failure, upstream, decline, refusal; none to one that watches
 //
 // An unexpected frame ends the request. Packed payloads are those of pack: JSON and raw texts beside it.
 type kind byte
@@ -32,13 +33,14 @@ const (
 	kindGreeting   kind = 'g' // JSON, see greeting
 	kindQuery      kind = 'q' // JSON, see query
 	kindEnviron    kind = 'v' // assignments, separated by NUL
-	kindArguments  kind = 'a' // a call's arguments, byte for byte
-	kindReply      kind = 'y' // packed, see reply; the content
+	kindArguments  kind = 'a' // a call's arguments, or a request's params, byte for byte
+	kindReply      kind = 'y' // packed, see reply; the content or result, the data of an error
 	kindCancel     kind = 'c' // empty
 	kindEvent      kind = 'e' // packed, see event
-	kindProgress   kind = 'p' // packed, see tool.Progress
-	kindMessage    kind = 'm' // packed, see tool.Message; the data
-	kindQuestion   kind = '?' // packed, see question; the schema
+	kindNotify     kind = 'i' // packed, see tool.Event; the params
+	kindProgress   kind = 'p' // packed, see tool.Progress; the raw form
+	kindMessage    kind = 'm' // packed, see tool.Message; the data, the raw form
+	kindQuestion   kind = '?' // packed, see question; the schema, the raw form
 	kindWithdrawal kind = 'w' // packed: a question's id, which needs no reply any more
 	kindBeat       kind = 'b' // empty: the request is still being worked on
 	kindResult     kind = 'r' // one byte, 1 if the tool reports an error, then the result byte for byte
@@ -46,6 +48,7 @@ const (
 	kindReport     kind = 's' // JSON, see Status
 	kindTaken      kind = 'k' // empty: the daemon does it, and the client need not wait
 	kindFailure    kind = 'f' // JSON of a fault.Fault
+	kindUpstream   kind = 'u' // packed, see tool.UpstreamError; the data
 	kindDecline    kind = 'd' // empty: the daemon does not serve this server, nothing was done
 	kindRefusal    kind = 'n' // empty: the daemon is ending, nothing was done
 )

@@ -37,6 +37,7 @@ type home struct {
 	asked  []tool.CallOptions
 	events []string // the log's
 	log    func(server, event string)
+	tell   func(tool.Event) // of the server opened last
 	// changed is broadcast after each change of the above.
 	changed *sync.Cond
 }
@@ -117,6 +118,23 @@ func (c homeCaller) Call(
 	return c.h.call(ctx, args)
 }
 
+func (c homeCaller) Request(
+	ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
+) (json.RawMessage, error) {
+	res, err := c.Call(ctx, tool.Ref{Server: server, Name: method}, params, opt)
+	if err != nil {
+		return nil, err
+	}
+	return res.Raw, nil
+}
+
+func (c homeCaller) Watch(_ context.Context, _ string, tell func(tool.Event)) (func(), error) {
+	c.h.mu.Lock()
+	defer c.h.mu.Unlock()
+	c.h.tell = tell
+	return func() {}, nil
+}
+
 // serve runs the daemon until the test or ctx ends. ended is closed when it has.
 func (h *home) serve(ctx context.Context, change func(*Options)) (ended <-chan struct{}) {
 	h.t.Helper()
@@ -159,6 +177,17 @@ func (localCaller) List(context.Context, string, tool.CallOptions) (tool.Listing
 
 func (localCaller) Call(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
 	return &tool.Result{Raw: []byte("local")}, nil
+}
+
+func (localCaller) Request(
+	context.Context, string, string, json.RawMessage, tool.CallOptions,
+) (json.RawMessage, error) {
+	return []byte("local"), nil
+}
+
+func (localCaller) Watch(_ context.Context, server string, tell func(tool.Event)) (func(), error) {
+	tell(tool.Event{Server: server, Method: "local"})
+	return func() {}, nil
 }
 
 func (localCaller) Close() error { return nil }

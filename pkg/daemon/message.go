@@ -25,6 +25,8 @@ type greeting struct {
 const (
 	opCall    = "call"
 	opTools   = "tools"
+	opRequest = "request"
+	opWatch   = "watch" // until the client goes away
 	opRefresh = "refresh"
 	opStatus  = "status"
 	opStop    = "stop"     // after all calls
@@ -40,13 +42,14 @@ type query struct {
 
 	Server string    `json:"server,omitempty"`
 	Kind   tool.Kind `json:"kind,omitempty"`
-	Name   string    `json:"name,omitempty"` // see tool.Ref
+	Name   string    `json:"name,omitempty"` // see tool.Ref; of a request its method
 
 	Surroundings host.Surroundings `json:"surroundings,omitzero"` // without Environ
 
-	// Audience says whether the client has one, which does not cross the socket.
-	Options  tool.CallOptions `json:"options,omitzero"`
-	Audience bool             `json:"audience,omitempty"`
+	// Audience says whether the client has one, which does not cross the socket, and Can what that can do.
+	Options  tool.CallOptions  `json:"options,omitzero"`
+	Audience bool              `json:"audience,omitempty"`
+	Can      tool.Capabilities `json:"can,omitzero"`
 	// Events asks for event frames.
 	Events bool `json:"events,omitempty"`
 }
@@ -54,6 +57,9 @@ type query struct {
 // withOptions returns the query with the options of a request.
 func (q query) withOptions(opt tool.CallOptions) query {
 	q.Options, q.Audience = opt, opt.Audience != nil
+	if q.Audience {
+		q.Can = opt.Audience.Can()
+	}
 	return q
 }
 
@@ -64,7 +70,12 @@ func (q *query) ref() tool.Ref { return tool.Ref{Server: q.Server, Name: q.Name,
 func opFrame(op string) frame { return frame{kindQuery, [][]byte{[]byte(`{"op":"` + op + `"}`)}} }
 
 // onServers reports whether the request needs the configuration, and so the environment.
-func (q *query) onServers() bool { return q.Op == opCall || q.Op == opTools || q.Op == opRefresh }
+func (q *query) onServers() bool {
+	return q.hasArguments() || q.Op == opTools || q.Op == opRefresh || q.Op == opWatch
+}
+
+// hasArguments reports whether arguments or params follow.
+func (q *query) hasArguments() bool { return q.Op == opCall || q.Op == opRequest }
 
 // separator stands between the assignments of an environment. They contain no NUL and need not be UTF-8.
 const separator = "\x00"
@@ -75,18 +86,41 @@ type event struct {
 	Text   string `json:"text"`
 }
 
-// question is a tool.Question; its schema is a raw text beside it. A reply with the same id answers it.
+// The methods of a question.
+const (
+	askElicit = "elicit"
+	askSample = "sample"
+	askRoots  = "roots"
+)
+
+// question is what an audience is asked. Its schema, if it has one, and its raw form are raw texts beside it. A reply
+// with the same id answers it.
 type question struct {
-	ID int `json:"id"`
-	tool.Question
+	ID            int    `json:"id"`
+	Ask           string `json:"ask"`
+	tool.Question        // of sampling and roots only Server and Raw
 }
 
-// reply is a tool.Reply to a question; its content is a raw text beside it.
+// reply answers a question. The content of a tool.Reply, or the result of a model or of roots, is a raw text beside it,
+// and so is the data of an error.
 type reply struct {
 	ID int `json:"id"`
 	tool.Reply
+	// Upstream is the JSON-RPC error of a model or of roots.
+	Upstream *tool.UpstreamError `json:"upstream,omitempty"`
 	// Failed says why there is no answer: the client has given the question up.
 	Failed string `json:"failed,omitempty"`
+}
+
+// err returns why a reply is none.
+func (r *reply) err() error {
+	switch {
+	case r.Upstream != nil:
+		return r.Upstream
+	case r.Failed != "":
+		return errors.New(r.Failed)
+	}
+	return nil
 }
 
 // listing is a tool.Listing; its definitions are raw texts beside it.
@@ -197,6 +231,18 @@ func unpackListing(payload []byte) (tool.Listing, error) {
 		raws = raws[head.Counts[i]:]
 	}
 	return head.Listing, nil
+}
+
+// packUpstream packs a JSON-RPC error of a server.
+func packUpstream(e *tool.UpstreamError) ([]byte, error) {
+	head := *e
+	head.Data = nil
+	return pack(head, e.Data)
+}
+
+func unpackUpstream(payload []byte) (*tool.UpstreamError, error) {
+	e := new(tool.UpstreamError)
+	return e, unpack(payload, e, &e.Data)
 }
 
 func packResult(res *tool.Result) (flag, raw []byte) {

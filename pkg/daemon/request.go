@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // errGone is the cause of a request's end if its client is gone.
@@ -40,6 +41,8 @@ func (d *daemon) serve(ctx context.Context, s *stream) (keep bool) {
 		if s.write(kindTaken) == nil { // otherwise the client does it in another way
 			d.host.Refresh(ctx, q.Surroundings)
 		}
+	case q.Op == opWatch:
+		d.relayEvents(ctx, s, &q)
 	case q.onServers():
 		d.work(ctx, s, &q, args)
 	}
@@ -55,7 +58,7 @@ func readQuery(s *stream) (q query, args json.RawMessage, err error) {
 	if len(environ) > 0 {
 		q.Surroundings.Environ = strings.Split(string(environ), separator)
 	}
-	if err != nil || q.Op != opCall {
+	if err != nil || !q.hasArguments() {
 		return q, nil, err
 	}
 	if args, err = s.expect(kindArguments); len(args) == 0 {
@@ -89,7 +92,7 @@ func (d *daemon) askedToStop(s *stream, hurry bool) {
 func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMessage) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	frames, done := make(chan sideFrame, maxSideFrames), make(chan struct{})
-	client := newRemoteAudience(frames, ctx.Done())
+	client := newRemoteAudience(q.Can, frames, ctx.Done())
 	var reader, writer sync.WaitGroup
 	reader.Go(func() { readReplies(s, client, cancel) })   // ends when interrupt below makes reading fail
 	writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
@@ -100,6 +103,40 @@ func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMes
 	s.interrupt()
 	reader.Wait()
 	cancel(nil)
+}
+
+// relayEvents writes the events of a server until its client goes away, is too slow, or the daemon ends. Meanwhile the
+// connection does not count as a request: it keeps the daemon neither from ending nor from being idle.
+func (d *daemon) relayEvents(ctx context.Context, s *stream, q *query) {
+	d.passive()
+	defer d.activeAgain()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	frames, done := make(chan sideFrame, maxSideFrames), make(chan struct{})
+	client := newRemoteAudience(q.Can, frames, ctx.Done())
+	var reader, writer sync.WaitGroup
+	reader.Go(func() { readReplies(s, client, cancel) }) // ends when interrupt below makes reading fail
+	stop, err := d.host.Caller(q.Surroundings, nil).Watch(ctx, q.Server, func(e tool.Event) {
+		params := e.Params
+		e.Params = nil
+		select {
+		case frames <- sideFrame{kindNotify, e, [][]byte{params}}:
+		default: // the client connects again, and takes events for lost
+			cancel(errGone)
+		}
+	})
+	if err != nil {
+		failed(err)(s)
+	} else {
+		_ = s.write(kindTaken)
+		writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
+		<-ctx.Done()
+		stop()
+	}
+	close(done)
+	writer.Wait()
+	s.interrupt()
+	reader.Wait()
 }
 
 // readReplies reads the replies of a request's client. It cancels the request when the client says so, is gone, or
@@ -132,7 +169,14 @@ func (d *daemon) do(ctx context.Context, q *query, args json.RawMessage, client 
 		opt.Audience = client
 	}
 	caller := d.host.Caller(q.Surroundings, observe)
-	if q.Op == opTools {
+	switch q.Op {
+	case opRequest:
+		raw, err := caller.Request(ctx, q.Server, q.Name, args, opt)
+		if err != nil {
+			return failed(err)
+		}
+		return func(s *stream) { _ = s.write(kindResult, []byte{0}, raw) }
+	case opTools:
 		l, err := caller.List(ctx, q.Server, opt)
 		if err != nil {
 			return failed(err)
@@ -159,7 +203,12 @@ func (d *daemon) do(ctx context.Context, q *query, args json.RawMessage, client 
 // failed returns the function that writes a failure: the whole fault, or that the host has done nothing.
 func failed(err error) func(*stream) {
 	return func(s *stream) {
+		var upstream *tool.UpstreamError
 		switch {
+		case errors.As(err, &upstream):
+			if payload, err := packUpstream(upstream); err == nil { // its texts always encode
+				_ = s.write(kindUpstream, payload)
+			}
 		case errors.Is(err, host.ErrEnding):
 			_ = s.write(kindRefusal)
 		case errors.Is(err, host.ErrDeclined):

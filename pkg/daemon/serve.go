@@ -227,6 +227,7 @@ func (d *daemon) run(ctx context.Context, listener *net.UnixListener) {
 	}
 	listener.Close()
 	if drained {
+		cancel(nil) // connections that watch a server are left
 		wg.Wait()
 	}
 }
@@ -314,6 +315,19 @@ func (d *daemon) disconnected(s *stream) {
 	delete(d.streams, s)
 	d.asked = time.Now()
 	d.ended()
+}
+
+// passive notes that a connection does not count as active any more, until activeAgain.
+func (d *daemon) passive() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.ended()
+}
+
+func (d *daemon) activeAgain() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.active++
 }
 
 // ended notes the end of something active, while mu is held.

@@ -23,6 +23,14 @@ type Caller interface {
 	// Call calls a tool, gets a prompt or, without args, reads a resource, as the kind of ref says. A
 	// result may report an error. Errors are faults.
 	Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error)
+	// Request sends one request of any method and returns its result, both verbatim. params are a JSON object, or nil. A
+	// JSON-RPC error of the server is a *tool.UpstreamError; other errors are faults.
+	Request(
+		ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
+	) (json.RawMessage, error)
+	// Watch calls tell with each notification of a server that belongs to no call, until ctx ends or stop is called. It
+	// starts no server. tell may be called concurrently and must not wait. Errors are faults.
+	Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error)
 	// Close releases what was started. It returns when nothing is left running.
 	Close() error
 }

@@ -125,6 +125,14 @@ func (w *world) Close() error {
 	return nil
 }
 
+func (w *world) Request(context.Context, string, string, json.RawMessage, tool.CallOptions) (json.RawMessage, error) {
+	return nil, nil
+}
+
+func (w *world) Watch(context.Context, string, func(tool.Event)) (func(), error) {
+	return func() {}, nil
+}
+
 // Notice implements [Events].
 func (w *world) Notice(format string, args ...any) {
 	w.mu.Lock()

@@ -24,6 +24,16 @@ func (instantCaller) Call(context.Context, tool.Ref, json.RawMessage, tool.CallO
 	return &tool.Result{}, nil
 }
 
+func (instantCaller) Request(
+	context.Context, string, string, json.RawMessage, tool.CallOptions,
+) (json.RawMessage, error) {
+	return nil, nil
+}
+
+func (instantCaller) Watch(context.Context, string, func(tool.Event)) (func(), error) {
+	return func() {}, nil
+}
+
 func (instantCaller) Close() error { return nil }
 
 // benchHome returns a home whose servers answer at once, and surroundings of the usual size.

@@ -47,12 +47,29 @@ func (c *Caller) Call(
 ) (*tool.Result, error) {
 	var res *tool.Result
 	err := c.use(ref.Server, opt, func(r running) (err error) {
-		opt.Timeout = cmp.Or(opt.Timeout, r.entry.CallTimeout, c.surroundings.Limits.Call)
-		opt.Audience = r.audience(opt.Audience)
-		res, err = r.caller.Call(ctx, ref, args, opt)
+		res, err = r.caller.Call(ctx, ref, args, c.options(opt, r))
 		return err
 	})
 	return res, err
+}
+
+// Request implements [engine.Caller].
+func (c *Caller) Request(
+	ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
+) (json.RawMessage, error) {
+	var res json.RawMessage
+	err := c.use(server, opt, func(r running) (err error) {
+		res, err = r.caller.Request(ctx, server, method, params, c.options(opt, r))
+		return err
+	})
+	return res, err
+}
+
+// options returns the options of a request for the server that serves it.
+func (c *Caller) options(opt tool.CallOptions, r running) tool.CallOptions {
+	opt.Timeout = cmp.Or(opt.Timeout, r.entry.CallTimeout, c.surroundings.Limits.Call)
+	opt.Audience = r.audience(opt.Audience)
+	return opt
 }
 
 // Close implements [engine.Caller]. The servers belong to the host and stay.

@@ -40,6 +40,7 @@ type homeCaller struct {
 	CallerOptions
 	h       *home
 	command string
+	tell    func(tool.Event)
 	closed  bool
 }
 
@@ -58,6 +59,21 @@ func (c *homeCaller) Call(
 		return &tool.Result{Raw: args}, nil
 	}
 	return call(ctx, ref, args, opt)
+}
+
+func (c *homeCaller) Request(
+	ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
+) (json.RawMessage, error) {
+	res, err := c.Call(ctx, tool.Ref{Server: server, Name: method}, params, opt)
+	if err != nil {
+		return nil, err
+	}
+	return res.Raw, nil
+}
+
+func (c *homeCaller) Watch(_ context.Context, _ string, tell func(tool.Event)) (func(), error) {
+	c.tell = tell
+	return func() {}, nil
 }
 
 func (c *homeCaller) Close() error {

@@ -113,7 +113,10 @@ func TestRefresh(t *testing.T) {
 // Close waits for a refresh, and none begins after it.
 func TestRefreshAndClose(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
-		f := &catalogs{due: func(ctx context.Context, _ func(string) (tool.Listing, error)) error { <-ctx.Done(); return ctx.Err() }}
+		f := &catalogs{due: func(ctx context.Context, _ func(string) (tool.Listing, error)) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
 		h := newHome(t, func(o *Options) { o.NewCatalog = f.make })
 		ctx, cancel := context.WithCancel(t.Context())
 		var refreshing, closing sync.WaitGroup

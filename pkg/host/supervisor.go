@@ -1,6 +1,7 @@
 package host
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -40,9 +41,10 @@ type supervisor struct {
 	// runs counts the runs that have not been closed. Add only while mu is held and ending is false.
 	runs sync.WaitGroup
 
-	mu      sync.Mutex
-	servers map[string]*server // by key
-	ending  bool
+	mu       sync.Mutex
+	servers  map[string]*server // by key
+	watchers []*watcher
+	ending   bool
 }
 
 // server is one server by its key: running, or remembered because it crashed a moment ago.
@@ -107,26 +109,36 @@ func newSupervisor(opt Options, relist func(server, env string)) *supervisor {
 
 // acquire returns a use of the server that s describes, which it starts if it does not run. The caller releases it.
 func (v *supervisor) acquire(s spec, observe Observer) (*use, error) {
+	u, fresh, err := v.begin(s, observe)
+	if fresh { // outside the lock, which an event needs
+		v.subscribe(u.run, s)
+	}
+	return u, err
+}
+
+// begin does that, and reports whether the server was started for it.
+func (v *supervisor) begin(s spec, observe Observer) (u *use, fresh bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.ending {
-		return nil, ErrEnding
+		return nil, false, ErrEnding
 	}
 	v.reconcile(s.env, s.current)
+	v.rekey(s)
 	srv := v.servers[s.key]
 	if srv == nil {
 		srv = &server{key: s.key, name: s.name, principal: s.principal}
 		v.servers[s.key] = srv
 	}
 	srv.wantedBy(s.env)
-	if srv.run == nil {
+	if fresh = srv.run == nil; fresh {
 		if err := v.start(srv, s); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	srv.run.idle, srv.run.keepAlive = s.idle, s.keepAlive
 	srv.calls++
-	return srv.use(observe, false), nil
+	return srv.use(observe, false), fresh, nil
 }
 
 // visit runs f with the caller of a server if that runs. It does not reset the idle timer.
@@ -313,6 +325,10 @@ func (v *supervisor) release(u *use, err error) {
 	srv, r := u.server, u.run
 	if !u.own {
 		r.used = now
+	}
+	var answered *tool.UpstreamError
+	if errors.As(err, &answered) {
+		err = nil // the server has answered
 	}
 	v.judge(u, fault.From(err), now)
 	// It counts as a use until here, so that judge leaves the end of a retired run to this.

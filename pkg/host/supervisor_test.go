@@ -41,6 +41,17 @@ func (c *fakeCaller) Call(
 	return c.call(ctx, args)
 }
 
+func (c *fakeCaller) Request(
+	ctx context.Context, _, _ string, params json.RawMessage, opt tool.CallOptions,
+) (json.RawMessage, error) {
+	_, err := c.Call(ctx, tool.Ref{}, params, opt)
+	return params, err
+}
+
+func (c *fakeCaller) Watch(context.Context, string, func(tool.Event)) (func(), error) {
+	return func() {}, nil
+}
+
 func (c *fakeCaller) Close() error {
 	if c.using.Load() > 0 {
 		c.t.Error("a caller in use is closed")

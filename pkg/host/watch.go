@@ -75,7 +75,7 @@ func (h *Host) envsOf(ids []string) []*clientEnv {
 func (h *Host) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	wanted := h.supervisor.envs()
+	wanted := append(h.supervisor.envs(), h.supervisor.watchedEnvs()...)
 	for key, e := range h.envs {
 		if !slices.Contains(wanted, e.id) && time.Since(e.used) > envMemory {
 			delete(h.envs, key)

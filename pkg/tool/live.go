@@ -152,8 +152,9 @@ type Sampling struct {
 
 // Event is a notification of a server that belongs to no call, such as notifications/tools/list_changed.
 type Event struct {
-	Server string          `json:"server"`
-	Method string          `json:"method"`
+	Server string `json:"server"`
+	// Method is empty if events may have been lost, so that anything may have changed.
+	Method string          `json:"method,omitempty"`
 	Params json.RawMessage `json:"params,omitempty"` // as the server sent them
 }
 
