@@ -1,13 +1,13 @@
-// Package index is the disk cache of one configuration set: every definition of a tool, resource
-// or prompt of every server, what is known of each listing, and a packed form from which searches
-// are answered without parsing JSON.
+// Package index is the disk cache of one configuration set: every definition of a tool, resource or prompt of every
+// server, the facts of each listing, and a packed form that answers searches without parsing JSON.
 //
 //	tool_index.json      every definition, readable: the truth
 //	index_metadata.json  per server: fingerprint, times, state, last error
 //	search.idx           derived from both; mapped by readers; rebuilt when it does not match
 //
-// The package reads, checks, writes and locks these files. It decides neither when they are too
-// old nor how they are filled (pkg/catalog does), and it never talks to a server.
+// Readers call [Store.Open] and search the [Snapshot]. A writer takes the lock ([Store.Lock]), reads the [Catalog]
+// with [Store.Load] and replaces the files with [Store.Save]. The package does not decide when the files are too old
+// and does not fill them (pkg/catalog does), and it never talks to a server.
 package index
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// State says how the last attempt to list what a server offers went.
+// State is the outcome of the last attempt to list what a server offers.
 type State string
 
 // The states of a server in the index.
@@ -31,10 +31,10 @@ const (
 	Failed State = "error"
 )
 
-// Catalog is all that is known of a configuration set's servers, in configuration order.
+// Catalog is everything known of a configuration set's servers, in configuration order.
 type Catalog struct {
 	Servers []Server
-	// Warnings are what was wrong with the configuration when it was last read, ready to show.
+	// Warnings lists what was wrong with the configuration when it was last read, ready to show.
 	Warnings []string
 }
 
@@ -42,11 +42,11 @@ type Catalog struct {
 type Server struct {
 	Meta
 	Tools []tool.Def
-	// Resources, among them the templates, and Prompts.
+	// Resources holds the templates too.
 	Resources, Prompts []tool.Def
 }
 
-// kinds returns the kinds in the order in which the index keeps what a server offers.
+// kinds returns the kinds in the order in which the index keeps definitions.
 func kinds() []tool.Kind {
 	return []tool.Kind{tool.Tool, tool.Resource, tool.Template, tool.Prompt}
 }
@@ -68,7 +68,7 @@ func (s *Server) documents(use func(tool.Def)) {
 	}
 }
 
-// count returns how many of the definitions are of a kind.
+// count counts the definitions of a kind.
 func (s *Server) count(kind tool.Kind) (n int) {
 	s.documents(func(def tool.Def) {
 		if def.Kind == kind {
@@ -78,7 +78,7 @@ func (s *Server) count(kind tool.Kind) (n int) {
 	return n
 }
 
-// Meta is what is known of a server beside what it offers.
+// Meta is everything known of a server except its definitions.
 type Meta struct {
 	Name string `json:"name"`
 	// Transport is "stdio", "http" or "sse".
@@ -86,16 +86,16 @@ type Meta struct {
 	// Fingerprint of the resolved entry at the last attempt.
 	Fingerprint string `json:"fingerprint"`
 	State       State  `json:"state"`
-	// ListedAt is when it was last listed what the server offers, TriedAt when that was last tried.
+	// ListedAt is the time of the last listing, TriedAt that of the last attempt.
 	ListedAt time.Time `json:"listedAt,omitzero"`
 	TriedAt  time.Time `json:"triedAt,omitzero"`
-	// TTL is how long the listing holds: SaidTTL, the server's own word, or else what its entry
-	// says; 0 is unsaid.
+	// TTL is how long the listing holds: SaidTTL, the server's own word, or else the entry's. Zero means that neither
+	// says.
 	TTL     time.Duration `json:"ttl,omitzero"`
 	SaidTTL time.Duration `json:"saidTTL,omitzero"`
-	// Took is how long start, handshake and listing took.
+	// Took is the duration of start, handshake and listing.
 	Took time.Duration `json:"took,omitzero"`
-	// Known is how the server was reached, the rest what it says of itself.
+	// Known says how the server was reached. The other fields are the server's own words.
 	Known         tool.Known   `json:"known,omitzero"`
 	ServerName    string       `json:"serverName,omitempty"`
 	ServerVersion string       `json:"serverVersion,omitempty"`
@@ -106,18 +106,16 @@ type Meta struct {
 	Off bool `json:"off,omitempty"`
 }
 
-// Stamp is what the index was made from. While none of it changes, the configuration need not
-// be read again.
+// Stamp identifies what the index was made from. While it stays the same, the configuration need not be read again.
 type Stamp struct {
 	// Sources are the configuration and environment files, in order.
 	Sources []config.Source `json:"sources"`
-	// EnvNames are the process variables that the configuration refers to; EnvDigest
-	// identifies the values they had.
+	// EnvNames are the process variables that the configuration refers to. EnvDigest identifies the values they had.
 	EnvNames  []string `json:"envNames"`
 	EnvDigest uint64   `json:"envDigest"`
 }
 
-// Find returns the server of that name, or nil.
+// Find returns the server of that name. It is nil if there is none.
 func (c *Catalog) Find(name string) *Server {
 	for i := range c.Servers {
 		if c.Servers[i].Name == name {

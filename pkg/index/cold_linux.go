@@ -5,9 +5,9 @@ import (
 	"syscall"
 )
 
-// cold tells the kernel that a part of the file is hardly read. Linux maps what lies around a
-// page that is touched, up to megabytes of it, but not beyond a change of advice; without this a
-// search of 10,000 tools has the whole file in its memory. To be ignored is no error.
+// cold tells the kernel that a part of the file is rarely read. Linux maps the surroundings of a page that is
+// touched, up to megabytes, but not beyond a change of advice; without this a search of 10,000 tools has the whole
+// file in its memory. It is not an error if the kernel ignores the advice.
 func (m *mapping) cold(from, to int) {
 	page := os.Getpagesize()
 	from, to = (from+page-1)/page*page, to/page*page

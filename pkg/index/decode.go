@@ -8,11 +8,12 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// readServer reads what packServer has written.
+// readServer reads a server that packServer has written.
 func readServer(r *packed.Reader) ServerInfo {
 	s := ServerInfo{Name: r.Text(), State: State(r.Text()), ServerName: r.Text(), Instructions: r.Text(),
 		ListedAt: timeOf(r.Varint()), TriedAt: timeOf(r.Varint()), TTL: time.Duration(r.Varint()),
-		Tools: int(r.Uvarint()), Resources: int(r.Uvarint()), Templates: int(r.Uvarint()), Prompts: int(r.Uvarint()), Tokens: int(r.Uvarint())}
+		Tools: int(r.Uvarint()), Resources: int(r.Uvarint()), Templates: int(r.Uvarint()), Prompts: int(r.Uvarint()),
+		Tokens: int(r.Uvarint())}
 	if known := r.Texts(); len(known) == 2 {
 		s.Known = tool.Known{Protocol: known[0], Transport: known[1]}
 	}
@@ -21,7 +22,7 @@ func readServer(r *packed.Reader) ServerInfo {
 	return s
 }
 
-// readFault reads what packFault has written of a server. It is nil if there was no fault.
+// readFault reads a server's fault that packFault has written. It is nil if there was no fault.
 func readFault(r *packed.Reader, server string) *fault.Fault {
 	texts := r.Texts()
 	if len(texts) != 4 {

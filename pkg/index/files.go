@@ -25,7 +25,7 @@ import (
 //	index_metadata.json  1: of times when only tools were listed
 //	                     2: the same members, but resources and prompts have been listed too
 //
-// Of metadata of version 1 no server counts as listed: each is asked once more for all it offers.
+// In metadata of version 1 no server counts as listed: each is asked once more for everything it offers.
 const (
 	formatVersion = 1
 	metaVersion   = 2
@@ -38,8 +38,8 @@ func (s Store) toolsFile() string  { return filepath.Join(s.Dir, "tool_index.jso
 func (s Store) metaFile() string   { return filepath.Join(s.Dir, "index_metadata.json") }
 func (s Store) packedFile() string { return filepath.Join(s.Dir, "search.idx") }
 
-// Lock takes the store for writing, waiting for other processes until ctx ends. Readers need no
-// lock: files are only ever replaced as a whole. The error is one of the file system or of ctx.
+// Lock takes the store for writing, waiting for other processes until ctx ends. Readers need no lock, since files are
+// only ever replaced as a whole. The error is one of the file system or of ctx.
 func (s Store) Lock(ctx context.Context) (unlock func(), err error) {
 	lock, err := s.lock()
 	if err != nil {
@@ -51,7 +51,7 @@ func (s Store) Lock(ctx context.Context) (unlock func(), err error) {
 	return func() { lock.Unlock() }, nil
 }
 
-// TryLock takes the store for writing, or says that it is not free.
+// TryLock takes the store for writing. If another process has it, free is false.
 func (s Store) TryLock() (unlock func(), free bool, err error) {
 	lock, err := s.lock()
 	if err != nil {
@@ -89,13 +89,13 @@ type metadata struct {
 	Servers  []Meta   `json:"servers"`
 }
 
-// Load reads both JSON files. What is damaged, of another version or does not belong together
-// is not trusted: the definitions are kept where they can be read, but their servers count as
-// Unknown. The notice tells of that; it is "" where all is well or nothing was there yet.
+// Load reads both JSON files. It does not trust metadata that are damaged, of another version or of another tool
+// index: it keeps the definitions, but their servers count as Unknown. The notice says so. It is empty if all is
+// well, or if there was no index yet.
 func (s Store) Load() (cat *Catalog, notice string) {
 	cat = new(Catalog)
 	data, err := os.ReadFile(s.toolsFile())
-	if err != nil { // nothing was there, or nothing that anybody could use
+	if err != nil { // there was no index, or none that can be read
 		return cat, ""
 	}
 	defs, err := parseDefinitions(data)
@@ -177,10 +177,9 @@ func (s Store) loadMeta(data []byte) (map[string]Meta, []string, error) {
 	return metas, file.Warnings, nil
 }
 
-// Save writes all three files and returns the snapshot of what was written. The caller holds
-// the lock. Each file is replaced atomically, the packed one last: a reader sees the old state
-// or the new one, or a mixture that it recognises. Where writing fails, the snapshot is still
-// good, served from memory, and err says what failed.
+// Save writes all three files and returns the snapshot of them. The caller holds the lock. Each file is replaced
+// atomically, the packed one last: a reader sees the old state or the new one, or a mixture that it recognises. If
+// writing fails, err says why, and the snapshot is still good, served from memory.
 func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	s.sweep()
 	defs, spans := renderDefinitions(cat)
@@ -214,8 +213,8 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	return sn, err
 }
 
-// sweep removes what a writer that was killed has left behind: files that were to replace one of
-// ours. The caller holds the lock, so that nobody is writing them.
+// sweep removes the unfinished files of a writer that was killed. The caller holds the lock, so that no process is
+// writing them.
 func (s Store) sweep() {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil {
@@ -235,11 +234,11 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// span is where a definition lies in tool_index.json.
+// span is the place of a definition in tool_index.json.
 type span struct{ off, len int64 }
 
-// renderDefinitions writes tool_index.json, one definition a line, and says where each lies, in the
-// order of the documents.
+// renderDefinitions writes tool_index.json, one definition a line, and returns the place of each, in the order of the
+// documents.
 func renderDefinitions(cat *Catalog) ([]byte, []span) {
 	var b bytes.Buffer
 	var spans []span

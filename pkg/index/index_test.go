@@ -42,7 +42,8 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 		Warnings: []string{"/x/.mcp.json:3: something is odd"},
 		Servers: []Server{
 			{Meta: Meta{Name: "git", Transport: "stdio", Fingerprint: "f1", State: Listed, ListedAt: at, TriedAt: at, TTL: time.Hour,
-				SaidTTL: time.Hour, Took: time.Second, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true}, ServerName: "git-server", ServerVersion: "1.2",
+				SaidTTL: time.Hour, Took: time.Second, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true},
+				ServerName: "git-server", ServerVersion: "1.2",
 				Instructions: "Keeps repositories. Use it well.", Notes: []string{"a note"}},
 				Tools: []tool.Def{
 					def(t, `{"name":"create_issue","title":"Create issue","description":"Create an issue.\n\nMore of it.","inputSchema":{ "type":"object",`+
@@ -99,8 +100,9 @@ func check(t testing.TB, sn *Snapshot) {
 	}
 	for i, got := range sn.Servers() {
 		in := cat.Servers[i]
-		want := ServerInfo{Name: in.Name, State: in.State, ServerName: in.ServerName, Instructions: in.Instructions, ListedAt: in.ListedAt,
-			TriedAt: in.TriedAt, TTL: in.TTL, Tools: len(in.Tools), Prompts: len(in.Prompts), Known: in.Known, Off: in.Off, Notes: in.Notes, Error: in.Error}
+		want := ServerInfo{Name: in.Name, State: in.State, ServerName: in.ServerName, Instructions: in.Instructions,
+			ListedAt: in.ListedAt, TriedAt: in.TriedAt, TTL: in.TTL, Tools: len(in.Tools), Prompts: len(in.Prompts),
+			Known: in.Known, Off: in.Off, Notes: in.Notes, Error: in.Error}
 		for _, d := range in.Tools {
 			want.Tokens += d.Tokens()
 		}
@@ -111,7 +113,8 @@ func check(t testing.TB, sn *Snapshot) {
 				want.Templates++
 			}
 		}
-		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(ServerInfo{}, fault.Fault{}), cmpopts.EquateApproxTime(0)); diff != "" {
+		if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(ServerInfo{}, fault.Fault{}),
+			cmpopts.EquateApproxTime(0)); diff != "" {
 			t.Errorf("%s: -want +got\n%s", in.Name, diff)
 		}
 		defs := slices.Concat(in.Tools, in.Resources, in.Prompts)
@@ -127,7 +130,8 @@ func check(t testing.TB, sn *Snapshot) {
 			t.Fatalf("records of %s: %v", in.Name, recs)
 		}
 		for j, rec := range recs {
-			if rec.Server != in.Name || rec.Kind != defs[j].Kind || rec.Name != defs[j].Name || rec.Title != defs[j].Title || sn.ServerOf(rec.Doc) != in.Name {
+			if rec.Server != in.Name || rec.Kind != defs[j].Kind || rec.Name != defs[j].Name || rec.Title != defs[j].Title ||
+				sn.ServerOf(rec.Doc) != in.Name {
 				t.Errorf("record %+v", rec)
 			}
 			found, ok, err := sn.Find(tool.Ref{Server: in.Name, Name: rec.Name, Kind: rec.Kind})
@@ -151,7 +155,8 @@ func check(t testing.TB, sn *Snapshot) {
 	}
 	for kind, want := range map[tool.Kind]string{tool.Tool: "[0 6]", tool.Resource: "[2 3 4 9]", tool.Template: "[2 3 4 9]", tool.Prompt: "[5 7 8]"} {
 		var docs []int
-		hits, err := sn.Search(search.Query{Text: ".", Method: search.Regex, Keep: func(doc int) bool { return doc != 1 }}, kind)
+		hits, err := sn.Search(search.Query{Text: ".", Method: search.Regex, Keep: func(doc int) bool { return doc != 1 }},
+			kind)
 		for _, h := range hits {
 			docs = append(docs, h.Doc)
 		}
@@ -233,7 +238,8 @@ func TestMatches(t *testing.T) {
 		t.Error("it does not match what it was made from")
 	}
 	for name, change := range map[string]func(*config.Source){
-		"path": func(s *config.Source) { s.Path += "x" }, "time": func(s *config.Source) { s.MTime++ }, "size": func(s *config.Source) { s.Size++ },
+		"path": func(s *config.Source) { s.Path += "x" }, "time": func(s *config.Source) { s.MTime++ },
+		"size": func(s *config.Source) { s.Size++ },
 	} {
 		sources := slices.Clone(stamp.Sources)
 		change(&sources[0])

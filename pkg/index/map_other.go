@@ -4,7 +4,7 @@ package index
 
 import "os"
 
-// mapping is a file that was read whole: a mapped file cannot be replaced on Windows.
+// mapping is a file that was read whole, since a mapped file cannot be replaced on Windows.
 type mapping struct{ data []byte }
 
 func mapFile(path string) (*mapping, error) {

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// mapping is a file that is mapped for reading. The file must never be shortened meanwhile,
-// which holds since the store only ever replaces whole files.
+// mapping is a file that is mapped for reading. The file must not become shorter meanwhile; the store only ever
+// replaces whole files.
 type mapping struct {
 	data []byte
 	fd   int

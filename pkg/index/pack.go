@@ -14,8 +14,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// The packed index, search.idx. All numbers are little-endian; strings are a uvarint length and
-// bytes; checksums are CRC-32 (IEEE: the Castagnoli table takes 0.16 ms to build at first use).
+// The packed index, search.idx. All numbers are little-endian; strings are a uvarint length and bytes; checksums are
+// CRC-32 (IEEE: the Castagnoli table takes 0.16 ms to build at first use).
 //
 //	header   magic[8], version u32, crc u32 of the rest of the header and the meta section,
 //	         meta length u64, record table offset u64, documents u64, records offset u64, and of
@@ -28,10 +28,10 @@ import (
 //	rankings what pkg/search packs, with checksums of its own: of all tools, of all resources and
 //	         templates, and of all prompts, so that none changes how the others are ranked
 //
-// Documents are numbered in catalog order, and those of a server in the order of their kinds: its
-// tools, resources, templates, prompts. Of what kind a document is follows from how many of each
-// its server has. Each ranking numbers its own documents, in the same order. The meta section is checked when the file is opened,
-// each record when it is read: opening costs the same for ten tools and for a hundred thousand.
+// Documents are numbered in catalog order, and those of a server in the order of their kinds: its tools, resources,
+// templates, prompts. A document's kind follows from how many of each kind its server has. Each ranking numbers its
+// own documents, in the same order. The meta section is checked when the file is opened, each record when it is read:
+// opening costs the same for ten tools and for a hundred thousand.
 //
 // Changelog of the version:
 //
@@ -45,10 +45,10 @@ const (
 	tableEntry    = 8 + 8 + 8 + 4 + 4
 )
 
-// maxDescription is how much of a description a hit shows, in bytes.
+// maxDescription bounds the description of a hit, in bytes.
 const maxDescription = 200
 
-// pack renders search.idx. spans are those of the definitions, in catalog order.
+// pack renders search.idx. spans are the places of the definitions, in catalog order.
 func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []byte {
 	meta := packMeta(cat, stamp, defsSize, defsMTime)
 	var table, records []byte
@@ -96,7 +96,7 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 
 func align(n int) int { return (n + 7) &^ 7 }
 
-// document is what ranking sees of a definition.
+// document returns the ranking's view of a definition.
 func document(server string, def tool.Def) search.Document {
 	doc := search.Document{Server: server, Name: def.Name, Title: def.DisplayTitle(), Description: def.Description}
 	for _, p := range schema.Params(def.InputSchema) {
@@ -114,7 +114,7 @@ func packRecord(def tool.Def) []byte {
 	return packed.AppendText(b, mediaType(def))
 }
 
-// mediaType returns that of a resource or template, "" where it does not say.
+// mediaType returns the media type of a resource or template. It is empty if the definition does not say.
 func mediaType(def tool.Def) (mime string) {
 	if def.Kind != tool.Resource && def.Kind != tool.Template {
 		return ""
@@ -166,7 +166,7 @@ func packServer(b []byte, s Server) []byte {
 	return packFault(b, s.Error)
 }
 
-// packFault appends a fault: its type and texts, none of them for nil, and then what can be done next.
+// packFault appends a fault: its type and texts, and then what can be done next. A nil fault has no texts.
 func packFault(b []byte, f *fault.Fault) []byte {
 	if f == nil {
 		return packed.AppendTexts(b, nil)
@@ -175,7 +175,7 @@ func packFault(b []byte, f *fault.Fault) []byte {
 	b = binary.AppendUvarint(b, uint64(len(f.Next)))
 	for _, next := range f.Next {
 		b = packed.AppendText(b, next.Why)
-		var words []string // a step's, with its verb; else of a variable and its file
+		var words []string // of a step, its verb first; or of a variable and its file
 		switch {
 		case next.Step != nil:
 			words = append([]string{next.Step.Verb, next.Step.Server, next.Step.Tool}, next.Step.Args...)
@@ -194,7 +194,7 @@ func bit(set bool) byte {
 	return 0
 }
 
-// nanos returns t in Unix nanoseconds, 0 for the zero time.
+// nanos returns t in Unix nanoseconds. The zero time gives 0.
 func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -202,12 +202,11 @@ func nanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// FirstSentences returns the beginning of a text in at most limit bytes: whole sentences of its
-// first paragraph below any headings where at least one fits, else words and an ellipsis. White
-// space is folded.
+// FirstSentences returns the beginning of a text in at most limit bytes: whole sentences of its first paragraph below
+// any headings if at least one fits, else words and an ellipsis. It folds white space.
 func FirstSentences(text string, limit int) string {
 	text = strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
-	for strings.HasPrefix(text, "#") { // a Markdown heading says less than what stands below it
+	for strings.HasPrefix(text, "#") { // a Markdown heading says less than the text below it
 		heading, below, more := strings.Cut(text, "\n")
 		if text = strings.TrimSpace(below); !more || text == "" {
 			text = strings.TrimSpace(strings.TrimLeft(heading, "#"))

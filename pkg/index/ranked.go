@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// rankings is how many rankings there are; see pack.go.
+// rankings is the number of rankings; see pack.go.
 const rankings = 3
 
 // rankingOf returns the ranking that documents of a kind are in.
@@ -27,10 +27,10 @@ func rankingOf(kind tool.Kind) int {
 type ranked struct {
 	at   int // in the file
 	data []byte
-	docs int // how many documents it should have
+	docs int // the number of documents it should have
 }
 
-// ranked says which documents of a server are in a ranking: from the first-th on, n of them.
+// ranked returns which documents of a server are in a ranking: n of them, from the first-th on.
 func (s *ServerInfo) ranked(which int) (first, n int) {
 	switch which {
 	case 1:
@@ -41,9 +41,8 @@ func (s *ServerInfo) ranked(which int) (first, n int) {
 	return s.documents(tool.Tool)
 }
 
-// Search ranks what there is of a kind: tools, resources together with templates, or prompts; see
-// [search.Index.Search]. What is of another kind has no part in it. It fails with [ErrDamaged] or
-// the error of a bad query.
+// Search ranks the definitions of a kind: tools, resources together with templates, or prompts; see
+// [search.Index.Search]. Other kinds do not take part. It fails with [ErrDamaged] or the error of a bad query.
 func (sn *Snapshot) Search(q search.Query, kind tool.Kind) ([]search.Hit, error) {
 	which := rankingOf(kind)
 	r := &sn.ranked[which]
@@ -72,11 +71,11 @@ func (sn *Snapshot) Search(q search.Query, kind tool.Kind) ([]search.Hit, error)
 
 // document returns the number of the document that has a place in a ranking.
 func (sn *Snapshot) document(which, place int) int {
-	if sn.ranked[which].docs == sn.Len() { // there are no others
+	if sn.ranked[which].docs == sn.Len() { // the ranking has all documents
 		return place
 	}
-	// The last server whose documents begin there or before is the one that has it: of those that
-	// begin there all others have none.
+	// The place belongs to the last server whose documents begin there or before: other servers that begin at the same
+	// place have no documents.
 	i := sort.Search(len(sn.servers), func(i int) bool { return sn.servers[i].place[which] > place }) - 1
 	first, _ := sn.servers[i].ranked(which)
 	return first + place - sn.servers[i].place[which]

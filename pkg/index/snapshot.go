@@ -17,8 +17,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// ErrDamaged says that search.idx is no packed index of this version, or has changed since it
-// was written.
+// ErrDamaged says that search.idx is not a packed index of this version, or has changed since it was written.
 var ErrDamaged = errors.New("the packed index is damaged")
 
 // ErrReplaced says that tool_index.json has been replaced since the snapshot was opened, so that a definition can no
@@ -28,10 +27,10 @@ var ErrReplaced = errors.New("the index has been replaced meanwhile")
 // Snapshot is a packed index open for reading. It does not change while it is open, and is safe for concurrent use.
 // [Snapshot.Close] unmaps the file: nothing may read the snapshot then or later. Answers are copies and stay valid.
 type Snapshot struct {
-	file    *mapping // nil: served from memory
+	file    *mapping // nil if served from memory
 	data    []byte
 	defs    func(span) ([]byte, error) // reads tool_index.json
-	defFile string                     // path of tool_index.json; "": definitions are in memory
+	defFile string                     // path of tool_index.json; empty if the definitions are in memory
 	stamp   Stamp
 	servers []ServerInfo
 	warn    []string
@@ -44,19 +43,19 @@ type Snapshot struct {
 	recordsAt int
 }
 
-// ServerInfo is what a snapshot holds of a server.
+// ServerInfo is a snapshot's record of a server.
 type ServerInfo struct {
 	Name         string
 	State        State
-	ServerName   string // what the server calls itself
-	Instructions string // the beginning of them
+	ServerName   string // the server's own name for itself
+	Instructions string // their beginning
 	ListedAt     time.Time
 	TriedAt      time.Time
 	TTL          time.Duration
-	// Tools, Resources, Templates and Prompts are how many of each it has; Tokens is about what the
-	// definitions of the tools would cost a model.
+	// Tools, Resources, Templates and Prompts count what the server has. Tokens estimates what the definitions of the
+	// tools cost a model.
 	Tools, Resources, Templates, Prompts, Tokens int
-	// Known is how the server was last reached.
+	// Known says how the server was last reached.
 	Known tool.Known
 	Off   bool
 	Notes []string
@@ -68,7 +67,7 @@ type ServerInfo struct {
 // Offers returns how many tools, resources, templates and prompts the server has.
 func (s *ServerInfo) Offers() int { return s.Tools + s.Resources + s.Templates + s.Prompts }
 
-// documents says where the documents of a kind are: from the first-th on, n of them.
+// documents returns where the documents of a kind are: n of them, from the first-th on.
 func (s *ServerInfo) documents(kind tool.Kind) (first, n int) {
 	switch kind {
 	case tool.Resource:
@@ -88,28 +87,28 @@ func (s *ServerInfo) kind(doc int) tool.Kind {
 			return kind
 		}
 	}
-	return tool.Tool // no document of its own
+	return tool.Tool // the document belongs to another server
 }
 
-// end is the number after that of its last document.
+// end returns the number after that of the server's last document.
 func (s *ServerInfo) end() int { return s.first + s.Offers() }
 
-// Record is what a snapshot holds of a tool, resource or prompt for printing it as a hit.
+// Record is a snapshot's record of a tool, resource or prompt, as a hit shows it.
 type Record struct {
 	Doc                int
 	Kind               tool.Kind
 	Server             string
-	Name               string // of a resource its URI
+	Name               string // for a resource its URI
 	Title              string
 	Description        string // its first sentences
 	Signature          string
 	Required           []string
-	MediaType          string // of a resource, where it says so
+	MediaType          string // of a resource, if it says so
 	definitionLocation span
 }
 
-// Open maps search.idx. It fails with [ErrDamaged], or fs.ErrNotExist, or when tool_index.json is
-// not the file that the packed index was made from.
+// Open maps search.idx. It fails with [ErrDamaged], with fs.ErrNotExist, or if tool_index.json is not the file that
+// the packed index was made from.
 func (s Store) Open() (*Snapshot, error) {
 	file, err := mapFile(s.packedFile())
 	if err != nil {
@@ -256,8 +255,8 @@ func (sn *Snapshot) Close() error {
 	return sn.file.close()
 }
 
-// Matches reports whether the snapshot was made from exactly these files, unchanged. lookup
-// gives the process variables' digest for the names that the configuration refers to.
+// Matches reports whether the snapshot was made from exactly these files, unchanged. digest returns the digest of
+// process variables, given the names that the configuration refers to.
 func (sn *Snapshot) Matches(sources []config.Source, digest func(names []string) uint64) bool {
 	return slices.EqualFunc(sources, sn.stamp.Sources, func(a, b config.Source) bool {
 		return a.Path == b.Path && a.MTime == b.MTime && a.Size == b.Size
@@ -298,14 +297,14 @@ func (sn *Snapshot) serverOf(doc int) *ServerInfo {
 	return &sn.servers[i]
 }
 
-// NameOf returns the name of document doc. Unlike [Snapshot.Record] it is meant for many: it reads
-// the mapping, without a system call for each. It fails with [ErrDamaged].
+// NameOf returns the name of document doc. Unlike [Snapshot.Record] it is meant for many documents: it reads the
+// mapping, without a system call for each. It fails with [ErrDamaged].
 func (sn *Snapshot) NameOf(doc int) (string, error) {
 	rec, err := sn.record(doc, nil)
 	return rec.Name, err
 }
 
-// Record reads what a hit prints of document doc. It fails with [ErrDamaged].
+// Record reads the record of document doc. It fails with [ErrDamaged].
 func (sn *Snapshot) Record(doc int) (Record, error) {
 	if sn.file == nil {
 		return sn.record(doc, nil)
@@ -313,7 +312,7 @@ func (sn *Snapshot) Record(doc int) (Record, error) {
 	return sn.record(doc, func(off, n int) ([]byte, error) { return sn.file.read(sn.recordsAt+off, n) })
 }
 
-// record reads a record through read, or from the mapping, which is better for many.
+// record reads a record through read. If read is nil it reads the mapping, which is better for many records.
 func (sn *Snapshot) record(doc int, read func(off, n int) ([]byte, error)) (Record, error) {
 	entry := sn.table[doc*tableEntry : (doc+1)*tableEntry]
 	u64 := binary.LittleEndian.Uint64
@@ -335,15 +334,15 @@ func (sn *Snapshot) record(doc int, read func(off, n int) ([]byte, error)) (Reco
 	}
 	r := &packed.Reader{Rest: raw}
 	server := sn.serverOf(doc)
-	rec := Record{Doc: doc, Kind: server.kind(doc), Server: server.Name, Name: r.Text(), Title: r.Text(), Description: r.Text(),
-		Signature: r.Text(), Required: r.Texts(), MediaType: r.Text(), definitionLocation: at}
+	rec := Record{Doc: doc, Kind: server.kind(doc), Server: server.Name, Name: r.Text(), Title: r.Text(),
+		Description: r.Text(), Signature: r.Text(), Required: r.Texts(), MediaType: r.Text(), definitionLocation: at}
 	if r.Bad {
 		return Record{}, fmt.Errorf("%w: a record cannot be read", ErrDamaged)
 	}
 	return rec, nil
 }
 
-// Records returns what a server has of a kind, in its own order.
+// Records returns a server's records of a kind, in the server's order.
 func (sn *Snapshot) Records(server string, kind tool.Kind) ([]Record, error) {
 	info, ok := sn.Server(server)
 	if !ok {
