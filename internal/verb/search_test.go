@@ -120,7 +120,7 @@ Read one: mcpl inspect web look
 
 Read one: mcpl inspect web look
 `},
-		"an invalid pattern": {args: strings.Fields("search -m regex ("), code: 2, says: []string{`error: the pattern "(" is no regular expression: missing closing ) at 0: "("`}},
+		"an invalid pattern": {args: strings.Fields("search -m regex ("), code: 2, says: []string{`error: the pattern "(" is not a regular expression: missing closing ) at 0: "("`}},
 		"an unknown server":  {args: strings.Fields("search -s nosuch add"), code: 3, says: []string{`error: there is no server "nosuch"`}},
 	})
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
-// Keys of the dictionary are a letter that says what the value is, and a word.
+// Keys of the dictionary are a letter, which names the kind of the value, and a word.
 const (
 	keyStem    = "s" // postings of a stem
 	keyExact   = "e" // postings of a word as it stands
@@ -23,12 +23,10 @@ const (
 	keyServers = "v" // how many documents each server has, in order
 )
 
-// Build packs an inverted index over docs. The same documents give the same bytes on every
-// platform.
+// Build packs an inverted index over docs. The same documents give the same bytes on every platform.
 func Build(docs []Document) []byte { return BuildWith(docs, DefaultModel()) }
 
-// BuildWith is Build with other constants than the built-in ones, for measuring
-// (internal/eval). Of m only B matters here.
+// BuildWith is Build with other constants than the built-in ones, for measuring (internal/eval). Of m it uses only B.
 func BuildWith(docs []Document, m Model) []byte {
 	b := newBuilder(docs)
 	for place, doc := range b.order {
@@ -40,10 +38,10 @@ func BuildWith(docs []Document, m Model) []byte {
 	return b.pack()
 }
 
-// builder gathers what an index holds. Documents are known by their place in order.
+// builder collects the content of an index. It knows documents by their place in order.
 type builder struct {
 	docs   []Document
-	order  []int // document numbers in the order of (server, name)
+	order  []int // document numbers, sorted by (server, name)
 	words  map[string]wordTerms
 	stems  map[string]int32
 	pairs  map[[2]int32]int32 // bigrams of stems
@@ -53,7 +51,7 @@ type builder struct {
 	values map[string][]byte
 }
 
-// wordTerms are the terms of a word: numbers into builder.keys.
+// wordTerms holds the terms of a word: numbers into builder.keys.
 type wordTerms struct{ stem, exact int32 }
 
 // use is an occurrence of a term in a field.
@@ -83,7 +81,7 @@ func newBuilder(docs []Document) *builder {
 	return b
 }
 
-// read notes the terms of d.
+// read adds the terms of d.
 func (b *builder) read(place int, d *Document) {
 	b.text(place, fieldServer, d.Server)
 	b.text(place, fieldName, d.Name)
@@ -97,7 +95,7 @@ func (b *builder) read(place int, d *Document) {
 	}
 }
 
-// minLead is the least length of a first sentence, in bytes: "e.g." is none.
+// minLead is the least length of a first sentence, in bytes: "e.g." is too short for one.
 const minLead = 8
 
 // splitLead cuts a description after its first sentence or line.
@@ -137,8 +135,8 @@ func (b *builder) text(place, field int, text string) {
 	}
 }
 
-// hasBigrams reports whether the bigrams of a field are indexed. In long texts they would cost
-// more room than all else and help nobody.
+// hasBigrams reports whether the bigrams of a field are indexed. In long texts they would take more room than
+// everything else, and would not improve the ranking.
 func hasBigrams(field int) bool { return field != fieldRest && field != fieldParamText }
 
 func (b *builder) word(word string) wordTerms {
@@ -175,8 +173,8 @@ func (b *builder) term(key string) int32 {
 // stem returns the English stem of a folded word.
 func stem(word string) string { return english.Stem(word, true) }
 
-// postings encodes the posting lists: the number of postings, and per posting the distance from
-// the place before, the mask of fields, and for each of these the normalised frequency.
+// postings encodes the posting lists: the number of postings, and per posting the distance from the place before, the
+// mask of fields, and for each field the normalised frequency.
 func (b *builder) postings(m *Model) {
 	mean := b.meanLengths()
 	lists := make([][]byte, len(b.keys))
@@ -228,8 +226,8 @@ func (b *builder) meanLengths() [fieldCount]float64 {
 	return mean
 }
 
-// A normalised frequency is kept as a float of 4 bits of exponent and 4 of mantissa, that is
-// between 2^-8 and 2^8, with a relative error of at most 1/32.
+// A normalised frequency is a float of 4 bits of exponent and 4 of mantissa, that is between 2^-8 and 2^8, with a
+// relative error of at most 1/32.
 const freqBias = 127 - 8
 
 // packFreq rounds x to the nearest packed frequency.
@@ -294,7 +292,7 @@ func (b *builder) pack() []byte {
 	return out
 }
 
-// texts packs the documents and what regex and exact search.
+// texts packs the documents, and the texts that regex and exact search.
 func (b *builder) texts() (docs, folded, text []byte) {
 	le := binary.LittleEndian
 	for _, doc := range b.order {
@@ -309,8 +307,8 @@ func (b *builder) texts() (docs, folded, text []byte) {
 	return docs, folded, text
 }
 
-// dictionary packs the values and the hash table that finds them. Keys with the same value,
-// such as a stem with a single form, share it.
+// dictionary packs the values and the hash table that finds them. Keys with the same value share it, such as a stem
+// with a single form.
 func (b *builder) dictionary() (table, entries, values []byte) {
 	keys := slices.Sorted(maps.Keys(b.values))
 	buckets := uint64(len(keys)/4 + 1)

@@ -8,22 +8,22 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
-// concept is what one word of the query, or two that stand side by side, may be expressed by.
+// concept holds the ways to express one word of the query, or two neighbouring words.
 type concept struct {
-	rarity float64 // how much it counts in a document's coverage
+	rarity float64 // its part in a document's coverage
 	terms  []term
 }
 
 // term is one key of the dictionary with its postings.
 type term struct {
-	label  string  // what Explain calls it
+	label  string  // its name in Explain
 	list   []byte  // its postings
-	count  int     // how many there are
+	count  int     // their number
 	idf    float64 // the information in it
 	weight float64 // the most it adds to a score
 }
 
-// maxConcepts bounds the work for one query: whoever pastes a book means its beginning.
+// maxConcepts bounds the work for one query. A longer text counts by its beginning.
 const maxConcepts = 256
 
 // parse fills concepts, ideal, bare and perRarity.
@@ -69,12 +69,11 @@ func (rk *ranking) parse(text string) error {
 	return nil
 }
 
-// word makes the concept of a word of the query. It also returns the most that the word itself
-// can add to a score.
+// word returns the concept of a word of the query, and the most that the word itself can add to a score.
 func (rk *ranking) word(w queryWord) (c concept, most float64, err error) {
 	m := rk.m
 	s := stem(w.text)
-	known, err := rk.add2(&c, w.text, s, w.text, w.weight)
+	known, err := rk.addForms(&c, w.text, s, w.text, w.weight)
 	if err != nil {
 		return c, 0, err
 	}
@@ -108,11 +107,11 @@ func (rk *ranking) word(w queryWord) (c concept, most float64, err error) {
 	return c, rarity * w.weight * (1 + m.Exact), err
 }
 
-// negligible is the part of the largest weight in a concept below which a term is left out: it
-// stands in very many documents and changes the order of none.
+// negligible is the part of a concept's largest weight below which a term is dropped: such a term stands in very many
+// documents and changes the order of none.
 const negligible = .05
 
-// prune takes out the terms that cost much and say nothing.
+// prune removes the terms that cost much and say nothing.
 func (c *concept) prune() {
 	var most float64
 	for _, t := range c.terms {
@@ -121,9 +120,8 @@ func (c *concept) prune() {
 	c.terms = slices.DeleteFunc(c.terms, func(t term) bool { return t.weight < negligible*most })
 }
 
-// add2 adds the terms of a word, by its stem and as it stands, and reports whether the index
-// has them.
-func (rk *ranking) add2(c *concept, word, stem, label string, weight float64) (bool, error) {
+// addForms adds the terms of a word, by its stem and as it stands, and reports whether the index has them.
+func (rk *ranking) addForms(c *concept, word, stem, label string, weight float64) (bool, error) {
 	name := label
 	if stem != word && label == word {
 		name = label + "~" + stem
@@ -135,7 +133,7 @@ func (rk *ranking) add2(c *concept, word, stem, label string, weight float64) (b
 	n := len(c.terms)
 	known, err = rk.addTerm(c, keyExact+word, label, weight*rk.m.Exact)
 	if known && &c.terms[n].list[0] == &c.terms[n-1].list[0] {
-		// The stem has no other form: one pass does for both.
+		// The stem has no other form: one pass serves both.
 		c.terms[n-1].label = label
 		c.terms[n-1].weight += c.terms[n].weight
 		c.terms = c.terms[:n]
@@ -150,7 +148,7 @@ func label(word, form string) string {
 	return word + "~" + form
 }
 
-// addTerm adds the term to c when the dictionary has it.
+// addTerm adds the term to c if the dictionary has it.
 func (rk *ranking) addTerm(c *concept, key, label string, weight float64) (bool, error) {
 	if weight == 0 {
 		return false, nil
@@ -169,9 +167,8 @@ func (rk *ranking) addTerm(c *concept, key, label string, weight float64) (bool,
 	return true, nil
 }
 
-// pair makes the concept of two words that stand side by side: the same in a document, or the
-// two written as one. The latter stands for the words themselves where no document has them
-// alone, that is, apart.
+// pair returns the concept of two neighbouring words: the same two in a document, or the two written as one. If
+// alone, no document has either word by itself, and the compound stands for both.
 func (rk *ranking) pair(first, second string, alone bool) (c concept, err error) {
 	s, t := stem(first), stem(second)
 	if _, err = rk.addTerm(&c, bigramKey(s, t), s+" "+t, rk.m.Bigram); err != nil {
@@ -195,8 +192,8 @@ func (rk *ranking) pair(first, second string, alone bool) (c concept, err error)
 // minPart is the least length of a part of a compound.
 const minPart = 3
 
-// compound adds the parts of a word that no document has but whose parts some have, split
-// where the rarer part is most frequent.
+// compound adds the parts of a word that no document has, if some documents have the parts. It splits the word where
+// the rarer part is most frequent.
 func (rk *ranking) compound(c *concept, w queryWord) error {
 	if rk.m.Compound == 0 || !isCorrectable(w.text) {
 		return nil
@@ -234,21 +231,21 @@ func (rk *ranking) correct(c *concept, w queryWord) error {
 		weight *= rk.m.Typo
 	}
 	for _, n := range near {
-		if _, err := rk.add2(c, n, stem(n), label(w.text, n), weight); err != nil {
+		if _, err := rk.addForms(c, n, stem(n), label(w.text, n), weight); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// idf is the information in a word that n of all documents have: Robertson's and Spärck
-// Jones's weight in the form that is never negative (ln(1 + (N-n+.5)/(n+.5))).
+// idf is the information in a word that n of all documents have: Robertson's and Spärck Jones's weight in the form
+// that is never negative (ln(1 + (N-n+.5)/(n+.5))).
 func idf(all, n int) float64 {
 	return ln(1 + (float64(all-n)+.5)/(float64(n)+.5))
 }
 
-// ln is the natural logarithm of x > 0. math.Log has assembly on some platforms and may differ
-// there in the last bit, which would make the order of hits differ too.
+// ln is the natural logarithm of x > 0. math.Log has assembly on some platforms and may differ there in the last bit,
+// which would change the order of hits too.
 func ln(x float64) float64 {
 	frac, exp := math.Frexp(x)
 	// ln(frac) = 2 artanh((frac-1)/(frac+1)), with frac in [1/2, 1).

@@ -8,11 +8,11 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
-// serverTerm stands in an explanation for what a document has from its server's best.
+// serverTerm stands in an explanation for the part of a score that comes from the best document of the server.
 const serverTerm = "(server)"
 
-// explain splits the score of the document at place into its parts; scale turns scores within
-// a ranking into those that users see.
+// explain splits the score of the document at place into its parts. scale turns scores within a ranking into those
+// that users see.
 func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
 	cover := float64(rk.coverage(&rk.tallies[place]))
 	var out []Contribution
@@ -45,7 +45,7 @@ func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
 	return out, err
 }
 
-// addContribution adds to the part that has this term and field already, or appends one.
+// addContribution adds to the part with this term and field, or appends a new part.
 func addContribution(list []Contribution, term, field string, score float64) []Contribution {
 	for i := range list {
 		if list[i].Term == term && list[i].Field == field {
@@ -56,8 +56,7 @@ func addContribution(list []Contribution, term, field string, score float64) []C
 	return append(list, Contribution{term, field, score})
 }
 
-// find returns the frequencies of t in the document at place. The list has been read before,
-// by add, and is well-formed if that found it so.
+// find returns the frequencies of t in the document at place. add has read the list before and found it well-formed.
 func (t *term) find(place int) (freqs [fieldCount]float64, err error) {
 	at, d := -1, packed.Reader{Rest: t.list}
 	for range t.count {

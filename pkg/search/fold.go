@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// fold returns s without differences of case and accents. It maps character by character, so
-// a folded text contains a folded substring wherever the text contains the substring in any
-// case.
+// fold returns s without differences of case and accents. It maps character by character, so that a folded text
+// contains a folded substring wherever the text contains the substring in any case.
 func fold(s string) string {
 	b := make([]byte, 0, len(s))
 	for _, r := range s {
@@ -33,7 +32,7 @@ func appendFolded(b []byte, r rune) []byte {
 	return utf8.AppendRune(b, r)
 }
 
-// foldCase returns one and the same character for all that differ only in case.
+// foldCase returns the same character for all that differ only in case.
 func foldCase(r rune) rune {
 	first := r
 	for n := unicode.SimpleFold(r); n != r; n = unicode.SimpleFold(n) {
@@ -59,9 +58,9 @@ const (
 		".........................s.t...." //   ș, ț
 )
 
-// unaccented returns the base letters of a lower-case Latin letter with an accent, or "".
-// Only the letters of living languages in the Latin-1 and Latin Extended-A blocks and of
-// Vietnamese are known; others stay as they are, which is harmless: a query has them as well.
+// unaccented returns the base letters of a lower-case Latin letter with an accent. It knows the letters of living
+// languages in the Latin-1 and Latin Extended-A blocks and of Vietnamese. For other characters it is empty, and they
+// stay, which is harmless: a query has them as well.
 func unaccented(r rune) string {
 	if 0x1ea0 <= r && r <= 0x1ef9 {
 		return vietnamese(r)
@@ -86,8 +85,8 @@ func unaccented(r rune) string {
 	}
 }
 
-// vietnamese does the block Latin Extended Additional, U+1EA0 to U+1EF9, which is in
-// alphabetical order.
+// vietnamese returns the base letter of a character in the block Latin Extended Additional, U+1EA0 to U+1EF9, which
+// is in alphabetical order.
 func vietnamese(r rune) string {
 	switch {
 	case r <= 0x1eb7:

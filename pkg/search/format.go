@@ -20,16 +20,16 @@ import (
 //	text       per document its texts as they came, for regular expressions
 //	checksums  CRC-32 of every page of pageSize bytes from the start of the table section
 //
-// A page is verified when it is first touched by a query, so that opening an index costs the
-// same for one tool and for 100,000. Everything that is read through a verified page is still
-// bounds-checked: a checksum proves that bytes are the ones written, not that they make sense.
+// A page is verified when a query first touches it, so that opening an index costs the same for one tool and for
+// 100,000. Reads through a verified page are still bounds-checked: a checksum proves that the bytes are the ones
+// written, not that they make sense.
 //
 // Changelog of the format:
 //
 //	1  the first
 //
-// A change of what words, stems, fields or lengths are is a change of the format too: a query
-// looks for what it would have indexed.
+// Another meaning of words, stems, fields or lengths is another format too: a query looks for the terms that it would
+// have indexed.
 const formatVersion = 1
 
 const (
@@ -61,7 +61,7 @@ type Index struct {
 	start   [sectCount + 1]uint64 // offsets of the sections, and the end
 }
 
-// Texts returns where in the index the texts lie that only regex and exact read: most of it.
+// Texts returns where the texts lie that only regex and exact read: most of the index.
 func (ix *Index) Texts() (from, to int) {
 	return int(ix.start[sectFolded]), int(ix.start[sectChecksums])
 }
@@ -69,10 +69,9 @@ func (ix *Index) Texts() (from, to int) {
 // Len returns the number of documents.
 func (ix *Index) Len() int { return ix.docs }
 
-// Open reads the header of b, an index made by [Build], and returns an Index that reads b in
-// place; b must not change while it is in use. It fails with an error that wraps [ErrVersion]
-// where b is of another version, and [ErrCorrupt] where b is damaged; damage behind the
-// header shows when a query meets it.
+// Open reads the header of b, an index made by [Build], and returns an Index that reads b in place; b must not change
+// while it is in use. The error wraps [ErrVersion] if b is of another version, and [ErrCorrupt] if b is damaged.
+// Damage behind the header shows when a query meets it.
 func Open(b []byte) (*Index, error) {
 	if len(b) < len(magic)+4 || string(b[:len(magic)]) != magic {
 		return nil, fmt.Errorf("%w: it does not start like one", ErrCorrupt)
@@ -102,8 +101,8 @@ func Open(b []byte) (*Index, error) {
 	return ix, nil
 }
 
-// checkSections verifies that the sections follow one another and have the sizes that the
-// rest of the package relies on.
+// checkSections verifies that the sections follow one another and have the sizes that the rest of the package relies
+// on.
 func (ix *Index) checkSections() error {
 	s := &ix.start
 	if s[sectTable] != uint64(headerSize) {
@@ -170,7 +169,7 @@ func (r *reader) verify(page uint64) error {
 	return nil
 }
 
-// lookup returns the value of key, or nil where the dictionary does not have it.
+// lookup returns the value of key. It is nil if the dictionary does not have it.
 func (r *reader) lookup(key string) ([]byte, error) {
 	bucket := hash(key) % r.ix.buckets
 	ends, err := r.section(sectTable, 8*bucket, 8*bucket+16)
@@ -198,7 +197,7 @@ func (r *reader) lookup(key string) ([]byte, error) {
 	return nil, nil
 }
 
-// doc returns the record of the document that is the i-th in the order of (server, name).
+// doc returns the number of the i-th document in the order of (server, name).
 func (r *reader) doc(i int) (doc int, err error) {
 	b, err := r.section(sectDocs, uint64(i)*docRecord, uint64(i+1)*docRecord)
 	if err != nil {
@@ -211,8 +210,8 @@ func (r *reader) doc(i int) (doc int, err error) {
 	return n, nil
 }
 
-// hash is FNV-1a, 64 bits, with its upper half mixed in: the dictionary is made on one machine
-// and may be read on another, so the hash is part of the format.
+// hash is FNV-1a, 64 bits, with its upper half mixed in. The hash is part of the format, since one machine makes the
+// dictionary and another may read it.
 func hash(s string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(s) {

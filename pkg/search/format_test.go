@@ -45,7 +45,7 @@ func TestFixture(t *testing.T) {
 	}
 }
 
-// TestOtherVersion proves that an index of a future version is told from a damaged one.
+// An index of a future version differs from a damaged one.
 func TestOtherVersion(t *testing.T) {
 	t.Parallel()
 	b := Build(catalogue())

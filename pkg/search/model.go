@@ -1,13 +1,12 @@
 package search
 
-// Model holds the constants of bm25. docs/search.md says how they were chosen and what each is
-// worth. Arrays are indexed by field: server, name, title, first sentence of the description,
-// its rest, parameter names, parameter descriptions.
+// Model holds the constants of bm25. docs/search.md says how they were chosen and what each is worth. Arrays are
+// indexed by field: server, name, title, first sentence of the description, its rest, parameter names, parameter
+// descriptions.
 type Model struct {
-	// Weight is how much an occurrence in a field counts.
+	// Weight is the weight of an occurrence in a field.
 	Weight [fieldCount]float64
-	// B is how strongly the length of a field is normalised, 0 (not) to 1. It takes effect
-	// in [BuildWith].
+	// B is how strongly the length of a field is normalised, from 0 (not at all) to 1. It takes effect in [BuildWith].
 	B [fieldCount]float64
 	// K1 is how slowly repeated occurrences saturate.
 	K1 float64
@@ -15,27 +14,25 @@ type Model struct {
 	Exact float64
 	// Related and WeakRelated are the weights of related words (synonyms and the like).
 	Related, WeakRelated float64
-	// Bigram is the weight of two words that stand side by side in query and document.
+	// Bigram is the weight of two words that are neighbours in query and document.
 	Bigram float64
 	// Cover is the part of a score that depends on how much of the query a document has.
 	Cover float64
-	// Server is what a document gets of the score of its server's best.
+	// Server is the part of the best score of a server that all its documents get.
 	Server float64
-	// WeakWord is the weight of words of little meaning, PathWord that of the words in paths,
-	// URLs and placeholders.
+	// WeakWord is the weight of words of little meaning. PathWord is that of the words in paths, URLs and placeholders.
 	WeakWord, PathWord float64
-	// Hint is the weight of "file" where the query has a path, and "url" where it has a URL.
+	// Hint is the weight of "file" if the query has a path, and of "url" if it has a URL.
 	Hint float64
-	// Typo is the weight of a corrected spelling, for each letter that is wrong.
+	// Typo is the weight of a corrected spelling, for each wrong letter.
 	Typo float64
-	// Compound is the weight of the parts of an unknown compound (filesystem: file, system),
-	// and of the compound where the query has its parts.
+	// Compound is the weight of the parts of an unknown compound (filesystem: file, system), and of the compound if the
+	// query has its parts.
 	Compound float64
-	// Floor and Enough decide when nothing fits: when the best document has less than Floor
-	// of the evidence that one unique word of the query would be, and covers less than Enough
-	// of the query.
+	// Floor and Enough decide when no document fits: if the best one has less than Floor of the evidence of one unique
+	// word of the query, and covers less than Enough of the query.
 	Floor, Enough float64
-	// Tail is the part of the best hit's score that another has to have to be a hit.
+	// Tail is the part of the best hit's score that every other hit needs.
 	Tail float64
 }
 

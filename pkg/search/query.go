@@ -5,16 +5,15 @@ import (
 	"strings"
 )
 
-// queryWord is a word of a query with what it counts.
+// queryWord is a word of a query and its weight.
 type queryWord struct {
 	token
 	weight float64
 }
 
-// queryWords splits a query. Paths and URLs are mostly about a single thing of the user's, so
-// that their words count less, except the extension; but that there is a path says that the
-// query is about files, and likewise for URLs. Stop words are left out, unless there is nothing
-// else.
+// queryWords splits a query. The words of paths and URLs count less, since they are mostly about one thing of the
+// user's, except the extension; but a path says that the query is about files, and a URL that it is about URLs. Stop
+// words are dropped unless the query has no others.
 func queryWords(text string, m *Model) []queryWord {
 	var all []queryWord
 	pos := 0
@@ -35,7 +34,7 @@ func queryWords(text string, m *Model) []queryWord {
 		if n := len(ws); n > 0 {
 			pos += ws[n-1].pos + 1
 		}
-		// A hint stands beside no word of the query: the gap of two keeps it out of bigrams.
+		// A hint is not a neighbour of any word of the query: the gap of two keeps it out of bigrams.
 		switch {
 		case m.Hint == 0:
 		case kind == pathChunk:
@@ -53,7 +52,7 @@ func queryWords(text string, m *Model) []queryWord {
 	return slices.DeleteFunc(all, func(w queryWord) bool { return w.weight == 0 })
 }
 
-// The kinds of the parts of a query that stand between spaces.
+// The kinds of the parts of a query between spaces.
 const (
 	plainChunk = iota
 	pathChunk
@@ -61,7 +60,7 @@ const (
 	placeholderChunk // <name>
 )
 
-// chunkKind says what a part of a query is, and returns the extension where it is a file.
+// chunkKind returns the kind of a part of a query, and the extension if it is a file.
 func chunkKind(s string) (kind int, ext string) {
 	if strings.HasPrefix(s, "<") && strings.Contains(s, ">") {
 		return placeholderChunk, ""
@@ -81,14 +80,17 @@ func chunkKind(s string) (kind int, ext string) {
 	return plainChunk, ""
 }
 
-// isFileExtension reports whether a name that ends so is a file's. What as often ends the name
-// of a product (node.js) or a host (claude.ai) is not among them.
+// isFileExtension reports whether a name that ends so is a file's. It does not know endings that are as often those
+// of a product (node.js) or a host (claude.ai).
 func isFileExtension(s string) bool {
 	switch s {
 	case "txt", "md", "pdf", "doc", "docx", "rtf", "odt", "tex", "bib", "epub",
-		"xls", "xlsx", "csv", "tsv", "ppt", "pptx", "json", "jsonl", "xml", "yaml", "yml", "toml", "ini", "env", "cfg", "conf", "log",
-		"html", "htm", "css", "py", "ts", "tsx", "jsx", "go", "java", "rs", "rb", "php", "c", "cpp", "h", "sh", "sql", "ipynb",
-		"png", "jpg", "jpeg", "gif", "svg", "webp", "bmp", "tiff", "mp3", "wav", "ogg", "flac", "mp4", "mov", "avi", "mkv", "webm",
+		"xls", "xlsx", "csv", "tsv", "ppt", "pptx", "json", "jsonl", "xml", "yaml", "yml", "toml", "ini", "env", "cfg",
+		"conf", "log",
+		"html", "htm", "css", "py", "ts", "tsx", "jsx", "go", "java", "rs", "rb", "php", "c", "cpp", "h", "sh", "sql",
+		"ipynb",
+		"png", "jpg", "jpeg", "gif", "svg", "webp", "bmp", "tiff", "mp3", "wav", "ogg", "flac", "mp4", "mov", "avi",
+		"mkv", "webm",
 		"zip", "tar", "gz", "tgz", "rar", "db", "sqlite", "parquet", "bak", "lock":
 		return true
 	}

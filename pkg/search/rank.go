@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
 
-// ranking is the state of one bm25 query. Documents are known by their place in the order of
-// (server, name). All arithmetic that decides an order is done in single steps, each rounded
-// (the conversions to float32 forbid fusing two of them), so that it is the same everywhere.
+// ranking is the state of one bm25 query. It knows documents by their place in the order of (server, name).
+// Arithmetic that decides an order runs in single steps, each rounded (the conversions to float32 forbid fusing two
+// of them), so that it is the same everywhere.
 type ranking struct {
 	r        *reader
 	m        *Model
@@ -24,7 +24,7 @@ type ranking struct {
 	tallies         []tally // by place
 }
 
-// tally is what a document has gathered.
+// tally is the evidence that a document has collected.
 type tally struct {
 	score  float32
 	cover  float32 // the rarity of the concepts it has
@@ -61,8 +61,8 @@ func (ix *Index) rank(q Query) ([]Hit, error) {
 	return rk.hits(best, q.Explain)
 }
 
-// add adds the postings of t, which belongs to the n-th concept, to the scores. Nearly all the
-// time of a query over many documents passes here; hence the plain index arithmetic.
+// add adds the postings of t, which belongs to the n-th concept, to the scores. A query over many documents spends
+// nearly all its time here; hence the plain index arithmetic.
 func (rk *ranking) add(t *term, n uint16, rarity float32) error {
 	var fieldWeight [8]float32
 	for f, w := range rk.m.Weight {
@@ -71,7 +71,7 @@ func (rk *ranking) add(t *term, n uint16, rarity float32) error {
 	k1, weight := float32(rk.m.K1), float32(t.weight)
 	place, list, i := -1, t.list, 0
 	for range t.count {
-		// The distance is one byte nearly always.
+		// The distance is nearly always one byte.
 		if i < len(list) && list[i] < 0x80 {
 			place += int(list[i])
 			i++
@@ -109,15 +109,15 @@ func (rk *ranking) add(t *term, n uint16, rarity float32) error {
 
 func errPosting() error { return fmt.Errorf("%w: a posting list is malformed", ErrCorrupt) }
 
-// coverage is the factor for a document that lacks a part of the query.
+// coverage returns the factor for a document that lacks a part of the query.
 func (rk *ranking) coverage(t *tally) float32 {
 	return rk.bare + float32(rk.perRarity*t.cover)
 }
 
-// covered is the score of a document, less what it lacks.
+// covered returns the score of a document after that factor.
 func (rk *ranking) covered(t *tally) float32 { return float32(t.score * rk.coverage(t)) }
 
-// bonus is what every document of a server gets for the best of them.
+// bonus returns what every document of a server gets for the best of them.
 func (rk *ranking) bonus(best float32) float32 { return float32(float32(rk.m.Server) * best) }
 
 // servers calls use for each server that has matches, with its places and the best score there.
@@ -149,7 +149,7 @@ func (rk *ranking) servers(use func(from, to int, best float32) error) error {
 	return nil
 }
 
-// candidate is a document on its way to be a hit.
+// candidate is a document that may become a hit.
 type candidate struct {
 	place, doc int
 	score      float64
@@ -166,8 +166,8 @@ func (rk *ranking) fits(score float64) bool {
 	return score >= rk.m.Floor*unique || score >= rk.m.Enough*rk.ideal
 }
 
-// best returns the documents to show: none when not even the best of all fits, and of those to
-// keep not the ones that are far behind the first.
+// best returns the documents to show. It returns none if the best of all does not fit, and drops those that are far
+// behind the first.
 func (rk *ranking) best(q Query) ([]candidate, error) {
 	top := topList{limit: q.Limit}
 	var highest float32
@@ -224,8 +224,8 @@ func (rk *ranking) hits(best []candidate, explain bool) ([]Hit, error) {
 	return hits, nil
 }
 
-// topList keeps the best limit candidates, or all when limit is not positive. Candidates of
-// equal score have to come in order.
+// topList keeps the best limit candidates, or all if limit is not positive. Candidates of equal score must come in
+// order.
 type topList struct {
 	limit int
 	list  []candidate

@@ -111,7 +111,8 @@ func TestLongQuery(t *testing.T) {
 
 func TestLn(t *testing.T) {
 	t.Parallel()
-	for x, want := range map[float64]float64{1: 0, 2: 0.6931471805599453, .5: -0.6931471805599453, 10: 2.302585092994046, 1e6: 13.815510557964274, 1.0001: 9.999500033329732e-05} {
+	for x, want := range map[float64]float64{1: 0, 2: 0.6931471805599453, .5: -0.6931471805599453, 10: 2.302585092994046,
+		1e6: 13.815510557964274, 1.0001: 9.999500033329732e-05} {
 		if got := ln(x); got-want > 1e-12 || want-got > 1e-12 {
 			t.Errorf("ln(%v) is %v, want %v", x, got, want)
 		}

@@ -2,7 +2,7 @@ package search
 
 import "strings"
 
-// related calls use for each stem that may stand for word, whose stem is given.
+// related calls use for each stem that may stand for word. stem is the stem of word.
 func related(word, stem string, use func(other string, weak bool)) {
 	line, ok := tableLine(relatedTable, word)
 	if !ok {
@@ -16,8 +16,8 @@ func related(word, stem string, use func(other string, weak bool)) {
 	}
 }
 
-// tableLine finds the line of a sorted table that starts with key and a space, by bisection,
-// and returns what follows.
+// tableLine finds the line of a sorted table that starts with key and a space, by bisection, and returns the rest of
+// it.
 func tableLine(table, key string) (string, bool) {
 	for table != "" {
 		mid := strings.LastIndexByte(table[:len(table)/2], '\n') + 1

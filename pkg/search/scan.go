@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// The texts of a document stand in one record: "server/name", title, description and the names
-// of the parameters, with a separator between them and a mark at the end.
+// The texts of a document form one record: "server/name", title, description and the names of the parameters, with a
+// separator between them and a mark at the end.
 const (
 	textSeparator = '\x1f'
 	textEnd       = '\x1e'
@@ -145,7 +145,7 @@ func (s *scan) containing(needle []byte, use func(place int) error) error {
 	}
 }
 
-// consider makes the document at place a candidate when match finds something in its record.
+// consider makes the document at place a candidate if match finds something in its record.
 func (s *scan) consider(place int, rec []byte, fields map[int]uint8, match, same func([]byte) bool) error {
 	score, mask := scoreRecord(rec, match, same)
 	if score == 0 || !s.top.wants(score) {
@@ -160,7 +160,7 @@ func (s *scan) consider(place int, rec []byte, fields map[int]uint8, match, same
 	return nil
 }
 
-// scoreRecord returns what a match in rec is worth, and where there is one.
+// scoreRecord returns the worth of a match in rec and the fields that have one.
 func scoreRecord(rec []byte, match, same func([]byte) bool) (score float64, mask uint8) {
 	rec = bytes.TrimSuffix(rec, []byte{textEnd})
 	for i := 0; ; i++ {
@@ -204,7 +204,7 @@ func (s *scan) hits(fields map[int]uint8) []Hit {
 	return hits
 }
 
-// scanRegex finds the documents one of whose texts the pattern q.Text matches.
+// scanRegex finds the documents with a text that the pattern q.Text matches.
 func (ix *Index) scanRegex(q Query) ([]Hit, error) {
 	if strings.TrimSpace(q.Text) == "" {
 		return nil, nil
@@ -237,8 +237,7 @@ func (ix *Index) scanRegex(q Query) ([]Hit, error) {
 	return s.hits(fields), err
 }
 
-// possible calls use, in order, for the documents that contain one of needles, or for all when
-// there are none.
+// possible calls use, in order, for the documents that contain one of needles. Without needles it calls use for all.
 func (s *scan) possible(needles []string, use func(place int) error) error {
 	marked := make([]bool, s.r.ix.docs)
 	for _, n := range needles {
@@ -260,8 +259,8 @@ func (s *scan) possible(needles []string, use func(place int) error) error {
 	return nil
 }
 
-// compile parses a pattern, case-insensitive unless it has a flag group of its own about that.
-// It also returns folded substrings one of which every match contains, if it can tell.
+// compile parses a pattern, case-insensitive unless it has a flag group of its own about that. It also returns folded
+// substrings of which every match contains one. It may return none.
 func compile(pattern string) (*regexp.Regexp, []string, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -278,11 +277,11 @@ func compile(pattern string) (*regexp.Regexp, []string, error) {
 	return re, needles(parsed.Simplify()), nil
 }
 
-// maxNeedles bounds how many substrings are looked for instead of trying every document.
+// maxNeedles bounds how many substrings are searched for. With more, every document is tried.
 const maxNeedles = 8
 
-// needles returns folded substrings one of which stands in every match of re, or nil where it
-// cannot tell. The longer the better: they are only there to pass over documents quickly.
+// needles returns folded substrings of which every match of re contains one. It is nil if it cannot tell. Long ones
+// are better: they let a query skip documents quickly.
 func needles(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -320,8 +319,7 @@ func shortest(list []string) int {
 	return n
 }
 
-// setsCase reports whether the pattern starts with a flag group that speaks of case, such as
-// (?-i) or (?i:...).
+// setsCase reports whether the pattern starts with a flag group about case, such as (?-i) or (?i:...).
 func setsCase(pattern string) bool {
 	flags, ok := strings.CutPrefix(pattern, "(?")
 	if !ok {

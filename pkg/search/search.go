@@ -1,12 +1,10 @@
-// Package search ranks tools for a query: by BM25F over words ("bm25"), by a regular
-// expression ("regex") or by a substring ("exact").
+// Package search ranks tools for a query: by BM25F over words ("bm25"), by a regular expression ("regex") or by a
+// substring ("exact").
 //
-// It owns the ranking and the packed form of its inverted index. [Build] packs documents into
-// bytes, [Open] reads such bytes in place (they may be a mapped file of 100,000 tools) and
-// [Index.Search] answers from the few pages that a query touches. The package does no I/O,
-// reads no clock and holds no state; where the bytes live, when they are stale and which tool
-// a document number stands for is the business of pkg/index. docs/search.md explains the
-// ranking and has the measurements behind its constants.
+// [Build] packs documents into an inverted index, [Open] reads its bytes in place (they may be a mapped file of
+// 100,000 tools), and [Index.Search] answers from the few pages that a query touches. The package does no I/O, reads
+// no clock and holds no state; pkg/index knows where the bytes live, when they are stale and which tool a document
+// number stands for. docs/search.md explains the ranking and has the measurements behind its constants.
 package search
 
 import (
@@ -14,8 +12,7 @@ import (
 	"fmt"
 )
 
-// Document is one tool as ranking sees it. Document numbers are positions in the slice given
-// to [Build].
+// Document is one tool, as the ranking sees it. Document numbers are positions in the slice given to [Build].
 type Document struct {
 	Server, Name, Title, Description string
 	Params                           []Param
@@ -26,7 +23,7 @@ type Param struct {
 	Name, Description string
 }
 
-// Method says how documents are matched.
+// Method is a way to match documents.
 type Method string
 
 // The methods of [Index.Search].
@@ -39,17 +36,16 @@ const (
 // Query is one search.
 type Query struct {
 	Text string
-	// Method is BM25 when empty.
+	// Method is BM25 if empty.
 	Method Method
-	// Limit is the number of hits wanted at most; 0 and less mean all.
+	// Limit bounds the number of hits. Zero and less mean all.
 	Limit int
-	// Keep says which documents may be hits; nil means all. It filters and never scores: the
-	// hits that remain have the scores and the order they would have without it.
+	// Keep reports which documents may be hits. If nil, all may. It filters and never scores: the remaining hits have
+	// the scores and the order that they would have without it.
 	Keep func(doc int) bool
 	// Explain asks for the parts of each score.
 	Explain bool
-	// Model replaces the built-in constants of bm25. It is for measuring (internal/eval); nil
-	// means [DefaultModel].
+	// Model replaces the built-in constants of bm25, for measuring (internal/eval). If nil, [DefaultModel] counts.
 	Model *Model
 }
 
@@ -57,34 +53,34 @@ type Query struct {
 type Hit struct {
 	// Doc is the document's number.
 	Doc int
-	// Score lies between 0 and 1 and can be compared between queries. For bm25 it is the part
-	// of the query's information that the document covers (docs/search.md); for regex and
-	// exact it depends only on where the match is.
+	// Score lies between 0 and 1, and scores of different queries can be compared. For bm25 it is the part of the
+	// query's information that the document covers (docs/search.md). For regex and exact it depends only on the place of
+	// the match.
 	Score float64
-	// MatchedIn lists the fields in which something matched, a subset of "server", "name",
-	// "title", "description", "parameters" in this order.
+	// MatchedIn lists the fields with a match, a subset of "server", "name", "title", "description", "parameters" in
+	// this order.
 	MatchedIn []string
-	// Explain holds the parts of Score, which add up to it, largest first, when asked for.
+	// Explain holds the parts of Score, largest first, if the query asked for them. They add up to Score.
 	Explain []Contribution
 }
 
-// Contribution is the part that one query term has in a hit's score through one field.
+// Contribution is the part of a hit's score that one query term adds through one field.
 type Contribution struct {
-	// Term is the word of the query. Where another form stands in the document (a stem, a
-	// synonym, a corrected spelling) it is "word~form".
+	// Term is the word of the query. If the document has another form of it (a stem, a synonym, a corrected spelling),
+	// Term is "word~form".
 	Term string
 	// Field is one of the names that [Hit.MatchedIn] holds.
 	Field string
 	Score float64
 }
 
-// ErrCorrupt says that the bytes of an index are not what Build made.
+// ErrCorrupt says that the bytes of an index are not those that Build made.
 var ErrCorrupt = errors.New("the search index is damaged")
 
-// ErrVersion says that an index was made by a version of the format that this one cannot read.
+// ErrVersion says that an index has a version of the format that this one cannot read.
 var ErrVersion = errors.New("the search index has another format version")
 
-// MethodError says that a query asks for a method that does not exist.
+// MethodError says that a query asks for an unknown method.
 type MethodError struct{ Method Method }
 
 // Error names the method and the ones there are.
@@ -95,23 +91,22 @@ func (e *MethodError) Error() string {
 // SyntaxError says that the pattern of a regex query cannot be parsed.
 type SyntaxError struct {
 	Pattern string
-	// Offset is the byte position in Pattern of the part at fault, or -1 where it is unknown.
+	// Offset is the byte position in Pattern of the wrong part. It is -1 if that is unknown.
 	Offset int
-	// Problem says what is wrong, and Part quotes what it is about.
+	// Problem says what is wrong. Part is the wrong part.
 	Problem, Part string
 }
 
 // Error says what is wrong and where.
 func (e *SyntaxError) Error() string {
 	if e.Offset < 0 || e.Part == "" {
-		return fmt.Sprintf("the pattern %q is no regular expression: %s", e.Pattern, e.Problem)
+		return fmt.Sprintf("the pattern %q is not a regular expression: %s", e.Pattern, e.Problem)
 	}
-	return fmt.Sprintf("the pattern %q is no regular expression: %s at %d: %q", e.Pattern, e.Problem, e.Offset, e.Part)
+	return fmt.Sprintf("the pattern %q is not a regular expression: %s at %d: %q", e.Pattern, e.Problem, e.Offset, e.Part)
 }
 
-// Search returns the documents that fit q, best first. Equal scores stand in the order of
-// (server, name), compared byte-wise. A query without words has no hits. Errors are a
-// [*SyntaxError], a [*MethodError], or wrap [ErrCorrupt].
+// Search returns the documents that fit q, best first. Equal scores are in the order of (server, name), compared
+// byte-wise. A query without words has no hits. Errors are a [*SyntaxError], a [*MethodError], or wrap [ErrCorrupt].
 func (ix *Index) Search(q Query) ([]Hit, error) {
 	switch q.Method {
 	case BM25, "":
@@ -125,7 +120,7 @@ func (ix *Index) Search(q Query) ([]Hit, error) {
 	}
 }
 
-// A field is a part of a document that is weighted on its own.
+// A field is a part of a document with a weight of its own.
 const (
 	fieldServer = iota
 	fieldName
@@ -137,7 +132,7 @@ const (
 	fieldCount
 )
 
-// fieldName returns what users call field f.
+// fieldLabel returns the users' name of field f.
 func fieldLabel(f int) string {
 	switch f {
 	case fieldServer:
@@ -153,7 +148,7 @@ func fieldLabel(f int) string {
 	}
 }
 
-// labels returns the names of the fields in mask (bit f stands for field f), each once.
+// labels returns the names of the fields in mask, each once. Bit f of the mask stands for field f.
 func labels(mask uint8) []string {
 	var out []string
 	for f := range fieldCount {

@@ -1,15 +1,15 @@
 package search
 
-// Words are corrected only when neither they nor their stem stand in any document. Candidates
-// are the words of about the same length with the same first letter, or with the query's
-// second one, which covers a first letter that was left out, doubled or swapped.
+// A word is corrected only if neither it nor its stem stands in any document. Candidates are the words of about the
+// same length with the same first letter, or with the query's second one, which covers a first letter that was
+// omitted, doubled or swapped.
 
-// minCorrectable is the length of the shortest words that are corrected. In these no letter may
-// be another one: too many of them are words of their own.
+// minCorrectable is the length of the shortest words that are corrected. In words of this length a changed letter
+// does not count as a slip: too many of them are words of their own.
 const minCorrectable = 4
 
-// isCorrectable reports whether a word may be a correction, and be corrected: ASCII letters
-// only, and not too short to tell a slip from another word.
+// isCorrectable reports whether a word may be corrected, and may be a correction: ASCII letters only, and long enough
+// to tell a slip from another word.
 func isCorrectable(w string) bool {
 	if len(w) < minCorrectable || len(w) > 24 {
 		return false
@@ -26,11 +26,11 @@ func similarKey(first byte, length int) string {
 	return keySimilar + string([]byte{first, byte(length)})
 }
 
-// maxCorrections is how many corrections of one word are tried.
+// maxCorrections bounds how many corrections of one word are tried.
 const maxCorrections = 3
 
-// corrections returns the nearest words to w that the index has, and how many slips away they
-// are. Eight letters and more may have two slips, shorter words one.
+// corrections returns the words of the index that are nearest to w, and their distance in slips. Words of eight
+// letters and more may have two slips, shorter words one.
 func (r *reader) corrections(w string) (near []string, slips int, err error) {
 	if !isCorrectable(w) {
 		return nil, 0, nil
@@ -52,7 +52,7 @@ func (r *reader) corrections(w string) (near []string, slips int, err error) {
 			for ; len(list) >= n; list = list[n:] {
 				d := distance(w, string(list[:n]), slips)
 				if d == 1 && len(w) == minCorrectable && n == len(w) && !swapped(w, string(list[:n])) {
-					continue // cake is no misspelt cafe
+					continue // cake is not a misspelt cafe
 				}
 				if d < slips {
 					near, slips = near[:0], d
@@ -76,9 +76,8 @@ func swapped(x, y string) bool {
 	return false
 }
 
-// distance counts the letters to insert, delete, change, or swap with the next one, that turn
-// x into y (optimal string alignment). Anything above limit gives limit+1. Both are shorter
-// than 32 bytes.
+// distance counts the letters to insert, delete, change, or swap with the next one, that turn x into y (optimal
+// string alignment). Anything above limit gives limit+1. Both are shorter than 32 bytes.
 func distance(x, y string, limit int) int {
 	if len(x)-len(y) > limit || len(y)-len(x) > limit {
 		return limit + 1

@@ -5,24 +5,22 @@ import (
 	"unicode/utf8"
 )
 
-// maxWord is the longest word kept, in bytes. Longer ones (encoded data, URLs without
-// separators) are cut: nobody types them, and the index has to stay small.
+// maxWord is the longest word kept, in bytes. Longer ones (encoded data, URLs without separators) are cut: no person
+// types them, and the index has to stay small.
 const maxWord = 48
 
 // token is a word of a text.
 type token struct {
 	text string
-	// pos counts words from the start of the text. The whole of a compound has the position
-	// of its first part.
+	// pos counts words from the start of the text. The whole of a compound has the position of its first part.
 	pos int
 	// whole marks the joined form of an identifier whose parts are tokens too.
 	whole bool
 }
 
-// wordSplitter cuts text into words. Letters are folded (case, accents); identifiers are split
-// at underscores, hyphens, dots, changes of case and digits; scripts written without spaces
-// become bigrams. A run such as GitHub or S3 gives its parts and its whole, since people write
-// it either way.
+// wordSplitter cuts text into words. It folds letters (case, accents); it splits identifiers at underscores, hyphens,
+// dots, changes of case and digits; it makes bigrams of scripts written without spaces. A run such as GitHub or S3
+// gives its parts and its whole, since people write it either way.
 type wordSplitter struct {
 	out  []token
 	pos  int
@@ -100,8 +98,8 @@ func (w *wordSplitter) flushWide() {
 	w.wide = w.wide[:0]
 }
 
-// maxWhole is the longest compound whose whole is kept, in characters: GitHub and PostgreSQL,
-// not createPullRequest.
+// maxWhole is the longest compound whose whole is kept, in characters: GitHub and PostgreSQL, but not
+// createPullRequest.
 const maxWhole = 12
 
 // flushRun emits the words of the current run.
@@ -128,8 +126,8 @@ func (w *wordSplitter) flushRun() {
 	w.run = w.run[:0]
 }
 
-// chunk emits one part of an identifier. Where letters and digits are mixed (s3, k8s, sha256)
-// it emits the whole and those parts that can be words.
+// chunk emits one part of an identifier. If it mixes letters and digits (s3, k8s, sha256), chunk emits the whole and
+// those parts that can be words.
 func (w *wordSplitter) chunk(c []rune) {
 	first, start := w.pos, 0
 	for i := 1; i <= len(c); i++ {
