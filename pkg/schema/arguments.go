@@ -16,25 +16,25 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Arguments builds the arguments of a call: the JSON object base (nil for none), each of whose
-// members a pair replaces. The forms of a pair:
+// Arguments builds the arguments of a call: the members of the JSON object base (nil for none), each of which a pair
+// replaces. The forms of a pair:
 //
-//	key=text       typed by the schema: a number, true, false, null, or JSON where the schema
+//	key=text       typed by the schema: a number, true, false, null, or JSON if the schema
 //	               wants that, else a string; an array takes JSON, or the key repeated
 //	key:=json      JSON as it stands
-//	key=@file      the file's content: a string, or JSON where the schema wants no string
+//	key=@file      the file's content: a string, or JSON if the schema wants no string
 //	key:=@file     JSON from a file
 //	key=@@text     a string that begins with @
 //
-// The key a.b means member b of a, unless the schema knows a key "a.b" or knows no object a.
-// Text that is not of the type the schema wants becomes a string, for [Validate] to explain.
-// Numbers keep their spelling; keys keep the order of base, then of the pairs. readFile gives
-// the content of a file.
+// The key a.b means member b of a, unless the schema knows a key "a.b" or knows no object a. Text that does not have
+// the type that the schema wants becomes a string, for [Validate] to explain. Numbers keep their spelling; keys keep
+// the order of base, then of the pairs. readFile returns the content of a file.
 //
-// The error is a *fault.Fault of type Usage (a pair of no form) or InvalidArguments (all pairs
-// that cannot be used). It never quotes the content of a file.
-func Arguments(inputSchema, base []byte, pairs []string, readFile func(string) ([]byte, error)) (json.RawMessage, error) {
-	b := builder{document: open(inputSchema), readFile: readFile}
+// The error is a *fault.Fault of type Usage (a pair of another form) or InvalidArguments (all pairs that cannot be
+// used). It never quotes the content of a file.
+func Arguments(inputSchema, base []byte, pairs []string,
+	readFile func(string) ([]byte, error)) (json.RawMessage, error) {
+	b := argumentBuilder{document: open(inputSchema), readFile: readFile}
 	args, err := baseObject(base)
 	if err != nil {
 		return nil, err
@@ -63,8 +63,8 @@ func Arguments(inputSchema, base []byte, pairs []string, readFile func(string) (
 	return compact.Bytes(), nil
 }
 
-// builder collects what pairs say about an object, and what is wrong with them.
-type builder struct {
+// argumentBuilder applies pairs to an object and collects what is wrong with them.
+type argumentBuilder struct {
 	*document
 	readFile func(string) ([]byte, error)
 	faults   []fault.Argument
@@ -73,14 +73,14 @@ type builder struct {
 	given []string
 }
 
-func (b *builder) message() string {
+func (b *argumentBuilder) message() string {
 	if len(b.faults) == 1 {
 		return "The argument " + strings.TrimPrefix(b.faults[0].Pointer, "/") + " " + b.faults[0].Problem
 	}
 	return count(len(b.faults), "argument") + " cannot be used"
 }
 
-// baseObject reads the object that pairs build upon; of a repeated key the last counts.
+// baseObject reads the object that pairs change. If a key is repeated, the last one counts.
 func baseObject(base []byte) ([]tool.Field, error) {
 	if len(bytes.TrimSpace(base)) == 0 {
 		return nil, nil
@@ -113,7 +113,7 @@ func position(raw []byte) string {
 	return ""
 }
 
-// put sets a member of an object, in the place where the key stands already.
+// put sets a member of an object. A key that is there keeps its place.
 func put(object []tool.Field, key string, value json.RawMessage) []tool.Field {
 	for i := range object {
 		if object[i].Key == key {
@@ -161,7 +161,7 @@ func parsePair(text string) (pair, error) {
 }
 
 // resolve splits a key into the path that it means, and finds the schema at its end.
-func (b *builder) resolve(s *js.Schema, key string) ([]string, *js.Schema) {
+func (b *argumentBuilder) resolve(s *js.Schema, key string) ([]string, *js.Schema) {
 	if sub := b.property(s, key); sub != nil {
 		return []string{key}, sub
 	}
@@ -182,16 +182,16 @@ func (b *builder) resolve(s *js.Schema, key string) ([]string, *js.Schema) {
 	return []string{key}, &js.Schema{}
 }
 
-func (b *builder) takesObject(s *js.Schema) bool {
+func (b *argumentBuilder) takesObject(s *js.Schema) bool {
 	types := b.types(s, 0)
 	return len(types) == 0 || slices.Contains(types, "object")
 }
 
-// set gives the member of object at path the value of p. full is the whole path.
-func (b *builder) set(object []tool.Field, path, full []string, s *js.Schema, p pair) []tool.Field {
+// set puts the value of p into object at path. full is the whole path.
+func (b *argumentBuilder) set(object []tool.Field, path, full []string, s *js.Schema, p pair) []tool.Field {
 	if len(path) > 1 {
 		inner, err := tool.SplitObject(get(object, path[0]))
-		if err != nil { // absent, or no object: replaced by one
+		if err != nil { // absent or not an object: an object replaces it
 			inner = nil
 		}
 		return put(object, path[0], tool.JoinObject(b.set(inner, path[1:], full, s, p)))
@@ -217,8 +217,7 @@ func (b *builder) set(object []tool.Field, path, full []string, s *js.Schema, p 
 	return put(object, path[0], value)
 }
 
-// joinArrays appends to one array another one, or a single value; a single value counts as an
-// array of one.
+// joinArrays appends to one array another one, or a single value. A single value counts as an array of one.
 func joinArrays(a, b json.RawMessage) json.RawMessage {
 	var elems [][]byte
 	for _, raw := range []json.RawMessage{a, b} {
@@ -233,7 +232,7 @@ func joinArrays(a, b json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte("["), bytes.Join(elems, []byte(",")), []byte("]"))
 }
 
-func (b *builder) fail(at, problem string, cause error) {
+func (b *argumentBuilder) fail(at, problem string, cause error) {
 	b.faults = append(b.faults, fault.Argument{Pointer: at, Problem: problem})
 	if cause != nil {
 		b.causes = append(b.causes, cause)
@@ -241,7 +240,7 @@ func (b *builder) fail(at, problem string, cause error) {
 }
 
 // value returns the JSON value of p, typed by s.
-func (b *builder) value(s *js.Schema, p pair, at string) (json.RawMessage, bool) {
+func (b *argumentBuilder) value(s *js.Schema, p pair, at string) (json.RawMessage, bool) {
 	text := p.value
 	if p.file {
 		content, err := b.readFile(p.value)
@@ -277,8 +276,8 @@ func missing(err error, p pair) string {
 	return ""
 }
 
-// typed turns text into a value of one of the types, into a string where none takes it.
-func (b *builder) typed(s *js.Schema, types []string, text string) json.RawMessage {
+// typed turns text into a value of one of the types. If none of them takes it, it becomes a string.
+func (b *argumentBuilder) typed(s *js.Schema, types []string, text string) json.RawMessage {
 	if allowed := b.allowed(s, text); allowed != nil {
 		return allowed
 	}
@@ -291,8 +290,8 @@ func (b *builder) typed(s *js.Schema, types []string, text string) json.RawMessa
 	return tool.Quote(text)
 }
 
-// allowed returns the value among those that s allows (enum, const) that is written as text. It is nil if s has none.
-func (b *builder) allowed(s *js.Schema, text string) json.RawMessage {
+// allowed returns the value that s allows (enum, const) and that is written as text. It is nil if there is none.
+func (b *argumentBuilder) allowed(s *js.Schema, text string) json.RawMessage {
 	for _, part := range b.parts(s) {
 		for _, allowed := range valuesOf(part) {
 			if raw := encode(allowed); bare(raw) == text {
@@ -303,8 +302,8 @@ func (b *builder) allowed(s *js.Schema, text string) json.RawMessage {
 	return nil
 }
 
-// isValueOf reports whether text is JSON of one of the types, strings aside. A fraction counts as an integer where no
-// string is allowed, so that the fault is about the number. Without types, objects and arrays are taken.
+// isValueOf reports whether text is JSON of one of the types, strings aside. If no string is allowed, a fraction
+// counts as an integer, so that the fault is about the number. Without types it accepts objects and arrays.
 func isValueOf(types []string, text string) bool {
 	has := func(typ string) bool { return slices.Contains(types, typ) }
 	switch {
@@ -327,7 +326,7 @@ func isValueOf(types []string, text string) bool {
 }
 
 // element types the text of one array element by the schema of the items.
-func (b *builder) element(s *js.Schema, text string) json.RawMessage {
+func (b *argumentBuilder) element(s *js.Schema, text string) json.RawMessage {
 	for _, part := range b.parts(s) {
 		for _, sub := range append([]*js.Schema{part}, slices.Concat(part.AnyOf, part.OneOf)...) {
 			for _, inner := range b.parts(sub) {

@@ -130,7 +130,8 @@ func TestArgumentsFaults(t *testing.T) {
 			if !errors.As(err, &f) || got != nil {
 				t.Fatalf("got %s, %v", got, err)
 			}
-			if diff := cmp.Diff(tt.want, append([]string{f.Message}, lines(f.Arguments)...)); diff != "" || f.Type != tt.typ || f.Help == "" {
+			if diff := cmp.Diff(tt.want, append([]string{f.Message}, lines(f.Arguments)...)); diff != "" || f.Type != tt.typ ||
+				f.Help == "" {
 				t.Errorf("%s, help %q, -want +got:\n%s", f.Type, f.Help, diff)
 			}
 			if strings.Contains(f.Message+f.Traceback+f.Help+strings.Join(lines(f.Arguments), ""), "hunter2") {

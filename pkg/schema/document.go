@@ -7,21 +7,21 @@ import (
 	js "github.com/google/jsonschema-go/jsonschema"
 )
 
-// document is a schema that has been read, rewritten into plain JSON Schema 2020-12 that the
-// library accepts: see parser. It belongs to one call and is not shared.
+// document is a parsed schema, rewritten into plain JSON Schema 2020-12 that the library accepts: see parser. It
+// belongs to one call and is not shared.
 type document struct {
 	root *js.Schema
-	// targets holds the root and every schema that a $ref leads to, by the only form of
-	// reference that is left: "#/$defs/0" is the root.
+	// targets holds the root and every schema that a $ref leads to, by the only remaining form of reference: "#/$defs/0"
+	// is the root.
 	targets map[string]*js.Schema
-	// judges are the library's compiled forms of the schemas asked about so far.
+	// judges holds the library's compiled forms of the schemas asked about so far.
 	judges map[*js.Schema]*js.Resolved
-	// err says why there is no schema to speak of; root then accepts everything.
+	// err says why the schema cannot be used. root then accepts everything.
 	err error
 }
 
-// open reads a schema. It never fails: a schema that cannot be used at all gives a document
-// that accepts everything, with the reason in err.
+// open reads a schema. It never fails: for a schema that cannot be used it returns a document that accepts
+// everything, with the reason in err.
 func open(inputSchema []byte) *document {
 	p := &parser{raw: inputSchema, keys: map[string]string{}, children: map[string]map[string][]byte{}}
 	d := &document{targets: map[string]*js.Schema{}, judges: map[*js.Schema]*js.Resolved{}}
@@ -44,15 +44,15 @@ func open(inputSchema []byte) *document {
 
 func targetRef(i int) string { return "#/$defs/" + strconv.Itoa(i) }
 
-// property is a property of an object schema, with all that is said about it in one place.
+// property is a property of an object schema, with everything said about it.
 type property struct {
 	name     string
 	schema   *js.Schema
 	required bool
 }
 
-// parts returns the schemas that all hold where s holds: s itself, where its $ref leads, and
-// the members of its allOf, each with theirs. The list is cut where it becomes absurd.
+// parts returns the schemas that hold together with s: s itself, the target of its $ref, and the members of its
+// allOf, each with theirs. An absurdly long list is cut.
 func (d *document) parts(s *js.Schema) []*js.Schema {
 	const most = 100
 	parts := []*js.Schema{s}
@@ -69,8 +69,8 @@ func (d *document) parts(s *js.Schema) []*js.Schema {
 	return parts
 }
 
-// properties returns the properties that s names, its own first, then those of the branches
-// of anyOf and oneOf, which are never required by themselves.
+// properties returns the properties that s names, its own first, then those of the branches of anyOf and oneOf, which
+// are never required by themselves.
 func (d *document) properties(s *js.Schema) []property {
 	var props []property
 	seen := map[string]int{}
@@ -104,7 +104,7 @@ func (d *document) properties(s *js.Schema) []property {
 	return props
 }
 
-// property returns the schema of the named property of s, or nil.
+// property returns the schema of the named property of s. It is nil if s has none.
 func (d *document) property(s *js.Schema, name string) *js.Schema {
 	for _, p := range d.properties(s) {
 		if p.name == name {
@@ -114,9 +114,8 @@ func (d *document) property(s *js.Schema, name string) *js.Schema {
 	return nil
 }
 
-// breakLoops removes every $ref that leads back to its own schema without going down into
-// the value: such a schema means nothing, and validating it would never end. It reports
-// whether there was one.
+// breakLoops removes every $ref that leads back to its own schema without going down into the value: such a schema
+// means nothing, and validating it would never end. It reports whether there was one.
 func (d *document) breakLoops() bool {
 	const (
 		entered = 1
@@ -160,9 +159,9 @@ func (d *document) breakLoops() bool {
 	return found
 }
 
-// weaken takes from s and everything in it what turns a part that was left out into a false
-// complaint: negations, exclusive choices, conditions and counts of what matched. A schema
-// that was not fully understood must only ever accept more than its author meant.
+// weaken removes from s and everything in it the keywords that turn a dropped part into a false complaint: negations,
+// exclusive choices, conditions and counts of matches. A schema that was not fully understood must only ever accept
+// more than its author meant.
 func weaken(s *js.Schema) {
 	if !isFalse(s) {
 		s.Not = nil
@@ -205,8 +204,8 @@ func below(s *js.Schema) []*js.Schema {
 	return append(subs, sortedValues(s.PatternProperties)...)
 }
 
-// types returns every JSON type that s may take, through references and combinators; none
-// means that all are possible, as far as can be told.
+// types returns every JSON type that s may take, through references and combinators. None means that mcpl knows of
+// no restriction.
 func (d *document) types(s *js.Schema, depth int) []string {
 	if depth > maxTypeDepth {
 		return nil

@@ -18,11 +18,10 @@ const (
 	maxExampleItems = 20  // elements of an array
 )
 
-// Example returns arguments that fit the schema: the required parameters, and with full the
-// optional ones too, each with its default, an example, an allowed value, or a value made
-// from its constraints. A string without any is a placeholder to be replaced, such as
-// "<owner>". For a schema that cannot be met, or is too odd to be, the result is the nearest
-// that was found, always a JSON object.
+// Example returns arguments that fit the schema: the required parameters, and with full the optional ones too, each
+// with its default, an example, an allowed value, or a value made from its constraints. A string without any of these
+// is a placeholder to be replaced, such as "<owner>". For a schema that cannot be met, or is too odd, the result is
+// the nearest that was found, always a JSON object.
 func Example(inputSchema []byte, full bool) json.RawMessage {
 	d := open(inputSchema)
 	least := d.objectExample(false)
@@ -44,7 +43,7 @@ func (d *document) faultsOf(args []byte) []string {
 	return problems
 }
 
-// objectExample is the example for the root, which is an object whatever the schema says.
+// objectExample returns the example for the root, which is an object whatever the schema says.
 func (d *document) objectExample(full bool) json.RawMessage {
 	e := exampler{document: d, left: maxExampleNodes}
 	var first json.RawMessage
@@ -59,8 +58,8 @@ func (d *document) objectExample(full bool) json.RawMessage {
 	return first
 }
 
-// extend adds one by one the optional parameters that an example bears, where all of them
-// together exclude each other.
+// extend adds optional parameters to an example one by one, as long as it stays valid. It is for schemas in which all
+// of them together exclude each other.
 func (d *document) extend(args json.RawMessage) json.RawMessage {
 	const most = 60
 	e := exampler{document: d, left: maxExampleNodes}
@@ -87,8 +86,8 @@ type exampler struct {
 	left int // values that may still be tried
 }
 
-// example returns a value for s, which is called name where it is shown: the first candidate
-// that fits, else an example of an alternative, which may itself consist of alternatives.
+// example returns a value for s, whose shown name is name: the first candidate that fits, else an example of an
+// alternative, which may itself consist of alternatives.
 func (e *exampler) example(s *js.Schema, name string, depth int) json.RawMessage {
 	candidates := e.candidates(s, name, depth)
 	fits := func(candidate json.RawMessage) bool {
@@ -139,14 +138,15 @@ func (e *exampler) candidates(s *js.Schema, name string, depth int) []json.RawMe
 	return list
 }
 
-// exampleTypes are the types to try for s, null last.
+// exampleTypes returns the types to try for s, null last.
 func (e *exampler) exampleTypes(s *js.Schema) []string {
 	types := e.types(s, 0)
 	if len(types) == 0 {
 		return []string{"string", "object", "array", "integer", "boolean", "null"}
 	}
 	var sorted []string
-	for _, typ := range append(slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "null" }), "null") {
+	for _, typ := range append(slices.DeleteFunc(slices.Clone(types), func(t string) bool { return t == "null" }),
+		"null") {
 		if slices.Contains(types, typ) && !slices.Contains(sorted, typ) {
 			sorted = append(sorted, typ)
 		}
@@ -186,8 +186,8 @@ func (e *exampler) allBranches(parts []*js.Schema) []*js.Schema {
 	return all
 }
 
-// strings returns strings that parts may accept: what a branch names, a sample of the format,
-// the placeholder, and strings made from the pattern and the lengths.
+// strings returns strings that parts may accept: the values that a branch names, a sample of the format, the
+// placeholder, and strings made from the pattern and the lengths.
 func (e *exampler) strings(parts []*js.Schema, name string) []json.RawMessage {
 	placeholder := "<" + name + ">"
 	if name == "" {
@@ -297,8 +297,8 @@ func numbers(parts []*js.Schema) []json.RawMessage {
 	return list
 }
 
-// arrays returns arrays that parts may accept: with one element, to show what it is, or with
-// as many as are asked for, or empty.
+// arrays returns arrays that parts may accept: with one element, to show the form of an element, or with as many as
+// the schema asks for, or empty.
 func (e *exampler) arrays(parts []*js.Schema, name string, depth int) []json.RawMessage {
 	name = singular(name)
 	var list []json.RawMessage
@@ -329,7 +329,7 @@ func (e *exampler) arrays(parts []*js.Schema, name string, depth int) []json.Raw
 	return append(list, json.RawMessage("[]"))
 }
 
-// singular guesses the name of one of some things: "category" of "categories".
+// singular guesses the name of one thing from that of several: "category" from "categories".
 func singular(name string) string {
 	if stem, ok := strings.CutSuffix(name, "ies"); ok {
 		return stem + "y"
@@ -337,8 +337,8 @@ func singular(name string) string {
 	return strings.TrimSuffix(name, "s")
 }
 
-// element returns the i-th element of an example array; where no two may be the same, other
-// allowed values, numbers counted up, or numbered placeholders.
+// element returns the i-th element of an example array. If no two may be the same, it returns other allowed values,
+// numbers counted up, or numbered placeholders.
 func (e *exampler) element(item *js.Schema, name string, i, depth int, unique bool) json.RawMessage {
 	if !unique || i == 0 {
 		return e.example(item, name, depth+1)
@@ -370,9 +370,9 @@ func joinArray(elems [][]byte) json.RawMessage {
 	return array
 }
 
-// objects returns objects that s may accept: with what is required, and then with what each of
-// its alternatives requires beyond that. With full they have all properties; below the top,
-// an object without required properties shows some of its optional ones then.
+// objects returns objects that s may accept: with the required members, and then with the further members that each
+// of its alternatives requires. With full they have all properties; below the top, an object without required
+// properties then shows some of its optional ones.
 func (e *exampler) objects(s *js.Schema, depth int, full bool) []json.RawMessage {
 	if depth >= maxExampleDepth {
 		return []json.RawMessage{json.RawMessage("{}")}
@@ -387,7 +387,8 @@ func (e *exampler) objects(s *js.Schema, depth int, full bool) []json.RawMessage
 			}
 		}
 		if part.Then != nil {
-			list = append(list, tool.JoinObject(e.members(slices.Clone(base), append(e.parts(part.Then), parts...), depth, full)))
+			list = append(list,
+				tool.JoinObject(e.members(slices.Clone(base), append(e.parts(part.Then), parts...), depth, full)))
 		}
 		for name, needed := range part.DependentRequired {
 			if get(base, name) != nil {
@@ -399,7 +400,7 @@ func (e *exampler) objects(s *js.Schema, depth int, full bool) []json.RawMessage
 	return list
 }
 
-// members adds to object the members that parts require, or with all also the optional ones.
+// members adds to object the members that parts require. With all it also adds the optional ones.
 func (e *exampler) members(object []tool.Field, parts []*js.Schema, depth int, all bool) []tool.Field {
 	known := map[string]*js.Schema{}
 	var order, required []string

@@ -144,7 +144,8 @@ func TestFault(t *testing.T) {
 	if diff := cmp.Diff(*want, *f, cmpopts.IgnoreUnexported(fault.Fault{})); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	one := Fault(tool.Ref{Server: "s", Name: "t"}, []byte(issueSchema), []byte(`{"owner":"o","repo":"r","x":1}`), []fault.Argument{{Pointer: "/x", Problem: unknownKey}})
+	one := Fault(tool.Ref{Server: "s", Name: "t"}, []byte(issueSchema), []byte(`{"owner":"o","repo":"r","x":1}`),
+		[]fault.Argument{{Pointer: "/x", Problem: unknownKey}})
 	if one.Message != "1 argument does not fit s/t" || !strings.HasSuffix(one.Help, "add --no-validate.\n") {
 		t.Errorf("%q, %q", one.Message, one.Help)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Limits of the arguments in a suggested command, in bytes.
+// Limits of the arguments in a suggested step, in bytes.
 const (
 	maxExample = 1500 // all of them
 	maxString  = 200  // one string

@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Limits of a form that a person is asked to fill in.
+// Limits of a form that a person fills in.
 const (
 	maxFormBytes   = 256 << 10
 	maxFormMembers = 60
@@ -19,29 +19,28 @@ const (
 // Member is one member of a [Form].
 type Member struct {
 	Name, Title, Description string
-	// Type is string, integer, number, boolean, or array: some of the Choices. Empty is anything else.
+	// Type is string, integer, number, boolean, or array: some of the Choices. For anything else it is empty.
 	Type     string
 	Required bool
-	Default  json.RawMessage // nil: none
-	// Choices are the values there are to choose from; nil: any.
+	Default  json.RawMessage // nil if there is none
+	// Choices lists the allowed values. If nil, any value is allowed.
 	Choices []Choice
 	Format  string
-	// Limits says which values are allowed, like "1 to 20 characters"; empty is no limit.
+	// Limits says which values are allowed, like "1 to 20 characters". It is empty if there is no limit.
 	Limits string
 
-	alone json.RawMessage // the schema of an object with this member only
+	alone json.RawMessage // the schema of an object with only this member
 }
 
-// Choice is a value of an enumeration, with what a person is shown.
+// Choice is a value of an enumeration, as a person sees it.
 type Choice struct {
 	Value json.RawMessage
-	// Text is the value, a string bare; Title what the server calls it, often empty.
+	// Text is the value, a string without quotes. Title is the server's name for it, and often empty.
 	Text, Title string
 }
 
-// Form reads the schema of what a server asks its user for (MCP 2025-11-25, client/elicitation): an
-// object with flat members, in the schema's order. ok is false where the schema is nothing that a
-// person could be led through.
+// Form reads the schema of a server's question to its user (MCP 2025-11-25, client/elicitation): an object with flat
+// members, in the schema's order. ok is false if no form can be made of the schema.
 func Form(raw json.RawMessage) (members []Member, ok bool) {
 	p := parser{raw: raw}
 	if len(raw) > maxFormBytes || p.check() != nil {
@@ -58,7 +57,7 @@ func Form(raw json.RawMessage) (members []Member, ok bool) {
 		}
 	}
 	var required []string
-	_ = json.Unmarshal(top["required"], &required) // what is no list of names requires nothing
+	_ = json.Unmarshal(top["required"], &required) // other JSON requires nothing
 	seen := map[string]bool{}
 	for _, f := range fields {
 		if seen[f.Key] {
@@ -75,17 +74,17 @@ func Form(raw json.RawMessage) (members []Member, ok bool) {
 	return members, true
 }
 
-// Check returns what is wrong with a value of the member. What cannot be checked is not wrong.
+// Check returns what is wrong with a value of the member. It passes over what it cannot check.
 func (m Member) Check(value json.RawMessage) []fault.Argument {
 	faults, _ := Validate(m.alone, tool.JoinObject([]tool.Field{{Key: m.Name, Value: value}}))
 	return faults
 }
 
-// Corrected returns an object that fits the schema and is as near to args as that allows: what is
-// right is kept, what is missing made up as in [Example].
+// Corrected returns an object that fits the schema and is as near to args as possible: it keeps what is right and
+// makes up what is missing, as [Example] does.
 func Corrected(inputSchema, args []byte) json.RawMessage { return corrected(inputSchema, args) }
 
-// membersOf returns the members of an object by name, nil where raw is none.
+// membersOf returns the members of an object by name. It is nil if raw is not an object.
 func membersOf(raw json.RawMessage) map[string]json.RawMessage {
 	fields, err := tool.SplitObject(raw)
 	if err != nil {
@@ -194,7 +193,7 @@ func limitsOf(s map[string]json.RawMessage, typ string) string {
 	return strings.Join(list, ", ")
 }
 
-// scalar returns a number as it is written, of a readable length; else "".
+// scalar returns a number as it is written, if it is short enough to read. Else it is empty.
 func scalar(raw json.RawMessage) string {
 	if len(raw) == 0 || len(raw) > 24 || raw[0] != '-' && (raw[0] < '0' || raw[0] > '9') {
 		return ""

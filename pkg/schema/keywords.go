@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// keywords reads the keywords of one schema object into s. Each method takes one member and
-// reports whether it was its to read; a value that means nothing sets lax and is left out.
+// keywords reads the keywords of one schema object into s. Each method takes one member and reports whether it knows
+// the keyword. A value that means nothing sets lax and is dropped.
 type keywords struct {
 	*parser
 	s       *js.Schema
@@ -22,11 +22,11 @@ type keywords struct {
 	additional *js.Schema
 	// nullable is OpenAPI's: beside a type, null is allowed too.
 	nullable bool
-	// unknownPatterns is set when a pattern of patternProperties cannot be checked.
+	// unknownPatterns says that a pattern of patternProperties cannot be checked.
 	unknownPatterns bool
 }
 
-// describing reads what constrains nothing.
+// describing reads the keywords that constrain nothing.
 func (k *keywords) describing(f tool.Field) bool {
 	switch f.Key {
 	case "title":
@@ -84,8 +84,8 @@ func (k *keywords) plain(f tool.Field) bool {
 	return true
 }
 
-// counted returns where the value of a keyword goes that counts characters, elements or members. It is nil for other
-// keywords.
+// counted returns the place for the value of a keyword that counts characters, elements or members. It is nil for
+// other keywords.
 func counted(s *js.Schema, key string) **int {
 	switch key {
 	case "minLength":
@@ -121,8 +121,7 @@ func (k *keywords) bounding(f tool.Field) bool {
 	case "exclusiveMaximum":
 		s.ExclusiveMaximum, k.maxOpen = k.bound(f.Value)
 	case "multipleOf":
-		// The library divides floats, by which .07 is not a multiple of .01: only whole ones
-		// are left to it.
+		// The library divides floats, by which .07 is not a multiple of .01: only whole numbers are left to it.
 		if n := k.number(f.Value); n != nil && *n >= 1 && *n == math.Trunc(*n) {
 			s.MultipleOf = n
 		} else {
@@ -199,7 +198,7 @@ func (k *keywords) logic(f tool.Field) bool {
 	return true
 }
 
-// oldSpelling reads what other drafts have, and notes what can only be left out.
+// oldSpelling reads the keywords of other drafts, and records those that must be dropped.
 func (k *keywords) oldSpelling(f tool.Field) {
 	switch f.Key {
 	case "dependencies":
@@ -213,7 +212,7 @@ func (k *keywords) oldSpelling(f tool.Field) {
 	}
 }
 
-// finish settles what depends on more than one keyword.
+// finish settles what depends on several keywords.
 func (k *keywords) finish() {
 	s := k.s
 	if k.minOpen && s.Minimum != nil {
@@ -229,7 +228,7 @@ func (k *keywords) finish() {
 		s.Type, s.Types = "", append(slices.Clone(types), "null")
 	}
 	if k.unknownPatterns {
-		// Which keys are additional cannot be told without the patterns.
+		// Without the patterns mcpl cannot tell which keys are additional.
 		s.PatternProperties, s.AdditionalProperties, k.lax = nil, nil, true
 	}
 	if k.old && s.Ref != "" {
@@ -257,7 +256,7 @@ func (k *keywords) schemas(raw []byte) (map[string]*js.Schema, []string) {
 	return m, order
 }
 
-// list reads an array of schemas; an empty one has no meaning.
+// list reads an array of schemas. An empty one has no meaning.
 func (k *keywords) list(raw []byte) []*js.Schema {
 	elems, err := tool.SplitArray(raw)
 	if err != nil || len(elems) == 0 {
@@ -292,7 +291,7 @@ func (k *keywords) types(raw []byte) {
 	}
 }
 
-// dependencies reads dependentRequired, and dependencies, which it came from.
+// dependencies reads dependentRequired, and the older dependencies.
 func (k *keywords) dependencies(raw []byte) {
 	fields, err := tool.SplitObject(raw)
 	if err != nil {

@@ -7,10 +7,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// nearest returns the candidate that name was most likely meant to be, or "". Spelling beside
-// case and separators comes first (issueNumber for issue_number), then the fewest edits, at
-// most a third of the name, then a candidate that is a part of the name or the other way
-// round. Ties go to the first candidate.
+// nearest returns the candidate that name was most likely meant to be. It is empty if there is none. A difference
+// only in case and separators wins (issueNumber for issue_number), then the fewest edits, at most a third of the
+// name, then a candidate that is a part of the name or the other way round. Ties go to the first candidate.
 func nearest(name string, candidates []string) string {
 	const longest = 200 // bytes; longer names are not typed by hand
 	folded := fold(name)

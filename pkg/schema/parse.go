@@ -17,15 +17,15 @@ import (
 // Limits against hostile schemas.
 const (
 	maxNesting = 200  // levels of objects and arrays; deeper schemas are not used at all
-	maxTargets = 1000 // schemas that references lead to; what lies beyond is not asserted
+	maxTargets = 1000 // schemas that references lead to; further ones are not asserted
 )
 
-// parser rewrites a stranger's schema into 2020-12 as the library takes it: references are
-// local and of one form, older spellings are translated, and keywords with values that mean
-// nothing are left out. The library would refuse the whole schema over one of them.
+// parser rewrites a stranger's schema into 2020-12 as the library takes it: references are local and of one form,
+// older spellings are translated, and keywords with meaningless values are dropped. The library would refuse the
+// whole schema because of one of them.
 type parser struct {
 	raw []byte
-	// old is set for drafts up to 07, where everything beside a $ref is ignored.
+	// old says that the draft is 07 or older, in which everything beside a $ref is ignored.
 	old bool
 	// id is the root's own name, which its references may start with.
 	id string
@@ -34,11 +34,11 @@ type parser struct {
 	queue [][]byte
 	// children holds the objects and arrays that references led through, by JSON pointer.
 	children map[string]map[string][]byte
-	// lax is set when something was left out that may have meant something.
+	// lax says that a part was dropped that may have had a meaning.
 	lax bool
 }
 
-// check tells whether there is a schema at all, and reads what holds for all of it.
+// check reports whether there is a schema at all, and reads the keywords that hold for all of it.
 func (p *parser) check() error {
 	trimmed := bytes.TrimSpace(p.raw)
 	switch {
@@ -77,8 +77,8 @@ func (p *parser) parse() map[string]*js.Schema {
 	return targets
 }
 
-// schema reads one schema. root is set for the whole document; foreign is set below a schema
-// with a name of its own, where local references mean something else.
+// schema reads one schema. root says that it is the whole document. foreign says that it is below a schema with a
+// name of its own, where local references mean something else.
 func (p *parser) schema(raw []byte, root, foreign bool) *js.Schema {
 	raw = bytes.TrimSpace(raw)
 	switch string(raw) {
@@ -108,7 +108,7 @@ func (p *parser) schema(raw []byte, root, foreign bool) *js.Schema {
 	return s
 }
 
-// reference returns the target that ref has become, or "" where it cannot be resolved.
+// reference returns the target of ref. It is empty if ref cannot be resolved.
 func (p *parser) reference(ref string, foreign bool) string {
 	if p.id != "" {
 		if rest, ok := strings.CutPrefix(ref, p.id); ok && (rest == "" || rest[0] == '#') {
@@ -129,8 +129,8 @@ func (p *parser) reference(ref string, foreign bool) string {
 	return key
 }
 
-// lookup follows a local reference such as "#/$defs/a~1b" through the schema; nil means that
-// it leads nowhere. Names of anchors are not looked for.
+// lookup follows a local reference such as "#/$defs/a~1b" through the schema. It is nil if the reference leads
+// nowhere. It does not know names of anchors.
 func (p *parser) lookup(ref string) []byte {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
@@ -183,8 +183,8 @@ func unescapePercent(s string) string {
 	return b.String()
 }
 
-// falseMark is the comment by which the schema false is known, since the library's form of it,
-// {"not": {}}, may also be what is left of a negation that was not understood.
+// falseMark is the comment that marks the schema false, since the library's form of it, {"not": {}}, may also be the
+// rest of a negation that was not understood.
 const falseMark = "false"
 
 // falseSchema is the schema that accepts nothing.
@@ -192,8 +192,8 @@ func falseSchema() *js.Schema { return &js.Schema{Comment: falseMark, Not: &js.S
 
 func isFalse(s *js.Schema) bool { return s.Comment == falseMark }
 
-// compiles reports whether the pattern is one that Go's regular expressions can check.
-// Patterns are written for JavaScript; those with look-ahead cannot be checked here.
+// compiles reports whether Go's regular expressions can check the pattern. Patterns are written for JavaScript; those
+// with look-ahead cannot be checked here.
 func compiles(pattern string) bool {
 	_, err := regexp.Compile(pattern)
 	return err == nil

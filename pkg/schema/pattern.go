@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// matching returns strings of least to most characters that match pattern, as far as some can
-// be found by growing its repetitions.
+// matching returns strings of least to most characters that match pattern, if growing its repetitions finds some.
 func matching(pattern string, least, most int) []string {
 	const (
 		longest = 1000
@@ -38,7 +37,7 @@ func matching(pattern string, least, most int) []string {
 // grower writes a string that a regular expression matches.
 type grower struct {
 	text  strings.Builder
-	extra int // repetitions beyond the least, for whichever comes first
+	extra int // repetitions beyond the least, for the first that takes them
 	left  int // characters that may still be written
 }
 
@@ -74,7 +73,7 @@ func (g *grower) grow(re *syntax.Regexp) {
 	}
 }
 
-// repeat writes re as often as it must be, and up to most times (-1: any) where more is wanted.
+// repeat writes re as often as it must, and up to most times if more is wanted. With most -1 there is no bound.
 func (g *grower) repeat(re *syntax.Regexp, least, most int) {
 	n := least + g.extra
 	if most >= 0 {
@@ -91,7 +90,7 @@ func (g *grower) write(r rune) {
 	g.left--
 }
 
-// readable picks from a class, given as pairs of bounds, a character good to read.
+// readable picks a character that is good to read from a class, given as pairs of bounds.
 func readable(class []rune) rune {
 	for _, r := range "a1A-_" {
 		for i := 0; i+1 < len(class); i += 2 {

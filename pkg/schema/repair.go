@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// corrected returns arguments that fit the schema and are as near to args as that allows: what
-// is right is kept, a value in the wrong type is converted where it can be, a misspelt key is
-// renamed, and what is missing is made up as in [Example].
+// corrected returns arguments that fit the schema and are as near to args as possible: it keeps what is right,
+// converts a value of the wrong type if it can, renames a misspelt key, and makes up what is missing, as [Example]
+// does.
 func corrected(inputSchema, args []byte) json.RawMessage {
 	d := open(inputSchema)
 	least := d.objectExample(false)
@@ -33,8 +33,8 @@ func corrected(inputSchema, args []byte) json.RawMessage {
 // repairer mends values.
 type repairer struct{ exampler }
 
-// value returns raw where it fits s, else something like it that does. Long text gives way to
-// an example: a command to type is no place for it.
+// value returns raw if it fits s, else something like it that does. An example replaces long text, which has no place
+// in a suggested step.
 func (r *repairer) value(s *js.Schema, name string, raw json.RawMessage, depth int) json.RawMessage {
 	v := decode(raw)
 	if _, long := v.(string); long && len(raw) > maxString {
@@ -53,7 +53,7 @@ func (r *repairer) value(s *js.Schema, name string, raw json.RawMessage, depth i
 	return r.example(s, name, depth)
 }
 
-// converted returns what raw may have been meant to be under s.
+// converted returns the values under s that raw may stand for.
 func (r *repairer) converted(s *js.Schema, raw json.RawMessage, v any, depth int) []json.RawMessage {
 	var list []json.RawMessage
 	switch v := v.(type) {
@@ -99,8 +99,8 @@ func (r *repairer) array(s *js.Schema, elems []json.RawMessage, depth int) json.
 	return joinArray(mended)
 }
 
-// object mends the members of an object. With strict, keys that the schema does not name go
-// even where it does not forbid them.
+// object mends the members of an object. With strict, it drops keys that the schema does not name even if the schema
+// does not forbid them.
 func (r *repairer) object(s *js.Schema, given []tool.Field, depth int, strict bool) json.RawMessage {
 	parts := r.parts(s)
 	var known []string
@@ -126,8 +126,8 @@ func (r *repairer) object(s *js.Schema, given []tool.Field, depth int, strict bo
 	return r.completed(s, object, parts, depth)
 }
 
-// isClosed reports whether a schema object allows no other keys than those it names. If strict, one that names keys
-// and says nothing of others does not allow them.
+// isClosed reports whether a schema object allows no other keys than those it names. With strict, this includes one
+// that names keys and says nothing of others.
 func isClosed(part *js.Schema, strict bool) bool {
 	switch {
 	case part.PatternProperties != nil:
@@ -138,8 +138,8 @@ func isClosed(part *js.Schema, strict bool) bool {
 	return strict && part.Properties != nil
 }
 
-// completed returns an object with the members that s requires and that it lacks: those of parts, and if that does
-// not do, those of an alternative too.
+// completed returns an object with the members that s requires and that it lacks: those of parts, or, if the result
+// does not fit, those of an alternative too.
 func (r *repairer) completed(s *js.Schema, object []tool.Field, parts []*js.Schema, depth int) json.RawMessage {
 	first := r.complete(object, parts, depth)
 	if r.accepts(s, decode(first)) {

@@ -1,12 +1,11 @@
-// Package schema says what a tool's input schema means to a caller: a signature, a table of
-// parameters, an example, arguments typed from the command line, and every fault of a set of
-// arguments at once.
+// Package schema says what a tool's input schema means to a caller.
 //
-// It reads JSON Schema as strangers send it (raw bytes, any draft from 04 to 2020-12, often
-// sloppy). A schema that is odd is read as far as it can be understood, and what cannot be
-// understood is not asserted: a tool never becomes uncallable because of its schema. Nothing is
-// ever fetched. The verdict on arguments is google/jsonschema-go's; the explanation is ours.
-// Sending the arguments, and deciding whether to check them at all, is left to others.
+// [Signature] and [Params] describe the parameters, [Example] makes arguments, [Arguments] types them from the
+// command line, and [Validate] finds every fault of a set of arguments at once, of which [Fault] makes one error with
+// a remedy. The package reads JSON Schema as strangers send it: raw bytes, any draft from 04 to 2020-12, often
+// sloppy. It reads an odd schema as far as it can and does not assert what it does not understand: a tool never
+// becomes uncallable because of its schema. It never fetches anything. google/jsonschema-go gives the verdict on
+// arguments, this package the explanation. Callers decide whether to check arguments at all, and send them.
 package schema
 
 import (
@@ -23,31 +22,30 @@ import (
 // Param is one top-level parameter of a tool, for people and models to read.
 type Param struct {
 	Name string
-	// Type is compact: string, integer, number, boolean, null, object, any, T[], A|B for
-	// unions, and the values themselves, joined by |, where they are few and short.
+	// Type is compact: string, integer, number, boolean, null, object, any, T[], A|B for unions, and the values
+	// themselves, joined by |, if they are few and short.
 	Type     string
 	Required bool
-	// Default is the default value: a string bare, anything else as JSON; empty is none.
+	// Default is the default value: a string without quotes, anything else as JSON. It is empty if there is none.
 	Default     string
 	Description string
-	// Enum lists the allowed values of the parameter, or of its items where it is an array.
+	// Enum lists the allowed values of the parameter, or of its items if it is an array.
 	Enum []string
 }
 
 // Limits of what a signature shows.
 const (
-	maxSignature = 200 // bytes, before the count of what was left out
+	maxSignature = 200 // bytes, before the count of the rest
 	maxLong      = 2000
 	maxEnum      = 5  // values of an enum written out
 	maxEnumText  = 40 // bytes of such values, joined
 	maxTypeText  = 60 // bytes of any other type
 	maxTypeDepth = 4  // levels of unions and arrays that a type is written with
-	maxBranches  = 40 // members of a union that are looked at
+	maxBranches  = 40 // members of a union that are considered
 )
 
-// Params returns the top-level parameters in the schema's own order. Parameters that come
-// through $ref, allOf, anyOf or oneOf follow those of the schema itself. An odd schema gives
-// what can be read of it.
+// Params returns the top-level parameters in the schema's own order. Parameters from $ref, allOf, anyOf or oneOf
+// follow those of the schema itself. It returns what it can read of an odd schema.
 func Params(inputSchema []byte) []Param {
 	d := open(inputSchema)
 	var params []Param
@@ -64,8 +62,8 @@ func Params(inputSchema []byte) []Param {
 	return params
 }
 
-// Required returns the names of the parameters that every call has to give, in the order of
-// [Params]; required names that the schema does not describe come last.
+// Required returns the names of the parameters that every call must give, in the order of [Params]. Required names
+// that the schema does not describe come last.
 func Required(inputSchema []byte) []string {
 	d := open(inputSchema)
 	var names []string
@@ -77,13 +75,12 @@ func Required(inputSchema []byte) []string {
 	return names
 }
 
-// Signature returns the parameters on one line, as in
-// "owner: string, repo: string, state?: open|closed, labels?: string[]": required ones first,
-// then in the schema's order. Beyond about 200 bytes it ends with the count of the parameters
-// left out ("… +12"). It is empty for a tool without parameters.
+// Signature returns the parameters on one line, as in "owner: string, repo: string, state?: open|closed, labels?:
+// string[]": required ones first, then in the schema's order. Beyond about 200 bytes it ends with the count of the
+// omitted parameters ("… +12"). It is empty for a tool without parameters.
 func Signature(inputSchema []byte) string { return signature(inputSchema, maxSignature) }
 
-// LongSignature is [Signature] with room for 2,000 bytes, for who sees no other description.
+// LongSignature is [Signature] with room for 2,000 bytes, for readers who see no other description.
 func LongSignature(inputSchema []byte) string { return signature(inputSchema, maxLong) }
 
 func signature(inputSchema []byte, room int) string {
@@ -119,12 +116,12 @@ func (d *document) signaturePart(p property) string {
 	if p.required {
 		return name + ": " + d.typeOf(p.schema, 0)
 	}
-	// An optional parameter may be left out, so that it may also be null tells nothing.
+	// A caller may omit an optional parameter, so that a null type adds nothing.
 	typ := d.typeOf(p.schema, 0)
 	return name + "?: " + strings.TrimSuffix(strings.TrimPrefix(typ, "null|"), "|null")
 }
 
-// typeOf returns the compact type of s, see [Param].
+// typeOf returns the compact type of s; see [Param].
 func (d *document) typeOf(s *js.Schema, depth int) string {
 	if depth > maxTypeDepth {
 		return "any"
@@ -224,8 +221,8 @@ func typesOf(s *js.Schema) []string {
 	return s.Types
 }
 
-// valuesOf returns the values that const or enum allow, or a choice of constants (which may have
-// titles); nil means that all are.
+// valuesOf returns the values that const or enum allow, or a choice of constants (which may have titles). If nil, all
+// values are allowed.
 func valuesOf(s *js.Schema) []any {
 	switch {
 	case s.Const != nil:
@@ -250,7 +247,7 @@ func valuesOf(s *js.Schema) []any {
 	return values
 }
 
-// shortEnum joins values by | where they are few and short, else it returns "".
+// shortEnum joins values by | if they are few and short. Else it is empty.
 func shortEnum(values []any) string {
 	if len(values) == 0 || len(values) > maxEnum {
 		return ""

@@ -12,19 +12,18 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// maxArgsNesting is how deep arguments may be nested to be checked.
+// maxArgsNesting bounds how deep arguments may be nested to be checked.
 const maxArgsNesting = 500
 
-// Validate returns every fault of args at once, in the order of the schema. No faults and no
-// error mean that the arguments fit. Empty args count as {}.
+// Validate returns every fault of args at once, in the order of the schema. No faults and no error mean that the
+// arguments fit. Empty args count as {}.
 //
-// Beyond the schema's own word, unknown top-level keys are refused where the schema names its
-// properties and does not say that there may be others (by additionalProperties,
-// patternProperties or a combinator): servers ignore a misspelt key without a word. Formats are
-// not asserted, nor is what mcpl cannot check: references to other documents, patterns with
-// look-ahead, fractional multipleOf.
+// Validate is stricter than the schema in one point: it refuses unknown top-level keys if the schema names its
+// properties and does not say that there may be others (by additionalProperties, patternProperties or a combinator),
+// since servers ignore a misspelt key without a word. It does not assert formats, nor what mcpl cannot check:
+// references to other documents, patterns with look-ahead, fractional multipleOf.
 //
-// An error means that the schema itself cannot be used; the arguments may well be right.
+// An error means that the schema itself cannot be used. The arguments may well be right.
 func Validate(inputSchema, args []byte) ([]fault.Argument, error) {
 	return open(inputSchema).validate(args)
 }
@@ -62,12 +61,12 @@ func (d *document) validate(args []byte) ([]fault.Argument, error) {
 	return w.faults, nil
 }
 
-// judge returns the library's verdict on value under s: nil, or what is wrong first. The
-// second result says that the library cannot use the schema.
+// judge returns the library's verdict on value under s: nil, or what is wrong first. err says that the library cannot
+// use the schema.
 func (d *document) judge(s *js.Schema, value any) (verdict, err error) {
 	resolved := d.judges[s]
 	if resolved == nil {
-		// A copy, since the library wants a tree, and s is part of one of the targets.
+		// A copy, since the library wants a tree, and s is a part of one of the targets.
 		root := &js.Schema{AllOf: []*js.Schema{s.CloneSchemas()}, Defs: map[string]*js.Schema{}}
 		for ref, target := range d.targets {
 			root.Defs[strings.TrimPrefix(ref, "#/$defs/")] = target
@@ -80,10 +79,10 @@ func (d *document) judge(s *js.Schema, value any) (verdict, err error) {
 	return resolved.Validate(value), nil
 }
 
-// accepts reports whether value fits s, and yes where that cannot be told.
+// accepts reports whether value fits s. It says yes if it cannot tell.
 func (d *document) accepts(s *js.Schema, value any) bool {
 	if s.Ref == "" && len(inPlace(s)) == 0 && len(below(s)) == 0 {
-		w := walker{document: d} // knows every keyword there can be, and needs no compilation
+		w := walker{document: d} // knows every keyword, and needs no compilation
 		w.walk(s, value, "")
 		return len(w.faults) == 0
 	}
@@ -94,8 +93,8 @@ func (d *document) accepts(s *js.Schema, value any) bool {
 	return verdict == nil || err != nil
 }
 
-// affordable reports whether the library can be asked about value under s without taking
-// forever: it follows every branch, and a hostile schema has more of them than there is time.
+// affordable reports whether the library can judge value under s in reasonable time: it follows every branch, and a
+// hostile schema has very many.
 func (d *document) affordable(s *js.Schema, value any) bool {
 	left := 100_000 + 200*size(value)
 	var visit func(s *js.Schema, v any)
@@ -162,7 +161,7 @@ func memberSchemas(s *js.Schema, name string) []*js.Schema {
 func (w *walker) strict(args map[string]any) {
 	root := w.root
 	for root.Ref != "" && root.Properties == nil && len(inPlace(root)) == 0 {
-		root = w.targets[root.Ref] // a root that is nothing but a reference; loops are broken
+		root = w.targets[root.Ref] // a root that is only a reference; loops are broken
 	}
 	if root.Properties == nil || root.AdditionalProperties != nil || root.PatternProperties != nil ||
 		root.UnevaluatedProperties != nil || root.Ref != "" || len(inPlace(root)) > 0 {
@@ -175,8 +174,8 @@ func (w *walker) strict(args map[string]any) {
 	}
 }
 
-// rephrase makes a fault of the library's first complaint, which walker could not find: of the
-// keyword and its place in the schema. The rest of the library's words is for programmers.
+// rephrase makes a fault of the library's first complaint, for a problem that walker does not find. It uses the
+// keyword and its place in the schema; the rest of the library's text is for programmers.
 func rephrase(verdict error) fault.Argument {
 	const prefix = "validating "
 	place, rule := "", verdict.Error()

@@ -153,7 +153,7 @@ func TestOddSchemasAcceptMore(t *testing.T) {
 	}
 }
 
-// What is beside an odd part is still checked.
+// Validate still checks the parts beside an odd one.
 func TestOddSchemasStillCheck(t *testing.T) {
 	t.Parallel()
 	schema := `{"properties":{"a":{"$ref":"https://example.com/x.json"},"name":{"type":"string","oneOf":[{"minLength":3},{"const":""}]}},"required":["a"]}`

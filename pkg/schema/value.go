@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// decode returns the value of raw as the library takes it: whole numbers that fit are int64,
-// other numbers float64, cut to its range. Of raw that is not JSON it returns nil.
+// decode returns the value of raw as the library takes it: whole numbers that fit are int64, other numbers float64,
+// cut to its range. For text that is not JSON it is nil.
 func decode(raw []byte) any {
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.UseNumber()
@@ -41,7 +41,7 @@ func plainNumber(text string) any {
 	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return n
 	}
-	// The only error a JSON number can give is its range, with ±Inf as the value.
+	// The only error of a JSON number is its range, with ±Inf as the value.
 	f, _ := strconv.ParseFloat(text, 64)
 	return max(-math.MaxFloat64, min(math.MaxFloat64, f))
 }
@@ -51,7 +51,7 @@ func encode(v any) json.RawMessage {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // what decode returns always encodes
+	if err := enc.Encode(v); err != nil { // decode's results always encode
 		panic(err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
@@ -79,7 +79,7 @@ func jsonType(v any) string {
 	return "object"
 }
 
-// text decodes a JSON string; other values give "".
+// text decodes a JSON string. For other values it is empty.
 func text(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

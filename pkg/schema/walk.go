@@ -18,9 +18,8 @@ import (
 // unknownKey is the problem of a key that the schema does not know.
 const unknownKey = "is not a known key"
 
-// walker explains why a value does not fit. It goes through the plain keywords itself and
-// collects every fault; what it leaves out is for the library's verdict to catch. It must
-// never complain about what the library accepts.
+// walker explains why a value does not fit. It checks the plain keywords itself and collects every fault; the
+// library's verdict catches the rest. It must never complain about a value that the library accepts.
 type walker struct {
 	*document
 	faults []fault.Argument
@@ -82,7 +81,7 @@ func hasType(types []string, v any) bool {
 	return slices.Contains(types, typ) || typ == "integer" && slices.Contains(types, "number")
 }
 
-// hint tells how to write a value that was meant well and typed wrongly.
+// hint says how to write a value of the right meaning and the wrong type.
 func hint(types []string, v any) string {
 	s, ok := v.(string)
 	if !ok {
@@ -108,7 +107,8 @@ func (w *walker) values(s *js.Schema, v any, at string) {
 		for i, allowed := range s.Enum {
 			texts[i] = string(encode(allowed))
 		}
-		f := fault.Argument{Pointer: at, Problem: "is " + quoted(v), Expected: "one of " + cut(strings.Join(texts, ", "), 300)}
+		f := fault.Argument{Pointer: at, Problem: "is " + quoted(v),
+			Expected: "one of " + cut(strings.Join(texts, ", "), 300)}
 		if given, ok := v.(string); ok {
 			f.Nearest = nearest(given, stringsOf(s.Enum))
 		}
@@ -195,7 +195,7 @@ func (w *walker) array(s *js.Schema, v []any, at string) {
 	}
 }
 
-// contains checks how many elements fit the schema in contains: one or more, if nothing is said.
+// contains checks how many elements fit the schema in contains. Without bounds that is one or more.
 func (w *walker) contains(s *js.Schema, v []any, at string) {
 	fitting := 0
 	for _, elem := range v {
@@ -329,8 +329,8 @@ func (w *walker) branches(s *js.Schema, v any, at string) {
 	}
 }
 
-// choice adds one fault where v fits none of the branches, or more than the one it may, unless
-// it is plain which branch was meant: then that one's own faults.
+// choice adds one fault if v fits none of the branches, or more than the one it may. If it is plain which branch v
+// was written for, it adds that branch's own faults instead.
 func (w *walker) choice(branches []*js.Schema, v any, at string, exclusive bool) {
 	var fitting []*js.Schema
 	for _, branch := range branches {
@@ -347,7 +347,7 @@ func (w *walker) choice(branches []*js.Schema, v any, at string, exclusive bool)
 	alternatives := w.alternatives(branches)
 	meant := w.meant(branches, v)
 	if meant == nil && !strings.Contains(alternatives, " | ") {
-		meant = branches[0] // all look the same: any of them tells more than that
+		meant = branches[0] // all look the same: any of them tells more
 	}
 	if meant != nil {
 		before := len(w.faults)
@@ -425,7 +425,7 @@ func (w *walker) alternatives(branches []*js.Schema) string {
 	return cut(strings.Join(texts, " | "), 300)
 }
 
-// shape lists the required keys of an object schema, with their value where there is but one.
+// shape lists the required keys of an object schema. A key with only one allowed value shows it.
 func (w *walker) shape(s *js.Schema) string {
 	var keys []string
 	for _, p := range w.properties(s) {
