@@ -155,7 +155,8 @@ func chunks(s source) (found []chunk) {
 			return false
 		case *ast.BasicLit:
 			if n.Kind == token.STRING {
-				if text, err := strconv.Unquote(n.Value); err == nil {
+				// A single word is data, such as a stop word of the search.
+				if text, err := strconv.Unquote(n.Value); err == nil && strings.Contains(text, " ") {
 					found = append(found, chunk{s.at(n.Pos()), joined(text)})
 				}
 			}
