@@ -37,7 +37,7 @@ func ProcessEnv() (Env, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return Env{}, fault.New(fault.Config, "the working directory is gone or not readable",
-			"Change to a folder that exists and run the command again: cd ~").Because(err)
+			"Change to a folder that exists, and try again: cd ~").Because(err)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {

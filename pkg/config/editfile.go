@@ -60,7 +60,7 @@ func (e Env) Edit(ctx context.Context, path string, private bool,
 		}
 	}
 	return false, fault.New(fault.Config, fmt.Sprintf("cannot change %s: another program keeps writing to it", path),
-		"Quit the program that the file belongs to, and run the command again.")
+		"Quit the program that the file belongs to, and try again.")
 }
 
 // lockEdit takes the lock of a file.
@@ -78,7 +78,7 @@ func (e Env) lockEdit(ctx context.Context, path string) (unlock func(), err erro
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fault.New(fault.Config, fmt.Sprintf("another mcpl is changing %s", path),
-			"Wait for it, and run the command again.")
+			"Wait for it, and try again.")
 	case err != nil || !ok:
 		return nil, unwritable(name, err)
 	}

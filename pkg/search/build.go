@@ -46,7 +46,7 @@ type builder struct {
 	stems  map[string]int32
 	pairs  map[[2]int32]int32 // bigrams of stems
 	keys   []string           // of the terms
-	uses   [][]use            // by place
+	uses   [][]occurrence     // by place
 	length [][fieldCount]int  // words of each field, by place
 	values map[string][]byte
 }
@@ -54,8 +54,8 @@ type builder struct {
 // wordTerms holds the terms of a word: numbers into builder.keys.
 type wordTerms struct{ stem, exact int32 }
 
-// use is an occurrence of a term in a field.
-type use struct {
+// occurrence says that a term stands in a field.
+type occurrence struct {
 	term  int32
 	field uint8
 }
@@ -67,7 +67,7 @@ func newBuilder(docs []Document) *builder {
 		words:  map[string]wordTerms{},
 		stems:  map[string]int32{},
 		pairs:  map[[2]int32]int32{},
-		uses:   make([][]use, len(docs)),
+		uses:   make([][]occurrence, len(docs)),
 		length: make([][fieldCount]int, len(docs)),
 		values: map[string][]byte{},
 	}
@@ -119,7 +119,7 @@ func (b *builder) text(place, field int, text string) {
 	last := int32(-1)
 	for _, t := range words(text) {
 		w := b.word(t.text)
-		b.uses[place] = append(b.uses[place], use{w.stem, uint8(field)}, use{w.exact, uint8(field)})
+		b.uses[place] = append(b.uses[place], occurrence{w.stem, uint8(field)}, occurrence{w.exact, uint8(field)})
 		if t.whole {
 			continue
 		}
@@ -129,7 +129,7 @@ func (b *builder) text(place, field int, text string) {
 			last = -1
 			continue
 		case last >= 0 && hasBigrams(field):
-			b.uses[place] = append(b.uses[place], use{b.pair(last, w.stem), uint8(field)})
+			b.uses[place] = append(b.uses[place], occurrence{b.pair(last, w.stem), uint8(field)})
 		}
 		last = w.stem
 	}
@@ -181,7 +181,7 @@ func (b *builder) postings(m *Model) {
 	count := make([]uint64, len(b.keys))
 	last := make([]int, len(b.keys)) // place of the last posting plus one
 	for place, uses := range b.uses {
-		slices.SortFunc(uses, func(x, y use) int {
+		slices.SortFunc(uses, func(x, y occurrence) int {
 			return cmp.Or(cmp.Compare(x.term, y.term), cmp.Compare(x.field, y.field))
 		})
 		for len(uses) > 0 {
