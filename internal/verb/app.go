@@ -1,13 +1,13 @@
-// Package verb holds the verbs of mcpl. Each has a file with all of it: a [Spec], which registers the
-// verb and explains it, a struct with its options, and a [Verb]'s three methods, which bind flags to
-// the options, judge the command line, and write the answer. [Table] lists the specs.
+// Package verb holds the verbs of mcpl. Each, or a pair like enable and disable, has a file with all of it: a [Spec],
+// which registers the verb and explains it, a struct with its options, and a [Verb]'s three methods, which bind flags
+// to the options, judge the command line, and write the answer. [Table] lists the specs.
 //
-// To run a verb, find its spec with [Find], bind the flags of New's value and of [Globals] to a flag set,
-// parse that, and call [App.Run] on an App from [Process].
+// To run a verb, find its spec with [Find], bind the flags of New's value and of [Globals] to a flag set, parse that,
+// and call [App.Run] on an App from [Process].
 //
-// The package imports neither cobra nor the MCP SDK. So internal/early can answer a verb before those
-// packages are initialised, and internal/cli can make its command tree of the same table: both ways
-// run the same code and print the same bytes.
+// The package imports neither cobra nor the MCP SDK. So internal/early can answer a verb before those packages are
+// initialised, and internal/cli can make its command tree of the same table: both ways run the same code and print the
+// same bytes.
 package verb
 
 import (
@@ -75,6 +75,12 @@ type Verb interface {
 	// Run does the verb. Errors are faults, except engine.ErrNotFresh.
 	Run(ctx context.Context, s *Session) error
 }
+
+// noFlags is for verbs without flags of their own.
+type noFlags struct{}
+
+// Flags implements [Verb].
+func (noFlags) Flags(*pflag.FlagSet) {}
 
 // NewPrinter returns the printer for these flags.
 func (a *App) NewPrinter(g Globals) *output.Printer {

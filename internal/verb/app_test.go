@@ -39,15 +39,6 @@ func TestEarlyPath(t *testing.T) {
 		"a dry run":                  {args: "call demo add a=1 --dry-run"},
 		"a resource":                 {args: "read papers paper://report"},
 		"a prompt":                   {args: "prompt papers review topic=x"},
-		"the configuration":          {args: "config"},
-		"an import":                  {args: "config import"},
-		"a new server":               {args: "config add x -- y"},
-		"one server less":            {args: "config remove demo"},
-		"a login":                    {args: "auth login web"},
-		"a trial":                    {args: "doctor"},
-		"a switch":                   {args: "disable demo"},
-		"all switches":               {args: "enable --all"},
-		"instructions":               {args: "instructions"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
@@ -70,6 +61,19 @@ func TestEarlyPath(t *testing.T) {
 				t.Errorf("mcpl %s asks %q and writes %q", tc.args, w.asked, &out)
 			}
 		})
+	}
+}
+
+// TestEarlyVerbs: the early path does not run verbs that the index cannot answer, and leaves them to main.
+func TestEarlyVerbs(t *testing.T) {
+	t.Parallel()
+	for name, early := range map[string]bool{"search": true, "inspect": true, "call": true, "list": true, "read": true,
+		"resources": true, "prompt": true, "prompts": true, "config": false, "config import": false, "config add": false,
+		"config remove": false, "auth": false, "doctor": false, "disable": false, "enable": false, "instructions": false,
+		"completion": false, "daemon": false, "version": false, RefreshName: false} {
+		if spec, ok := Find(name); !ok || spec.Early != early {
+			t.Errorf("%s: early is %v, found is %v", name, spec.Early, ok)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package verb
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"os"
@@ -10,8 +11,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // ArgSource has the flags that say where arguments come from.
@@ -26,15 +29,17 @@ func (v *ArgSource) flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.ArgsFile, "args-file", "", "read the arguments as JSON from `FILE`")
 }
 
-// readable leaves arguments from stdin and files to main. A pipe can be read only once, and the early
-// path may have to give up after it.
-func (v *ArgSource) readable(s *Session, rest []string) error {
-	if v.Stdin || v.ArgsFile != "" || slices.ContainsFunc(rest, func(arg string) bool {
-		return arg == "-" || strings.Contains(arg, "=@")
-	}) {
-		return s.live()
+// plan plans a request with the arguments in rest. It leaves arguments from stdin and files to main: a pipe
+// can be read only once, and the early path may have to give up after it.
+func (v *ArgSource) plan(ctx context.Context, s *Session, ref tool.Ref, rest []string, validate bool) (*engine.Plan, error) {
+	fromFile := func(arg string) bool { return arg == "-" || strings.Contains(arg, "=@") }
+	if v.Stdin || v.ArgsFile != "" || slices.ContainsFunc(rest, fromFile) {
+		if err := s.live(); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
+	return s.Engine.Plan(ctx, ref, build, validate)
 }
 
 // arguments builds the arguments object from the words behind the tool or prompt on the command line.

@@ -27,7 +27,6 @@ type Logins interface {
 // loginTimeout is how long a person has for a login.
 const loginTimeout = 5 * time.Minute
 
-// authSpec registers the verb auth.
 func authSpec() Spec {
 	return Spec{
 		Name: "auth", Group: Setup, New: func() Verb { return new(Auth) },
@@ -36,10 +35,8 @@ func authSpec() Spec {
 			{Words: "logout signout sign-out log-out", Args: "logout"},
 		},
 		Complete: completeAuth,
-		Help: Help{
-			Use:   "auth [login|logout|status] [SERVER]",
-			Short: "Log in to servers, and out again",
-			Long: `Servers over HTTP may want a login (OAuth). A call to such a server says so,
+		Use:      "auth [login|logout|status] [SERVER]", Short: "Log in to servers, and out again",
+		Long: `Servers over HTTP may want a login (OAuth). A call to such a server says so,
 with the command to type; only auth login opens a browser.
 
   login   log in by the browser; without SERVER, to the only one that wants it
@@ -52,11 +49,10 @@ system's keyring or, without one, in a file that only you can read.
 With --no-browser the address is printed on stderr. Open it anywhere; the
 browser ends at an address of this machine. On another machine that page does
 not load: paste its address here.`,
-			Example: `  mcpl auth login notes
+		Example: `  mcpl auth login notes
   mcpl auth login notes --no-browser
   mcpl auth login notes --scope "read write"
   mcpl --json auth status`,
-		},
 	}
 }
 
@@ -115,9 +111,6 @@ func authStatus() fault.Step { return fault.Step{Verb: "auth status"} }
 
 // Run implements [Verb].
 func (v *Auth) Run(ctx context.Context, s *Session) error {
-	if s.App.Logins == nil {
-		return s.live()
-	}
 	switch v.action {
 	case "login":
 		return v.login(ctx, s)

@@ -2,24 +2,20 @@ package verb
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 )
 
-// callSpec registers the verb call.
 func callSpec() Spec {
 	return Spec{
 		Name: "call", Group: Tools, New: func() Verb { return new(Call) },
 		Early: true, Daemon: StartDaemon,
 		Aliases:  []Alias{{Words: "run exec execute invoke use do tool call-tool call_tool calltool tools/call"}},
 		Complete: completeTool,
-		Help: Help{
-			Use:   "call SERVER TOOL [ARGS]",
-			Short: "Call one tool (starts its server only, if it does not run)",
-			Long: `Call checks the arguments against the tool's schema, starts its server if it
+		Use:      "call SERVER TOOL [ARGS]", Short: "Call one tool (starts its server only, if it does not run)",
+		Long: `Call checks the arguments against the tool's schema, starts its server if it
 does not run, and calls the tool. The daemon keeps the server for the next call,
 until it was idle for 15 minutes; with --no-daemon it is stopped after this one.
 The tool may also be written SERVER/TOOL or SERVER.TOOL.
@@ -37,11 +33,10 @@ shows what to type.
 
 A tool that reports an error makes the exit code 1; docs/contracts.md lists the
 others.`,
-			Example: `  mcpl call github create_issue owner=me repo=app title="It broke"
+		Example: `  mcpl call github create_issue owner=me repo=app title="It broke"
   mcpl --json call github create_issue '{"owner":"me","repo":"app","title":"x"}'
   mcpl call everything echo message=hello --dry-run
   mcpl call github list_issues owner=me repo=app --jq '.[].title'`,
-		},
 	}
 }
 
@@ -51,8 +46,6 @@ type Call struct {
 	request
 	NoValidate bool
 	DryRun     bool
-
-	words []string
 }
 
 // Flags implements [Verb].
@@ -60,13 +53,7 @@ func (v *Call) Flags(fs *pflag.FlagSet) {
 	v.ArgSource.flags(fs)
 	fs.BoolVar(&v.NoValidate, "no-validate", false, "send the arguments even if they do not fit")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be sent, and start nothing")
-	v.request.flags(fs)
-}
-
-// Parse implements [Verb].
-func (v *Call) Parse(words []string) error {
-	v.words = words
-	return v.check()
+	v.request.Flags(fs)
 }
 
 // Run implements [Verb].
@@ -75,14 +62,10 @@ func (v *Call) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	if err := v.readable(s, rest); err != nil {
-		return err
-	}
 	if v.DryRun {
 		return v.dryRun(ctx, s, ref, rest)
 	}
-	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
-	plan, err := s.Engine.Plan(ctx, ref, build, !v.NoValidate)
+	plan, err := v.plan(ctx, s, ref, rest, !v.NoValidate)
 	if err != nil {
 		return err
 	}

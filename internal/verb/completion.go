@@ -4,28 +4,22 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// completionSpec registers the verb completion.
 func completionSpec() Spec {
 	return Spec{
 		Name: "completion", Group: Setup, New: func() Verb { return new(Completion) },
 		Complete: completeShell,
-		Help: Help{
-			Use:   "completion SHELL",
-			Short: "Print the completion script of a shell",
-			Long: `Completion prints a script that lets bash, zsh, fish or powershell complete
+		Use:      "completion SHELL", Short: "Print the completion script of a shell",
+		Long: `Completion prints a script that lets bash, zsh, fish or powershell complete
 verbs, flags, servers and tools. It answers from the index alone and starts no
 server.`,
-			Example: `  source <(mcpl completion bash)                             # in ~/.bashrc
+		Example: `  source <(mcpl completion bash)                             # in ~/.bashrc
   source <(mcpl completion zsh)                              # in ~/.zshrc
   mcpl completion fish > ~/.config/fish/completions/mcpl.fish
   mcpl completion powershell | Out-String | Invoke-Expression`,
-		},
 	}
 }
 
@@ -39,11 +33,9 @@ func completeShell(_ *Names, args []string) ([]Word, bool) {
 
 // Completion prints the script that makes a shell complete mcpl: mcpl completion SHELL.
 type Completion struct {
+	noFlags
 	shell string
 }
-
-// Flags implements [Verb].
-func (v *Completion) Flags(*pflag.FlagSet) {}
 
 // noScript is the fault of a command line that names no shell with a script.
 func noScript(message string) error {

@@ -5,41 +5,32 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// configSpec registers the verb config.
 func configSpec() Spec {
 	return Spec{
 		Name: "config", Group: Setup, New: func() Verb { return new(Config) },
 		Aliases: []Alias{{Words: "cfg settings configuration env"}},
-		Help: Help{
-			Use:   "config",
-			Short: "Show, check and change the configuration",
-			Long: `Config shows which files are used and why, where each server comes from, which
+		Use:     "config", Short: "Show, check and change the configuration",
+		Long: `Config shows which files are used and why, where each server comes from, which
 variables are set or missing (never their values), the settings in force, and
 every problem found.
 
 Its own verbs change a configuration file. Comments, order and indentation stay.
 The file is replaced as a whole or not at all, after the new text was parsed and
 compared with the old one.`,
-			Example: `  mcpl config
+		Example: `  mcpl config
   mcpl --json config --config other.json
   mcpl config import --dry-run
   mcpl config add memory -- npx -y @modelcontextprotocol/server-memory`,
-		},
 	}
 }
 
 // Config shows what the configuration says and where it comes from: mcpl config.
-type Config struct{}
-
-// Flags implements [Verb].
-func (v *Config) Flags(*pflag.FlagSet) {}
+type Config struct{ noFlags }
 
 // Parse implements [Verb].
 func (v *Config) Parse(words []string) error {
@@ -52,9 +43,6 @@ func (v *Config) Parse(words []string) error {
 
 // Run implements [Verb].
 func (v *Config) Run(_ context.Context, s *Session) error {
-	if err := s.live(); err != nil {
-		return err
-	}
 	cfg, err := s.catalog().Config()
 	if err != nil {
 		return err

@@ -12,28 +12,24 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// configAddSpec registers the verb config add.
 func configAddSpec() Spec {
 	return Spec{
 		Name: "config add", New: func() Verb { return new(ConfigAdd) },
 		Aliases: []Alias{{Words: "add install mcp-add"}},
 		Values:  []Values{{"transport", fixed("http", "sse")}},
-		Help: Help{
-			Use:   "add NAME -- COMMAND ARGS...",
-			Short: "Put a server into the configuration",
-			Long: `Add puts a server into the configuration in force. Without one it makes
+		Use:     "add NAME -- COMMAND ARGS...", Short: "Put a server into the configuration",
+		Long: `Add puts a server into the configuration in force. Without one it makes
 .mcp.json at the root of the repository or, outside of a repository,
 ~/.claude/mcp.json.
 The words behind -- are the server's command; --url names a remote server.
 
 Keep secrets out of the command line: write ${NAME}, in single quotes, and put
 NAME=... into an environment file.`,
-			Example: `  mcpl config add memory -- npx -y @modelcontextprotocol/server-memory
+		Example: `  mcpl config add memory -- npx -y @modelcontextprotocol/server-memory
   mcpl config add github --env 'GITHUB_PERSONAL_ACCESS_TOKEN=${GITHUB_TOKEN}' \
       -- mcp-server-github
   mcpl config add docs --url https://example.com/mcp \
       --header 'Authorization=Bearer ${DOCS_TOKEN}'`,
-		},
 	}
 }
 
@@ -63,9 +59,6 @@ const addUsage = "Type: mcpl config add NAME -- COMMAND ARGS...   or: mcpl confi
 
 // Run implements [Verb].
 func (v *ConfigAdd) Run(ctx context.Context, s *Session) error {
-	if err := s.live(); err != nil {
-		return err
-	}
 	target, err := s.App.Env.Target(s.selection(), v.To)
 	if err != nil {
 		return err

@@ -16,16 +16,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// configImportSpec registers the verb config import.
 func configImportSpec() Spec {
 	return Spec{
 		Name: "config import", New: func() Verb { return new(ConfigImport) },
 		Aliases: []Alias{{Words: "import migrate"}},
 		Values:  []Values{{"from", func(*Names, []string) ([]Word, bool) { return words(clients.Names()), false }}},
-		Help: Help{
-			Use:   "import [NAME...]",
-			Short: "Take servers over from other clients",
-			Long: `Import finds the servers that other clients have in files of their own, shows
+		Use:     "import [NAME...]", Short: "Take servers over from other clients",
+		Long: `Import finds the servers that other clients have in files of their own, shows
 which it would take and why it skips others, asks, and writes them into the
 configuration in force. Without one it makes .mcp.json at the root of the
 repository or, outside of a repository, ~/.claude/mcp.json. The other clients'
@@ -36,10 +33,9 @@ A literal secret is not copied: a variable takes its place, and the answer says
 which variable to set in which file. --keep-secrets copies it. Import skips a
 server that is there already, under whatever name. If another server has its
 name, it gets the client's name behind its own.`,
-			Example: `  mcpl config import --dry-run
+		Example: `  mcpl config import --dry-run
   mcpl config import --from cursor,vscode
   mcpl --json config import github --from claude-desktop --yes`,
-		},
 	}
 }
 
@@ -69,9 +65,6 @@ func (v *ConfigImport) Parse(words []string) error {
 
 // Run implements [Verb].
 func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
-	if err := s.live(); err != nil {
-		return err
-	}
 	found, looked, err := clients.Find(s.App.Env, v.From)
 	if err != nil {
 		return err

@@ -10,20 +10,16 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// configRemoveSpec registers the verb config remove.
 func configRemoveSpec() Spec {
 	return Spec{
 		Name: "config remove", New: func() Verb { return new(ConfigRemove) },
 		Aliases:  []Alias{{Words: "remove rm uninstall delete"}},
 		Complete: completeServer,
-		Help: Help{
-			Use:   "remove NAME",
-			Short: "Take a server out of the configuration",
-			Long: `Remove takes a server's entry out of the file that defines it. Comments beside
+		Use:      "remove NAME", Short: "Take a server out of the configuration",
+		Long: `Remove takes a server's entry out of the file that defines it. Comments beside
 it stay. To switch a server off and keep its entry, use mcpl disable.`,
-			Example: `  mcpl config remove memory
+		Example: `  mcpl config remove memory
   mcpl config remove memory --to ~/.claude/mcp.json`,
-		},
 	}
 }
 
@@ -51,9 +47,6 @@ func (v *ConfigRemove) Parse(words []string) error {
 
 // Run implements [Verb].
 func (v *ConfigRemove) Run(ctx context.Context, s *Session) error {
-	if err := s.live(); err != nil {
-		return err
-	}
 	target, err := s.App.Env.Target(s.selection(), v.To)
 	if err != nil {
 		return err

@@ -20,15 +20,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
-// daemonSpec registers the verb daemon.
 func daemonSpec() Spec {
 	return Spec{
 		Name: "daemon", Group: Setup, New: func() Verb { return new(Daemon) },
 		Complete: fixed("status", "stop", "restart", "logs", "run"),
-		Help: Help{
-			Use:   "daemon [status|stop|restart|logs [SERVER]|run]",
-			Short: "Look at or stop the daemon that keeps servers warm",
-			Long: `The daemon keeps servers running between calls, each until it was idle for 15
+		Use:      "daemon [status|stop|restart|logs [SERVER]|run]",
+		Short:    "Look at or stop the daemon that keeps servers warm",
+		Long: `The daemon keeps servers running between calls, each until it was idle for 15
 minutes. The first call starts the daemon, and it ends an hour after the last
 request. There is one for each set of configuration files.
 
@@ -40,10 +38,9 @@ request. There is one for each set of configuration files.
 
 MCPL_DAEMON=off or daemon = false in config.toml switch it off, --no-daemon for
 one command.`,
-			Example: `  mcpl daemon status
+		Example: `  mcpl daemon status
   mcpl daemon logs github -f
   mcpl daemon stop`,
-		},
 	}
 }
 

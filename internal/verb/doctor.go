@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -18,32 +16,26 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// doctorSpec registers the verb doctor.
 func doctorSpec() Spec {
 	return Spec{
 		Name: "doctor", Group: Setup, New: func() Verb { return new(Doctor) },
 		Complete: completeServer,
-		Help: Help{
-			Use:   "doctor [SERVER...]",
-			Short: "Try the servers and say what is wrong with each",
-			Long: `Doctor starts or reaches every server, or those named, all at once. It says for
+		Use:      "doctor [SERVER...]", Short: "Try the servers and say what is wrong with each",
+		Long: `Doctor starts or reaches every server, or those named, all at once. It says for
 each whether it answered, what it offers, how long that took, which protocol it
 speaks, the state of its login, what went wrong and what to do next. With
 --verbose it shows what the servers wrote to stderr. The exit code is that of
 the first failure.`,
-			Example: `  mcpl doctor
+		Example: `  mcpl doctor
   mcpl --json doctor github`,
-		},
 	}
 }
 
 // Doctor tries every server, or those named, and says what is wrong with each: mcpl doctor.
 type Doctor struct {
+	noFlags
 	servers []string // empty for all
 }
-
-// Flags implements [Verb].
-func (v *Doctor) Flags(*pflag.FlagSet) {}
 
 // Parse implements [Verb].
 func (v *Doctor) Parse(words []string) error {
@@ -54,9 +46,6 @@ func (v *Doctor) Parse(words []string) error {
 // Run implements [Verb]. A server that fails is an answer of the doctor, not a fault; the exit code is
 // then that of the first failure.
 func (v *Doctor) Run(ctx context.Context, s *Session) error {
-	if err := s.live(); err != nil {
-		return err
-	}
 	probes, err := s.Engine.Probe(ctx, v.servers)
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// inspectSpec registers the verb inspect.
 func inspectSpec() Spec {
 	return Spec{
 		Name: "inspect", Group: Tools, New: func() Verb { return new(Inspect) },
@@ -23,19 +22,16 @@ func inspectSpec() Spec {
 		Aliases:  []Alias{{Words: "describe info show schema get help-tool man view doc docs explain"}},
 		Complete: completeTool,
 		Values:   []Values{{"kind", fixed("tool", "resource", "prompt")}},
-		Help: Help{
-			Use:   "inspect SERVER TOOL",
-			Short: "Read one tool's definition (starts no server)",
-			Long: `Inspect shows a tool's signature, parameters and annotations, and how to call
+		Use:      "inspect SERVER TOOL", Short: "Read one tool's definition (starts no server)",
+		Long: `Inspect shows a tool's signature, parameters and annotations, and how to call
 it. With --json it prints the definition, its schemas byte for byte as the
 server sent them.
 
 The tool may also be written SERVER/TOOL or SERVER.TOOL. With --kind prompt or
 --kind resource it shows the definition of a prompt or resource.`,
-			Example: `  mcpl inspect github create_pull_request
+		Example: `  mcpl inspect github create_pull_request
   mcpl --json inspect github/create_pull_request --example
   mcpl inspect everything simple-prompt --kind prompt`,
-		},
 	}
 }
 

@@ -22,19 +22,15 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// instructionsSpec registers the verb instructions.
 func instructionsSpec() Spec {
 	return Spec{
 		Name: "instructions", Group: Setup, New: func() Verb { return new(Instructions) },
 		Aliases: []Alias{{Words: "snippet agents claude usage"}},
-		Help: Help{
-			Use:   "instructions",
-			Short: "Print the snippet that teaches an agent to use mcpl",
-			Long: `Instructions prints a short text for CLAUDE.md, AGENTS.md or a system prompt:
+		Use:     "instructions", Short: "Print the snippet that teaches an agent to use mcpl",
+		Long: `Instructions prints a short text for CLAUDE.md, AGENTS.md or a system prompt:
 the three verbs, the rule, and the servers that are on.`,
-			Example: `  mcpl instructions
+		Example: `  mcpl instructions
   mcpl instructions --write AGENTS.md`,
-		},
 	}
 }
 
@@ -65,9 +61,6 @@ func (v *Instructions) Parse(words []string) error {
 
 // Run implements [Verb].
 func (v *Instructions) Run(ctx context.Context, s *Session) error {
-	if err := s.live(); err != nil {
-		return err
-	}
 	text, err := s.snippet(ctx)
 	if err != nil {
 		return err

@@ -16,20 +16,17 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// listSpec registers the verb list.
 func listSpec() Spec {
 	return Spec{
-		Name: "list", Group: Tools, New: func() Verb { return new(List) },
+		Name: "list", Group: Tools, New: func() Verb { return &List{listing{verb: "list"}} },
 		Early: true, Daemon: UseDaemon,
 		Aliases: []Alias{
 			{Words: "ls tools servers list-tools list_tools list-servers status ps catalog all tools/list"},
 			{Words: "refresh reload update sync index", Args: "--refresh"},
 		},
 		Complete: completeServer,
-		Help: Help{
-			Use:   "list [SERVER]",
-			Short: "List the servers, or the tools of one",
-			Long: `List shows each server's state, how many tools it has, about how many tokens
+		Use:      "list [SERVER]", Short: "List the servers, or the tools of one",
+		Long: `List shows each server's state, how many tools it has, about how many tokens
 their definitions would cost a model, how many resources and prompts it has,
 and when it was last asked. With a server's name it lists the tools of that
 server.
@@ -37,39 +34,36 @@ server.
 States: connected (its tools are known), stale (it failed when last asked; the
 tools are from before), error (it failed and no tools are known), disabled,
 unknown (not asked yet).`,
-			Example: `  mcpl list
+		Example: `  mcpl list
   mcpl list github
   mcpl list --refresh`,
-		},
 	}
 }
 
-// List shows all servers, or one server's tools: mcpl list [SERVER].
-type List struct {
+// listing is the command line of a verb that lists something of all servers or of one.
+type listing struct {
 	Refresh bool
 
+	verb    string
 	servers []string // at most one; none for all
 }
 
 // Flags implements [Verb].
-func (v *List) Flags(fs *pflag.FlagSet) {
-	refreshFlag(fs, &v.Refresh)
+func (v *listing) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again, all at once")
 }
 
 // Parse implements [Verb].
-func (v *List) Parse(words []string) error {
-	v.servers = words
-	return atMostOne("list", words)
-}
-
-// atMostOne rejects several servers for a verb that takes one.
-func atMostOne(verb string, servers []string) error {
-	if len(servers) <= 1 {
+func (v *listing) Parse(words []string) error {
+	if v.servers = words; len(words) <= 1 {
 		return nil
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("%s takes one server, %q is too much", verb, servers[1]), "").
-		Then("Type", fault.Step{Verb: verb, Server: servers[0]})
+	return fault.New(fault.Usage, fmt.Sprintf("%s takes one server, %q is too much", v.verb, words[1]), "").
+		Then("Type", fault.Step{Verb: v.verb, Server: words[0]})
 }
+
+// List shows all servers, or one server's tools: mcpl list [SERVER].
+type List struct{ listing }
 
 // Run implements [Verb].
 func (v *List) Run(ctx context.Context, s *Session) error {

@@ -6,30 +6,64 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// refreshFlag defines --refresh.
-func refreshFlag(fs *pflag.FlagSet, refresh *bool) {
-	fs.BoolVar(refresh, "refresh", false, "ask the servers again, all at once")
+func resourcesSpec() Spec {
+	return Spec{
+		Name: "resources", Group: Offers, New: func() Verb { return newListOffers("resources", tool.Resource, tool.Template) },
+		Early: true, Daemon: UseDaemon,
+		Aliases: []Alias{{Words: "list-resources list_resources resources/list templates list-resource-templates " +
+			"list_resource_templates resources/templates/list"}},
+		Complete: completeServer,
+		Use:      "resources [SERVER]", Short: "List the resources of the servers (starts no server)",
+		Long: `Resources lists the resources of all servers or of one, by their URIs, and the
+templates of such URIs. It answers from the index, as list does. Find one with:
+mcpl search --kind resource WORDS`,
+		Example: `  mcpl resources
+  mcpl --json resources everything`,
+	}
 }
 
-// listOffers lists what servers, or all of them if none is named, offer of some kinds. The answer speaks
-// of the first kind.
-func (s *Session) listOffers(ctx context.Context, servers []string, refresh bool, kinds ...tool.Kind) error {
+func promptsSpec() Spec {
+	return Spec{
+		Name: "prompts", Group: Offers, New: func() Verb { return newListOffers("prompts", tool.Prompt) },
+		Early: true, Daemon: UseDaemon,
+		Aliases:  []Alias{{Words: "list-prompts list_prompts prompts/list"}},
+		Complete: completeServer,
+		Use:      "prompts [SERVER]", Short: "List the prompts of the servers (starts no server)",
+		Long: `Prompts lists the prompts of all servers or of one, with their arguments. It
+answers from the index, as list does. Find one with: mcpl search --kind prompt
+WORDS`,
+		Example: `  mcpl prompts
+  mcpl --json prompts everything`,
+	}
+}
+
+// ListOffers lists the resources or the prompts of all servers or of one: mcpl resources|prompts [SERVER].
+type ListOffers struct {
+	listing
+	kinds []tool.Kind // the answer speaks of the first
+}
+
+func newListOffers(verb string, kinds ...tool.Kind) Verb {
+	return &ListOffers{listing{verb: verb}, kinds}
+}
+
+// Run implements [Verb].
+func (v *ListOffers) Run(ctx context.Context, s *Session) error {
+	servers := v.servers
 	if len(servers) == 0 {
 		servers = nil
 	}
-	offers, err := s.Engine.Offers(ctx, servers, refresh, kinds...)
+	offers, err := s.Engine.Offers(ctx, servers, v.Refresh, v.kinds...)
 	if err != nil {
 		return err
 	}
-	what := kinds[0]
+	what := v.kinds[0]
 	a := &offersAnswer{kind: what, recs: offers.Records}
 	if len(offers.Records) == 0 {
 		a.help = fmt.Sprintf("There are no %ss", what)

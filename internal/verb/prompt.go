@@ -2,7 +2,6 @@ package verb
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/spf13/pflag"
 
@@ -11,22 +10,18 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// promptSpec registers the verb prompt.
 func promptSpec() Spec {
 	return Spec{
 		Name: "prompt", Group: Offers, New: func() Verb { return new(Prompt) },
 		Early: true, Daemon: StartDaemon,
 		Aliases:  []Alias{{Words: "get-prompt get_prompt getprompt use-prompt use_prompt prompts/get"}},
 		Complete: completePrompt,
-		Help: Help{
-			Use:   "prompt SERVER NAME [ARGS]",
-			Short: "Get one prompt (starts its server only)",
-			Long: `Prompt fills in a prompt of a server and prints its messages. ARGS are as in
+		Use:      "prompt SERVER NAME [ARGS]", Short: "Get one prompt (starts its server only)",
+		Long: `Prompt fills in a prompt of a server and prints its messages. ARGS are as in
 call: one JSON object, or pairs key=value, key:=json, key=@file. All arguments
 of prompts are strings.`,
-			Example: `  mcpl prompt everything simple-prompt
+		Example: `  mcpl prompt everything simple-prompt
   mcpl --json prompt everything args-prompt city=Oslo`,
-		},
 	}
 }
 
@@ -40,20 +35,12 @@ func completePrompt(n *Names, args []string) ([]Word, bool) {
 type Prompt struct {
 	ArgSource
 	request
-
-	words []string
 }
 
 // Flags implements [Verb].
 func (v *Prompt) Flags(fs *pflag.FlagSet) {
 	v.ArgSource.flags(fs)
-	v.request.flags(fs)
-}
-
-// Parse implements [Verb].
-func (v *Prompt) Parse(words []string) error {
-	v.words = words
-	return v.check()
+	v.request.Flags(fs)
 }
 
 // Run implements [Verb].
@@ -62,11 +49,7 @@ func (v *Prompt) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	if err := v.readable(s, rest); err != nil {
-		return err
-	}
-	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
-	plan, err := s.Engine.Plan(ctx, ref, build, true)
+	plan, err := v.plan(ctx, s, ref, rest, true)
 	if err != nil {
 		return err
 	}

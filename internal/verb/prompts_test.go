@@ -3,14 +3,16 @@ package verb
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 func TestPromptsOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "prompts", map[string]options{
-		"all":         {want: &Prompts{servers: []string{}}},
-		"one":         {args: []string{"demo"}, want: &Prompts{servers: []string{"demo"}}},
-		"asked again": {args: []string{"--refresh", "demo"}, want: &Prompts{Refresh: true, servers: []string{"demo"}}},
+		"all":         {want: &ListOffers{listing{verb: "prompts", servers: []string{}}, []tool.Kind{tool.Prompt}}},
+		"one":         {args: []string{"demo"}, want: &ListOffers{listing{verb: "prompts", servers: []string{"demo"}}, []tool.Kind{tool.Prompt}}},
+		"asked again": {args: []string{"--refresh", "demo"}, want: &ListOffers{listing{verb: "prompts", Refresh: true, servers: []string{"demo"}}, []tool.Kind{tool.Prompt}}},
 		"two":         {args: []string{"demo", "papers"}, says: `prompts takes one server, "papers" is too much`},
 	})
 }

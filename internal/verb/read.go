@@ -4,15 +4,12 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// readSpec registers the verb read.
 func readSpec() Spec {
 	return Spec{
 		Name: "read", Group: Offers, New: func() Verb { return new(Read) },
@@ -20,16 +17,13 @@ func readSpec() Spec {
 		Aliases: []Alias{{Words: "read-resource read_resource readresource get-resource get_resource " +
 			"resources/read cat fetch"}},
 		Complete: completeResource,
-		Help: Help{
-			Use:   "read SERVER URI",
-			Short: "Read one resource (starts its server only)",
-			Long: `Read prints the text of a resource as it is. For binary contents it prints the
+		Use:      "read SERVER URI", Short: "Read one resource (starts its server only)",
+		Long: `Read prints the text of a resource as it is. For binary contents it prints the
 type and the size; --output-dir saves them. A URI need not be listed: it may
 come from a template whose braces you fill in, or from the result of a tool.`,
-			Example: `  mcpl read everything demo://resource/static/document/features.md
+		Example: `  mcpl read everything demo://resource/static/document/features.md
   mcpl --json read everything demo://resource/dynamic/text/1
   mcpl read everything demo://resource/dynamic/blob/1 --output-dir .`,
-		},
 	}
 }
 
@@ -39,20 +33,7 @@ func completeResource(n *Names, args []string) ([]Word, bool) {
 }
 
 // Read reads one resource: mcpl read SERVER URI.
-type Read struct {
-	request
-
-	words []string
-}
-
-// Flags implements [Verb].
-func (v *Read) Flags(fs *pflag.FlagSet) { v.flags(fs) }
-
-// Parse implements [Verb].
-func (v *Read) Parse(words []string) error {
-	v.words = words
-	return v.check()
-}
+type Read struct{ request }
 
 // Run implements [Verb].
 func (v *Read) Run(ctx context.Context, s *Session) error {

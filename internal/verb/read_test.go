@@ -10,9 +10,9 @@ import (
 func TestReadOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "read", map[string]options{
-		"a resource": {args: []string{"s", "a://b"}, want: &Read{words: []string{"s", "a://b"}}},
+		"a resource": {args: []string{"s", "a://b"}, want: &Read{request: request{words: []string{"s", "a://b"}}}},
 		"raw": {args: []string{"s", "a://b", "--raw"}, want: &Read{
-			request: request{Delivery: render.Delivery{Raw: true}}, words: []string{"s", "a://b"}}},
+			request: request{Delivery: render.Delivery{Raw: true}, words: []string{"s", "a://b"}}}},
 		"raw into a folder": {args: []string{"s", "a://b", "--raw", "--output-dir", "d"}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
@@ -15,21 +13,17 @@ import (
 // RefreshName is the name of the hidden verb [Refresh].
 const RefreshName = "renew"
 
-// refreshSpec registers the verb renew.
 func refreshSpec() Spec {
 	return Spec{
 		Name: RefreshName, Group: Setup, Hidden: true, New: func() Verb { return new(Refresh) },
 		Daemon: UseDaemon,
-		Help:   Help{Use: RefreshName, Short: "Renew the index behind an answer"},
+		Use:    RefreshName, Short: "Renew the index behind an answer",
 	}
 }
 
 // Refresh asks the servers whose lists have expired, behind an answer that relied on such a list. mcpl
 // itself starts it, and it prints nothing.
-type Refresh struct{}
-
-// Flags implements [Verb].
-func (v *Refresh) Flags(*pflag.FlagSet) {}
+type Refresh struct{ noFlags }
 
 // Parse implements [Verb].
 func (v *Refresh) Parse([]string) error { return nil }

@@ -21,18 +21,23 @@ type request struct {
 	Timeout, MaxTime time.Duration
 	Elicit           []string
 	Delivery         render.Delivery
+
+	words []string
 }
 
-// flags defines the flags, bound to v.
-func (v *request) flags(fs *pflag.FlagSet) {
+// Flags implements [Verb].
+func (v *request) Flags(fs *pflag.FlagSet) {
 	fs.Var((*durationValue)(&v.Timeout), "timeout", "limit for the request once connected (default 30s)")
 	fs.Var((*durationValue)(&v.MaxTime), "max-time", "limit whatever progress it makes (default 10m)")
 	fs.StringArrayVar(&v.Elicit, "elicit", nil, "give this `ANSWER` to what the server asks; repeatable")
 	v.Delivery.Flags(fs)
 }
 
-// check rejects conflicting flags.
-func (v *request) check() error { return cmp.Or(v.Delivery.Check(), form.CheckAnswers(v.Elicit)) }
+// Parse implements [Verb].
+func (v *request) Parse(words []string) error {
+	v.words = words
+	return cmp.Or(v.Delivery.Check(), form.CheckAnswers(v.Elicit))
+}
 
 // options returns what the flags and the settings say about a request.
 func (v *request) options(settings config.Settings) tool.CallOptions {

@@ -3,14 +3,16 @@ package verb
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 func TestResourcesOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "resources", map[string]options{
-		"all":         {want: &Resources{servers: []string{}}},
-		"one":         {args: []string{"demo"}, want: &Resources{servers: []string{"demo"}}},
-		"asked again": {args: []string{"--refresh", "demo"}, want: &Resources{Refresh: true, servers: []string{"demo"}}},
+		"all":         {want: &ListOffers{listing{verb: "resources", servers: []string{}}, []tool.Kind{tool.Resource, tool.Template}}},
+		"one":         {args: []string{"demo"}, want: &ListOffers{listing{verb: "resources", servers: []string{"demo"}}, []tool.Kind{tool.Resource, tool.Template}}},
+		"asked again": {args: []string{"--refresh", "demo"}, want: &ListOffers{listing{verb: "resources", Refresh: true, servers: []string{"demo"}}, []tool.Kind{tool.Resource, tool.Template}}},
 		"two":         {args: []string{"demo", "papers"}, says: `resources takes one server, "papers" is too much`},
 	})
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// searchSpec registers the verb search.
 func searchSpec() Spec {
 	return Spec{
 		Name: "search", Group: Tools, New: func() Verb { return new(Search) },
@@ -30,10 +29,8 @@ func searchSpec() Spec {
 		Aliases: []Alias{{Words: "find query lookup grep discover search-tools search_tools tool-search"}},
 		Values: []Values{{"server", completeServer}, {"method", fixed("bm25", "regex", "exact")},
 			{"kind", fixed("tool", "resource", "prompt", "all")}},
-		Help: Help{
-			Use:   "search QUERY...",
-			Short: "Find tools by what they do (starts no server)",
-			Long: `Search finds tools by words, best first. The score, from 0 to 1, says how much
+		Use: "search QUERY...", Short: "Find tools by what they do (starts no server)",
+		Long: `Search finds tools by words, best first. The score, from 0 to 1, says how much
 of the query the tool covers. Finding nothing is an answer, not an error.
 
 With --method regex the query is an RE2 pattern over "server/name", title,
@@ -42,11 +39,10 @@ its own. With --method exact it is a piece of text.
 
 With --kind resource, prompt or all it finds resources (and templates of them)
 and prompts, each ranked among its own kind.`,
-			Example: `  mcpl search open a pull request
+		Example: `  mcpl search open a pull request
   mcpl --json search "read a file" --server filesystem --limit 3
   mcpl search --method regex '^github/(create|update)_'
   mcpl search --kind all code review`,
-		},
 	}
 }
 

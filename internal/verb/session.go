@@ -114,7 +114,7 @@ func (s *Session) selection() config.Selection {
 	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles}
 }
 
-// live fails on the early path. Verbs that the index cannot answer call it before they print.
+// live fails on the early path. Early verbs call it, before they print, for what the index cannot answer.
 func (s *Session) live() error {
 	if s.App.NewCaller == nil {
 		return engine.ErrNotFresh

@@ -27,11 +27,8 @@ type Spec struct {
 	Complete Completer
 	// Values complete the values of flags.
 	Values []Values
-	Help
-}
 
-// Help explains a verb, as plain text of at most 80 columns.
-type Help struct {
+	// The help, as plain text of at most 80 columns.
 	Use     string // the last word of the name, and the arguments
 	Short   string // without a period
 	Long    string // may be empty

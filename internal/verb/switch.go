@@ -6,10 +6,107 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
+
+func enableSpec() Spec {
+	return Spec{
+		Name: "enable", Group: Setup, New: func() Verb { return new(Enable) },
+		Aliases:  []Alias{{Words: "on activate"}},
+		Complete: completeNames,
+		Use:      "enable NAME...", Short: "Switch servers or tools on",
+		Long: `Enable switches servers, or tools written SERVER/TOOL, on. Servers and tools
+that are off are not found and cannot be called.`,
+		Example: `  mcpl enable github
+  mcpl enable --only github filesystem/read_file
+  mcpl enable --all`,
+	}
+}
+
+// Enable switches servers and tools on: mcpl enable NAME...
+type Enable struct {
+	Only, All bool
+
+	names []string
+}
+
+// Flags implements [Verb].
+func (v *Enable) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.Only, "only", false, "switch everything else off")
+	fs.BoolVar(&v.All, "all", false, "switch everything on")
+}
+
+// Parse implements [Verb].
+func (v *Enable) Parse(words []string) error {
+	if v.All && (v.Only || len(words) > 0) {
+		return fault.New(fault.Usage, "--all takes neither names nor --only", "").
+			Then("Type", fault.Step{Verb: "enable", Args: []string{"--all"}})
+	}
+	v.names = words
+	if !v.All && len(words) == 0 {
+		return noNames()
+	}
+	return nil
+}
+
+// Run implements [Verb].
+func (v *Enable) Run(ctx context.Context, s *Session) error {
+	if v.All {
+		return s.change(ctx, nil, func(t *state.Tools) { *t = state.Tools{} })
+	}
+	names, skipped, err := s.named(v.names)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, skipped, func(t *state.Tools) {
+		if v.Only {
+			t.Only(names...)
+		} else {
+			t.Enable(names...)
+		}
+	})
+}
+
+func disableSpec() Spec {
+	return Spec{
+		Name: "disable", Group: Setup, New: func() Verb { return new(Disable) },
+		Aliases:  []Alias{{Words: "off deactivate"}},
+		Complete: completeNames,
+		Use:      "disable NAME...", Short: "Switch servers or tools off",
+		Long: `Disable switches servers, or tools written SERVER/TOOL, off: they are found
+nowhere and cannot be called.`,
+		Example: `  mcpl disable playwright
+  mcpl disable github/delete_repository`,
+	}
+}
+
+// Disable switches servers and tools off: mcpl disable NAME...
+type Disable struct {
+	noFlags
+	names []string
+}
+
+// Parse implements [Verb].
+func (v *Disable) Parse(words []string) error {
+	v.names = words
+	if len(words) == 0 {
+		return noNames()
+	}
+	return nil
+}
+
+// Run implements [Verb].
+func (v *Disable) Run(ctx context.Context, s *Session) error {
+	names, skipped, err := s.named(v.names)
+	if err != nil {
+		return err
+	}
+	return s.change(ctx, skipped, func(t *state.Tools) { t.Disable(names...) })
+}
 
 // noNames is the fault of a command line that names nothing to switch.
 func noNames() error {
@@ -20,9 +117,6 @@ func noNames() error {
 // named splits words into names of servers and tools, written as SERVER or SERVER/TOOL, and unknown
 // words. It warns about those; if all words are unknown, it fails.
 func (s *Session) named(args []string) (names, skipped []string, err error) {
-	if err := s.live(); err != nil {
-		return nil, nil, err
-	}
 	for _, arg := range args {
 		name, ok, err := s.Engine.Name(arg)
 		switch {
@@ -49,9 +143,6 @@ func (s *Session) named(args []string) (names, skipped []string, err error) {
 
 // change edits what is on and off, and answers with the new state.
 func (s *Session) change(ctx context.Context, skipped []string, edit func(*state.Tools)) error {
-	if err := s.live(); err != nil {
-		return err
-	}
 	var after state.Tools
 	notice, err := s.States.Update(ctx, func(t *state.Tools) {
 		edit(t)

@@ -4,27 +4,18 @@ import (
 	"context"
 	"runtime"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// versionSpec registers the verb version.
 func versionSpec() Spec {
 	return Spec{
 		Name: "version", Group: Setup, New: func() Verb { return new(Version) },
-		Help: Help{
-			Use:   "version",
-			Short: "Print the version",
-		},
+		Use: "version", Short: "Print the version",
 	}
 }
 
 // Version prints the version of mcpl: mcpl version.
-type Version struct{}
-
-// Flags implements [Verb].
-func (v *Version) Flags(*pflag.FlagSet) {}
+type Version struct{ noFlags }
 
 // Parse implements [Verb].
 func (v *Version) Parse([]string) error { return nil }

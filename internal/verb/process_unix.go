@@ -3,6 +3,7 @@
 package verb
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"syscall"
@@ -26,3 +27,5 @@ func detach(args []string) error {
 	}
 	return cmd.Process.Release()
 }
+
+func isClosedPipe(err error) bool { return errors.Is(err, syscall.EPIPE) }

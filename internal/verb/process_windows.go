@@ -3,6 +3,8 @@
 package verb
 
 import (
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"syscall"
@@ -25,3 +27,5 @@ func detach(args []string) error {
 	}
 	return cmd.Process.Release()
 }
+
+func isClosedPipe(err error) bool { return errors.Is(err, io.ErrClosedPipe) }
