@@ -12,8 +12,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// newLogins returns the keeper of the logins. It reads the settings; if they are damaged, the verb that
-// runs says so.
+// newLogins returns the keeper of the logins. It reads the settings; if they are damaged, the verb that runs says so.
 func newLogins(app *verb.App) *auth.Manager {
 	settings, _, err := app.Env.LoadSettings()
 	if err != nil {

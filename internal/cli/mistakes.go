@@ -75,8 +75,7 @@ func flagNames(cmd *cobra.Command) []string {
 	return slices.Compact(names)
 }
 
-// wrongVerb is the fault of a verb that does not exist, the first of args. Its help names the verb that
-// was meant.
+// wrongVerb is the fault of a verb that does not exist, the first of args. Its help names the verb that was meant.
 func wrongVerb(root *cobra.Command, args []string) error {
 	right := verb.Meant(args[0])
 	if right == "" {
@@ -128,8 +127,7 @@ func flagsToPairs(root *cobra.Command, right string, args []string) []string {
 	return words
 }
 
-// helpCommand is "mcpl help VERB". Unlike cobra's own it names the verb that was meant if there is no
-// such verb.
+// helpCommand is "mcpl help VERB". Unlike cobra's own it names the verb that was meant if there is no such verb.
 func helpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [VERB]",

@@ -1,13 +1,11 @@
 // Package early answers a verb before the MCP SDK is initialised.
 //
-// Importing mcp-go costs every process several milliseconds before main, since a JSON Schema library
-// under it compiles its meta-schemas in an init function. A search on a fresh index needs none of
-// that, nor does a call that a running daemon takes. The Go linker initialises packages in the order of
-// their import paths as soon as their imports are initialised
-// (https://go.dev/ref/spec#Program_initialization), and those of this package are long before
-// net/http, which the SDK needs. So its init runs first, and may answer and exit. Everything unusual
-// (help, a mistake in the flags, a stale index, a call without a daemon) it leaves to main, and has
-// written nothing then.
+// Importing mcp-go costs every process several milliseconds before main, since a JSON Schema library under it
+// compiles its meta-schemas in an init function. A search on a fresh index needs none of that, nor does a call that a
+// running daemon takes. The Go linker initialises packages in the order of their import paths as soon as their
+// imports are initialised (https://go.dev/ref/spec#Program_initialization), and those of this package are long before
+// net/http, which the SDK needs. So its init runs first, and may answer and exit. Everything unusual (help, a mistake
+// in the flags, a stale index, a call without a daemon) it leaves to main, and has written nothing then.
 //
 // There is nothing to call: cmd/mcpl imports the package for its init, and no other package does. It
 // reaches neither net/http nor text/template, cobra or the SDK; internal/archtest and a test on the
@@ -78,8 +76,7 @@ func answer(args []string) (code int, ok bool) {
 // call. If a signal kills the process before that, the daemon sees it go and cancels its call.
 const quick = 20 * time.Millisecond
 
-// interruptible returns a context that ends with SIGINT or SIGTERM, if they come after the time for quick
-// calls.
+// interruptible returns a context that ends with SIGINT or SIGTERM, if they come after the time for quick calls.
 func interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	timer := time.AfterFunc(quick, func() {

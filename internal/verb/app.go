@@ -48,8 +48,7 @@ type App struct {
 	Logins Logins
 	// Browser opens a browser at an address.
 	Browser func(address string) error
-	// Detach starts mcpl with these arguments in a process that outlives this one. If nil, nothing is
-	// started.
+	// Detach starts mcpl with these arguments in a process that outlives this one. If nil, nothing is started.
 	Detach func(args []string) error
 	// Script returns the completion script of a shell, "" if the shell is unknown.
 	Script func(shell string) (string, error)

@@ -123,11 +123,7 @@ func (v *Auth) Run(ctx context.Context, s *Session) error {
 
 // usable returns the server of that name, if it can be used.
 func (v *Auth) usable(s *Session, name string) (*config.Server, error) {
-	cfg, err := s.catalog().Config()
-	if err != nil {
-		return nil, err
-	}
-	server, err := cfg.Server(name)
+	server, err := s.server(name)
 	if err != nil {
 		return nil, err
 	}
@@ -136,19 +132,17 @@ func (v *Auth) usable(s *Session, name string) (*config.Server, error) {
 
 // login logs in to a server and lists what it offers.
 func (v *Auth) login(ctx context.Context, s *Session) error {
-	names := v.servers
-	if len(names) == 0 {
-		only, err := v.needy(ctx, s)
-		if err != nil {
-			return err
-		}
-		names = []string{only}
+	var name string
+	var err error
+	if len(v.servers) == 1 {
+		name = v.servers[0]
+	} else if name, err = v.needy(ctx, s); err != nil {
+		return err
 	}
-	server, err := v.usable(s, names[0])
+	server, err := v.usable(s, name)
 	if err != nil {
 		return err
 	}
-	name := server.Name
 	opt := login.Options{Timeout: cmp.Or(v.Timeout, loginTimeout)}
 	opt.Notice = func(text string) { s.Printer.Notice("%s", text) }
 	if !v.NoBrowser {
@@ -165,8 +159,7 @@ func (v *Auth) login(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	a := &loginAnswer{loginLine: lineOfLogin(server, state)}
-	a.now = s.App.Now()
+	a := &loginAnswer{loginLine: lineOfLogin(s, server, state)}
 	listed, err := s.Engine.ListServer(ctx, name, true)
 	if err != nil {
 		f := output.InWords(fault.From(err))
@@ -302,17 +295,16 @@ func (l *loginLine) summary() string {
 // loginOf returns what is known of the login to a server over HTTP, also if that cannot be read.
 func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine {
 	state, err := s.App.Logins.State(ctx, server)
-	line := lineOfLogin(server, state)
+	line := lineOfLogin(s, server, state)
 	if err != nil {
 		line.Kind, line.Error = login.Unknown, output.InWords(fault.From(err))
 	}
-	line.now = s.App.Now()
 	return &line
 }
 
 // lineOfLogin returns what is known of the login to a server.
-func lineOfLogin(server *config.Server, st login.State) loginLine {
-	l := loginLine{Server: server.Name, URL: server.Display().URL, State: st, expires: st.Expires}
+func lineOfLogin(s *Session, server *config.Server, st login.State) loginLine {
+	l := loginLine{Server: server.Name, URL: server.Display().URL, State: st, expires: st.Expires, now: s.App.Now()}
 	l.Obtained, l.Expires = inSeconds(st.Obtained), inSeconds(st.Expires)
 	return l
 }

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -109,32 +110,34 @@ func (a *configAnswer) WriteText(t *output.Text) {
 		rows = append(rows, []any{mark, l.Path, output.Dim(l.Note)})
 	}
 	t.Table("  ", rows)
-	t.Line()
-	t.Line(output.Bold("Servers"))
+	heading(t, "Servers")
 	rows = nil
 	for _, s := range a.Servers {
-		what := s.Command
-		if what == "" {
-			what = s.URL
-		}
+		what := cmp.Or(s.Command, s.URL)
 		if s.Disabled {
 			what += " (disabled)"
 		}
-		rows = append(rows, []any{output.Cyan(s.Name), output.Dim(fmt.Sprintf("%s:%d", s.File, s.Line)), what})
+		rows = append(rows, []any{output.Cyan(s.Name), output.Dim(place(s.File, s.Line)), what})
 	}
 	t.Table("  ", rows)
 	a.writeVariables(t)
 	a.writeProblems(t)
-	t.Line()
-	t.Line(output.Bold("Settings"), output.Dim("  "+a.SettingsFile))
+	heading(t, "Settings", output.Dim("  "+a.SettingsFile))
 	rows = nil
 	for _, s := range a.Settings {
 		rows = append(rows, []any{s.Name, s.Value, output.Dim(s.From)})
 	}
 	t.Table("  ", rows)
-	t.Line()
-	t.Line(output.Bold("Kept in"))
+	heading(t, "Kept in")
 	t.Table("  ", [][]any{{"index", a.Cache}, {"enabled, disabled", a.State}})
+}
+
+// place returns the file and line of something in it, without the line if that is zero.
+func place(file string, line int) string {
+	if line == 0 {
+		return file
+	}
+	return fmt.Sprintf("%s:%d", file, line)
 }
 
 // writeVariables writes which variables the configuration refers to.
@@ -142,8 +145,7 @@ func (a *configAnswer) writeVariables(t *output.Text) {
 	if len(a.Variables) == 0 {
 		return
 	}
-	t.Line()
-	t.Line(output.Bold("Variables"))
+	heading(t, "Variables")
 	var rows [][]any
 	for _, v := range a.Variables {
 		state, from := output.Green("set"), v.From
@@ -160,18 +162,13 @@ func (a *configAnswer) writeProblems(t *output.Text) {
 	if len(a.Problems) == 0 {
 		return
 	}
-	t.Line()
-	t.Line(output.Bold("Problems"))
+	heading(t, "Problems")
 	for _, p := range a.Problems {
-		where := p.File
-		if p.Line > 0 {
-			where = fmt.Sprintf("%s:%d", p.File, p.Line)
-		}
 		style := output.Yellow
 		if p.Severity == config.Error {
 			style = output.Red
 		}
-		t.Line("  ", style(string(p.Severity)), " ", where)
+		t.Line("  ", style(string(p.Severity)), " ", place(p.File, p.Line))
 		t.Wrap("    ", p.Message)
 		if p.Fix != "" {
 			t.Wrap("    ", p.Fix)

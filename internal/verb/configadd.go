@@ -3,6 +3,7 @@ package verb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -137,8 +138,7 @@ func (v *ConfigAdd) conflict(command bool) string {
 	return ""
 }
 
-// pairs reads NAME=VALUE flags. The last one of a name counts. A header may be written NAME: VALUE too,
-// as for curl.
+// pairs reads NAME=VALUE flags. The last one of a name counts. A header may be written NAME: VALUE too, as for curl.
 func pairs(flag string, texts []string) ([]config.KeyValue, error) {
 	var list []config.KeyValue
 	for _, text := range texts {
@@ -150,14 +150,11 @@ func pairs(flag string, texts []string) ([]config.KeyValue, error) {
 			// The message does not quote the text: it may be a secret.
 			return nil, fault.New(fault.Usage, flag+" wants NAME=VALUE", "Write it as in: "+flag+" 'TOKEN=${TOKEN}'")
 		}
-		i := 0
-		for i < len(list) && list[i].Name != name {
-			i++
+		if i := slices.IndexFunc(list, func(kv config.KeyValue) bool { return kv.Name == name }); i >= 0 {
+			list[i].Value = value
+		} else {
+			list = append(list, config.KeyValue{Name: name, Value: value})
 		}
-		if i == len(list) {
-			list = append(list, config.KeyValue{Name: name})
-		}
-		list[i].Value = value
 	}
 	return list, nil
 }

@@ -254,8 +254,7 @@ func unset(server *config.Server, lifted []config.Literal) []string {
 	return notes
 }
 
-// candidate returns the n-th name for a server, from 1: its own, its own with the client's, then that
-// with a number.
+// candidate returns the n-th name for a server, from 1: its own, its own with the client's, then that with a number.
 func candidate(name, client string, n int) string {
 	switch n {
 	case 1:
@@ -298,11 +297,8 @@ func (p *importPlan) write(ctx context.Context) (created bool, err error) {
 
 // answer returns the plan as an answer.
 func (p *importPlan) answer(looked []clients.Looked) *importAnswer {
-	a := &importAnswer{File: p.target.Path, Why: p.target.Why, Files: looked, Servers: p.items,
-		Variables: []importVariable{}}
-	if a.Servers == nil {
-		a.Servers = []importItem{}
-	}
+	a := &importAnswer{File: p.target.Path, Why: p.target.Why, Files: looked,
+		Servers: append([]importItem{}, p.items...), Variables: []importVariable{}}
 	put := p.env.WhereToPut(p.target.Sources)
 	for _, t := range p.takes {
 		for _, l := range t.literals {
@@ -375,11 +371,10 @@ func (a *importAnswer) WriteText(t *output.Text) {
 	}
 	a.writeFiles(t)
 	if len(added) > 0 {
-		t.Line()
-		t.Line(output.Bold("To take"), output.Dim(fmt.Sprintf("  into %s (%s)", a.File, a.Why)))
+		heading(t, "To take", output.Dim(fmt.Sprintf("  into %s (%s)", a.File, a.Why)))
 	}
 	for _, s := range added {
-		t.Line("  ", output.Cyan(s.Name), " from ", s.Client, output.Dim("  "+s.place()))
+		t.Line("  ", output.Cyan(s.Name), " from ", s.Client, output.Dim("  "+place(s.File, s.Line)))
 		what := s.Command + s.URL // an added one has a display
 		if s.Disabled {
 			what += " (disabled)"
@@ -396,8 +391,7 @@ func (a *importAnswer) WriteText(t *output.Text) {
 		}
 	}
 	if len(skipped) > 0 {
-		t.Line()
-		t.Line(output.Bold("Skipped"))
+		heading(t, "Skipped")
 	}
 	for _, s := range skipped {
 		t.Line("  ", s.Name, " from ", s.Client, ": ", s.Reason)
@@ -407,14 +401,6 @@ func (a *importAnswer) WriteText(t *output.Text) {
 		t.Line()
 		t.Line("There is nothing to take.")
 	}
-}
-
-// place returns the file and line of the entry.
-func (i importItem) place() string {
-	if i.Line == 0 {
-		return i.File
-	}
-	return fmt.Sprintf("%s:%d", i.File, i.Line)
 }
 
 // instead says what becomes of a literal secret.
@@ -464,8 +450,7 @@ func (a *importAnswer) writeVariables(t *output.Text) {
 	if len(a.Variables) == 0 {
 		return
 	}
-	t.Line()
-	t.Line(output.Bold("Variables to set"))
+	heading(t, "Variables to set")
 	for _, v := range a.Variables {
 		if v.Set {
 			t.Line("  ", v.Name, output.Dim(": has that value already"))

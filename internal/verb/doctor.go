@@ -74,9 +74,7 @@ func diagnose(p engine.Probe) diagnosis {
 		Verdict: "ok", Error: output.InWords(p.Failure), ConnectMS: p.Listing.Connect.Milliseconds(),
 		TookMS: p.Took.Milliseconds(), Stderr: p.Listing.Stderr}
 	shown := p.Server.Display()
-	if d.Start = shown.Command; d.Start == "" {
-		d.Start = shown.URL
-	}
+	d.Start = cmp.Or(shown.Command, shown.URL)
 	switch {
 	case p.Off:
 		d.Verdict, d.Next = "disabled", "mcpl enable "+fault.Quote(p.Server.Name)
@@ -166,7 +164,7 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 
 // facts returns the rows that say which server it is and what it offers.
 func (d *diagnosis) facts() [][]any {
-	rows := [][]any{{output.Dim("entry"), fmt.Sprintf("%s:%d", d.File, d.Line)}}
+	rows := [][]any{{output.Dim("entry"), place(d.File, d.Line)}}
 	if d.Start != "" {
 		rows = append(rows, []any{output.Dim(string(d.Transport)), d.Start})
 	}

@@ -21,11 +21,7 @@ func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []stri
 	if err := s.live(); err != nil { // the configuration has to be read
 		return err
 	}
-	cfg, err := s.catalog().Config()
-	if err != nil {
-		return err
-	}
-	server, err := cfg.Server(ref.Server)
+	server, err := s.server(ref.Server)
 	if err != nil {
 		return err
 	}

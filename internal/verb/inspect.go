@@ -53,7 +53,7 @@ func (v *Inspect) Flags(fs *pflag.FlagSet) {
 // Parse implements [Verb].
 func (v *Inspect) Parse(words []string) (err error) {
 	v.words = words
-	v.kind, err = kindOf(v.Kind)
+	v.kind, err = kindOf(v.Kind, "tool, resource or prompt")
 	return err
 }
 
@@ -124,20 +124,17 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 		a.writeResource(t)
 		return
 	}
-	t.Line()
-	t.Line(output.Bold("Signature"))
+	heading(t, "Signature")
 	t.Wrap("  ", fmt.Sprintf("%s(%s)", a.ref.Name, schema.Signature(a.def.InputSchema)))
 	a.writeParameters(t)
 	if hints := a.hints(); len(hints) > 0 {
-		t.Line()
-		t.Line(output.Bold("Hints from the server"))
+		heading(t, "Hints from the server")
 		for _, h := range hints {
 			t.Wrap("  ", h)
 		}
 	}
 	if results := schema.Signature(a.def.OutputSchema); results != "" {
-		t.Line()
-		t.Line(output.Bold("Gives"))
+		heading(t, "Gives")
 		t.Wrap("  ", results)
 	}
 	example := a.example
@@ -148,8 +145,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 			title = "Get it"
 		}
 	}
-	t.Line()
-	t.Line(output.Bold(title))
+	heading(t, title)
 	t.Line("  ", output.Cyan(output.Command(schema.Step(a.ref, example))))
 }
 
@@ -181,8 +177,7 @@ func (a *inspectAnswer) writeParameters(t *output.Text) {
 	if len(params) == 0 {
 		return
 	}
-	t.Line()
-	t.Line(output.Bold("Parameters"))
+	heading(t, "Parameters")
 	var rows [][]any
 	for _, p := range params {
 		need := output.Dim("optional")
@@ -201,8 +196,7 @@ func (a *inspectAnswer) writeParameters(t *output.Text) {
 	t.Table("  ", rows)
 }
 
-// hints explains the annotations (MCP 2025-11-25, ToolAnnotations). They are the server's claim, not a
-// guarantee.
+// hints explains the annotations (MCP 2025-11-25, ToolAnnotations). They are the server's claim, not a guarantee.
 func (a *inspectAnswer) hints() []string {
 	h := a.def.Hints()
 	var lines []string

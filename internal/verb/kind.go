@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// kindOf returns the kind that --kind asks for.
-func kindOf(word string) (tool.Kind, error) {
+// kindOf returns the kind that --kind asks for, one of choices.
+func kindOf(word, choices string) (tool.Kind, error) {
 	switch strings.TrimSuffix(strings.ToLower(word), "s") {
 	case "tool":
 		return tool.Tool, nil
@@ -18,7 +18,7 @@ func kindOf(word string) (tool.Kind, error) {
 	case "prompt":
 		return tool.Prompt, nil
 	}
-	return "", fault.New(fault.Usage, fmt.Sprintf("unknown kind %q", word), "Use --kind tool, resource or prompt.")
+	return "", fault.New(fault.Usage, fmt.Sprintf("unknown kind %q", word), "Use --kind "+choices+".")
 }
 
 // kindsOf returns the kinds that --kind asks a search for.
@@ -26,11 +26,8 @@ func kindsOf(word string) ([]tool.Kind, error) {
 	if strings.ToLower(word) == "all" {
 		return allKinds(), nil
 	}
-	kind, err := kindOf(word)
-	if err != nil {
-		return nil, fault.New(fault.Usage, fmt.Sprintf("unknown kind %q", word), "Use --kind tool, resource, prompt or all.")
-	}
-	return []tool.Kind{kind}, nil
+	kind, err := kindOf(word, "tool, resource, prompt or all")
+	return []tool.Kind{kind}, err
 }
 
 // allKinds returns the kinds that can be searched. Templates are found with resources.

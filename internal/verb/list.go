@@ -93,18 +93,13 @@ func (v *List) all(ctx context.Context, s *Session) error {
 
 // lineOf returns the line of one server.
 func lineOf(l engine.Listed) serverLine {
-	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Error: output.InWords(l.Error)}
+	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Notes: l.Notes, asked: l.TriedAt}
 	if !l.Disabled {
-		line.Resources, line.Prompts = l.Resources+l.Templates, l.Prompts
-	}
-	if l.Disabled {
-		line.Error = nil
+		line.Resources, line.Prompts, line.Error = l.Resources+l.Templates, l.Prompts, output.InWords(l.Error)
 	}
 	if !l.ListedAt.IsZero() {
 		line.ListedAt = l.ListedAt.UTC().Format(time.RFC3339)
 	}
-	line.asked = l.TriedAt
-	line.Notes = l.Notes
 	return line
 }
 
@@ -197,6 +192,12 @@ func (a *listAnswer) writeServers(t *output.Text) {
 		rows = append(rows, append(row, render.Ago(a.now, s.asked)))
 	}
 	t.Table("", rows)
+}
+
+// heading writes the heading of a part of an answer, behind an empty line.
+func heading(t *output.Text, title string, more ...any) {
+	t.Line()
+	t.Line(append([]any{output.Bold(title)}, more...)...)
 }
 
 // dim returns the heading of a table.

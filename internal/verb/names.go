@@ -54,8 +54,7 @@ func completeServer(n *Names, args []string) ([]Word, bool) {
 	return words(n.servers(true)), false
 }
 
-// completeTool completes a server that is on, one of its tools that are on, and arguments, which may
-// be files.
+// completeTool completes a server that is on, one of its tools that are on, and arguments, which may be files.
 func completeTool(n *Names, args []string) ([]Word, bool) {
 	return completeOffer(n, args, func(server string) []index.Record { return n.tools(server, true) }), len(args) > 1
 }

@@ -11,9 +11,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 )
 
-// detach starts this program with other arguments in a session of its own, without our terminal and
-// pipes. This process does not wait for it: it ends by itself, with its work or at its time limits, and
-// init reaps it.
+// detach starts this program with other arguments in a session of its own, without our terminal and pipes. This
+// process does not wait for it: it ends by itself, with its work or at its time limits, and init reaps it.
 func detach(args []string) error {
 	self, err := os.Executable()
 	if err != nil {

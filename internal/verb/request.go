@@ -66,8 +66,7 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan, parse
 	return err
 }
 
-// ready leaves to main the requests that the early path cannot make, and says so if the arguments are
-// not checked.
+// ready leaves to main the requests that the early path cannot make, and says so if the arguments are not checked.
 func (v *request) ready(s *Session, plan *engine.Plan) error {
 	// The early path has no jq, and prints nothing that main may print again.
 	if v.Delivery.JQ != "" || plan.Unchecked != nil || !s.App.Warm {

@@ -155,8 +155,7 @@ func (h searchHit) json() []byte {
 	return o.Bytes()
 }
 
-// deprecated reports whether the tool's own words advise against it. The budget may have cut off just
-// those.
+// deprecated reports whether the tool's own words advise against it. The budget may have cut off just those.
 func (h searchHit) deprecated() bool {
 	return strings.Contains(strings.ToLower(h.Title+" "+h.Description), "deprecated")
 }

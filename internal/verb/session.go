@@ -32,20 +32,17 @@ type Session struct {
 
 // run opens the session, runs the verb, and has the index refreshed behind its answer.
 func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
-	settings, _, err := s.App.Env.LoadSettings()
-	if err != nil {
+	if s.Settings, _, err = s.App.Env.LoadSettings(); err != nil {
 		return err
 	}
-	s.Settings = settings
 	s.States = state.FileIn(s.App.Env.StateDir())
-	tools, notice, err := s.States.Read()
-	if err != nil {
+	var notice string
+	if s.Tools, notice, err = s.States.Read(); err != nil {
 		return err
 	}
 	if notice != "" {
 		s.Printer.Notice("%s", notice)
 	}
-	s.Tools = tools
 	if err := v.Parse(words); err != nil {
 		return err
 	}
@@ -67,15 +64,19 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 // catalog returns the configuration and the index that the session works with.
 func (s *Session) catalog() *catalog.Catalog { return s.Engine.Catalog() }
 
+// server returns the server of that name in the configuration.
+func (s *Session) server(name string) (*config.Server, error) {
+	cfg, err := s.catalog().Config()
+	if err != nil {
+		return nil, err
+	}
+	return cfg.Server(name)
+}
+
 // newEngine returns the engine for these settings and flags.
 func (s *Session) newEngine() *engine.Engine {
-	opt := engine.Options{Switches: s.Tools, Catalog: catalog.Options{
-		Env:       s.App.Env,
-		Selection: s.selection(),
-		Settings:  s.Settings,
-		Events:    s.Printer,
-		Now:       s.App.Now,
-	}}
+	opt := engine.Options{Switches: s.Tools, Catalog: catalog.Options{Env: s.App.Env, Selection: s.selection(),
+		Settings: s.Settings, Events: s.Printer, Now: s.App.Now}}
 	if s.App.Detach != nil {
 		opt.Catalog.Background = s.refreshBehind
 	}

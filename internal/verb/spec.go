@@ -90,8 +90,7 @@ func Find(name string) (Spec, bool) {
 	return Spec{}, false
 }
 
-// Meant returns the command that people and agents mean by another word, like "list --refresh" for
-// "reload", or "".
+// Meant returns the command that people and agents mean by another word, like "list --refresh" for "reload", or "".
 func Meant(word string) string {
 	word = strings.ToLower(word)
 	for _, spec := range Table() {

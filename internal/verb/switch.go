@@ -154,16 +154,8 @@ func (s *Session) change(ctx context.Context, skipped []string, edit func(*state
 	if err != nil {
 		return err
 	}
-	return s.Printer.Answer(&switchAnswer{
-		Enabled: orEmpty(after.Enabled), Disabled: orEmpty(after.Disabled), Skipped: skipped, file: s.States.Path})
-}
-
-// orEmpty returns an empty list for nil, which JSON writes as null.
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
+	return s.Printer.Answer(&switchAnswer{Enabled: append([]string{}, after.Enabled...), // not null in JSON
+		Disabled: append([]string{}, after.Disabled...), Skipped: skipped, file: s.States.Path})
 }
 
 // switchAnswer is the answer of enable and disable.

@@ -27,8 +27,7 @@ type Options struct {
 	Args []byte
 	// Answers are those of --elicit; see [CheckAnswers]. The last one serves for all further questions.
 	Answers []string
-	// Dialog is the terminal with a person at it, for questions without Answers. If nil, they are
-	// declined.
+	// Dialog is the terminal with a person at it, for questions without Answers. If nil, they are declined.
 	Dialog  *output.Dialog
 	Printer *output.Printer
 	// Parse reads the result of the request, for faults that repeat it.

@@ -211,8 +211,7 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 	}
 }
 
-// agree shows what would be sent and asks whether to send it. It returns true if the person wants to
-// change it first.
+// agree shows what would be sent and asks whether to send it. It returns true if the person wants to change it first.
 func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, changeable bool) (bool, error) {
 	var wrong []string
 	for _, f := range checkAnswer(inputSchema, content) {

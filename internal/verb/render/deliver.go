@@ -28,8 +28,7 @@ type Destination struct {
 	Printer *output.Printer
 	// Query applies the expression of --jq.
 	Query func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
-	// MaxBytes is the size that results are printed up to, unless --max-bytes says another. Zero means
-	// no limit.
+	// MaxBytes is the size that results are printed up to, unless --max-bytes says another. Zero means no limit.
 	MaxBytes int
 	// Large is the folder for larger results, unless --output-dir names another.
 	Large string

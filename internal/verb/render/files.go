@@ -158,8 +158,7 @@ func (v *Delivery) spill(to Destination, ref tool.Ref, a *answer) (*spilled, err
 	return &spilled{File: path, Bytes: len(content), Structure: structure(a.joined(), 3), Help: spillHelp}, nil
 }
 
-// removeOld removes the files of a folder that were last written before t. A file that cannot be
-// removed stays.
+// removeOld removes the files of a folder that were last written before t. A file that cannot be removed stays.
 func removeOld(dir string, t time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

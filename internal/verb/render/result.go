@@ -19,9 +19,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Result is an answer reduced to what its caller wants. For a tool that is the structured content if
-// there is some, else the only text block (as JSON, if it holds an object or an array), else the list
-// of content blocks.
+// Result is an answer reduced to what its caller wants. For a tool that is the structured content if there is some,
+// else the only text block (as JSON, if it holds an object or an array), else the list of content blocks.
 type Result struct {
 	kind   tool.Kind       // of what answered
 	about  json.RawMessage // the description of a prompt, or nil
