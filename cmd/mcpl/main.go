@@ -10,11 +10,15 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
+
+	"github.com/cli/browser"
 
 	"github.com/mcp-launchpad/mcpl/internal/cli"
 	_ "github.com/mcp-launchpad/mcpl/internal/early"
 	"github.com/mcp-launchpad/mcpl/internal/example"
 	"github.com/mcp-launchpad/mcpl/internal/verb"
+	"github.com/mcp-launchpad/mcpl/pkg/auth"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/conn"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
@@ -78,4 +82,20 @@ func interruptible() (context.Context, func()) {
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	return ctx, stop
+}
+
+// newLogins returns the keeper of the logins. It reads the settings; if they are damaged, the verb that runs says so.
+func newLogins(app *verb.App) *auth.Manager {
+	settings, _, err := app.Env.LoadSettings()
+	if err != nil {
+		settings.Credentials = config.AutoCredentials
+	}
+	return auth.New(auth.Options{StateDir: app.Env.StateDir(), Credentials: settings.Credentials, Version: app.Version,
+		Lookup: os.LookupEnv, Now: time.Now})
+}
+
+// openBrowser opens a browser, whose output stays out of our streams.
+func openBrowser(address string) error {
+	browser.Stdout, browser.Stderr = io.Discard, io.Discard
+	return browser.OpenURL(address)
 }

@@ -333,7 +333,6 @@ type loginAnswer struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// WriteText implements [output.Document].
 func (a *loginAnswer) WriteText(t *output.Text) {
 	t.Line(output.Green("Logged in"), " to ", output.Bold(a.Server), " through ", a.Issuer)
 	if len(a.Scopes) > 0 {
@@ -369,7 +368,6 @@ type logoutAnswer struct {
 	Problem   string `json:"problem,omitempty"`
 }
 
-// WriteText implements [output.Document].
 func (a *logoutAnswer) WriteText(t *output.Text) {
 	if !a.LoggedOut {
 		t.Line("There was no login to ", output.Bold(a.Server), ".")
@@ -390,7 +388,6 @@ type statusAnswer struct {
 	Servers []loginLine `json:"servers"`
 }
 
-// WriteText implements [output.Document].
 func (a *statusAnswer) WriteText(t *output.Text) {
 	if len(a.Servers) == 0 {
 		t.Line("No server over HTTP is configured, and only those have logins.")

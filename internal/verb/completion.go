@@ -70,5 +70,4 @@ type scriptAnswer struct {
 	Script string `json:"script"`
 }
 
-// WriteText implements [output.Document].
 func (a *scriptAnswer) WriteText(t *output.Text) { t.Print(a.Script) }

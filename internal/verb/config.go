@@ -98,7 +98,6 @@ type configServer struct {
 	config.Display
 }
 
-// WriteText implements [output.Document].
 func (a *configAnswer) WriteText(t *output.Text) {
 	t.Line(output.Bold("Files"), output.Dim("  in the order they are looked for"))
 	var rows [][]any

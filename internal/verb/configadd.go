@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -86,18 +87,10 @@ func (v *ConfigAdd) Run(ctx context.Context, s *Session) error {
 			l.Where, target.Path, l.Variable, put, l.Variable))
 	}
 	for _, m := range server.Missing {
-		a.Warnings = append(a.Warnings, missingNote(m.Name, put))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s is not set: add %[1]s=... to %s%s", m.Name, put,
+			render.Prefixed(", get it at ", config.WhereToGet(m.Name))))
 	}
 	return s.Printer.Answer(a)
-}
-
-// missingNote says where to put a variable without a value, and where to get its value.
-func missingNote(variable, put string) string {
-	note := fmt.Sprintf("%s is not set: add %s=... to %s", variable, variable, put)
-	if page := config.WhereToGet(variable); page != "" {
-		note += ", get it at " + page
-	}
-	return note
 }
 
 // Parse implements [Verb]. It makes an entry of the command line.
@@ -169,7 +162,6 @@ type addAnswer struct {
 	Warnings []string `json:"warnings,omitempty"`
 }
 
-// WriteText implements [output.Document].
 func (a *addAnswer) WriteText(t *output.Text) {
 	done := "Added "
 	if a.Replaced {

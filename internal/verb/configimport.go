@@ -360,7 +360,6 @@ type importVariable struct {
 	Get     string `json:"get,omitempty"`
 }
 
-// WriteText implements [output.Document].
 func (a *importAnswer) WriteText(t *output.Text) {
 	added, skipped := a.split()
 	if a.Written {

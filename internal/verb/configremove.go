@@ -103,7 +103,6 @@ type removeAnswer struct {
 	Still string `json:"still_defined_in,omitempty"`
 }
 
-// WriteText implements [output.Document].
 func (a *removeAnswer) WriteText(t *output.Text) {
 	t.Line("Removed ", output.Cyan(a.Name), " from ", a.File)
 	if a.Still != "" {

@@ -254,7 +254,6 @@ type stopAnswer struct {
 	Stopped bool `json:"stopped"`
 }
 
-// WriteText implements [output.Document].
 func (a *stopAnswer) WriteText(t *output.Text) {
 	if a.Stopped {
 		t.Line("The daemon has ended, and its servers with it.")
@@ -272,7 +271,6 @@ type daemonAnswer struct {
 	now    time.Time
 }
 
-// WriteText implements [output.Document].
 func (a *daemonAnswer) WriteText(t *output.Text) {
 	if !a.Running {
 		t.Line("No daemon runs for this configuration. The next call starts one, unless it is switched off.")
@@ -337,7 +335,6 @@ type logAnswer struct {
 	Lines []daemon.LogLine `json:"lines"`
 }
 
-// WriteText implements [output.Document].
 func (a *logAnswer) WriteText(t *output.Text) {
 	for _, l := range a.Lines {
 		t.Line(output.Dim(l.Time), " ", output.Bold(l.Who), " ", l.Event)

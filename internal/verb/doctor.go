@@ -141,7 +141,6 @@ type diagnosis struct {
 	verbose   bool
 }
 
-// WriteText implements [output.Document].
 func (a *doctorAnswer) WriteText(t *output.Text) {
 	off := 0
 	for i, d := range a.Servers {

@@ -57,7 +57,6 @@ type dryAnswer struct {
 	unchecked string       // why they could not be checked
 }
 
-// RawJSON implements [output.RawDocument].
 func (a *dryAnswer) RawJSON() []byte {
 	var o output.Object
 	o.Add("dry_run", true)
@@ -75,7 +74,6 @@ func (a *dryAnswer) RawJSON() []byte {
 	return o.Bytes()
 }
 
-// WriteText implements [output.Document].
 func (a *dryAnswer) WriteText(t *output.Text) {
 	rows := [][]any{{output.Bold("server"), fmt.Sprintf("%s (%s)", a.ref.Server, a.server.Transport)}}
 	add := func(name, value string) {

@@ -86,7 +86,6 @@ type inspectAnswer struct {
 	example json.RawMessage // nil without --example
 }
 
-// RawJSON implements [output.RawDocument].
 func (a *inspectAnswer) RawJSON() []byte {
 	var o output.Object
 	named := nameKey(a.ref.Kind) // the uri of a resource is among its own members too
@@ -109,7 +108,6 @@ func (a *inspectAnswer) RawJSON() []byte {
 	return o.Bytes()
 }
 
-// WriteText implements [output.Document].
 func (a *inspectAnswer) WriteText(t *output.Text) {
 	name := a.ref.String()
 	if a.ref.Kind != tool.Tool {

@@ -61,13 +61,17 @@ func (v *Instructions) Parse(words []string) error {
 
 // Run implements [Verb].
 func (v *Instructions) Run(ctx context.Context, s *Session) error {
-	text, err := s.snippet(ctx)
+	a := &snippetAnswer{}
+	none := catalog.Need{Servers: []string{}} // lists no server
+	err := s.catalog().Read(ctx, none, func(view *catalog.View) (err error) {
+		a.Text, err = s.snippet(view)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	a := &snippetAnswer{Text: text}
 	if v.Write != "" {
-		if a.Changed, err = writeBetween(v.Write, text); err != nil {
+		if a.Changed, err = writeBetween(v.Write, a.Text); err != nil {
 			return fault.New(fault.Config, "cannot write "+v.Write, "Give --write a file that you may write to.").Because(err)
 		}
 		a.File = v.Write
@@ -98,16 +102,7 @@ Tools of MCP servers are reached by shell commands. Do not guess names or argume
 const snippetBudget = 1000
 
 // snippet returns the text: the verbs, the rule, and a line for each server that is on.
-func (s *Session) snippet(ctx context.Context) (text string, err error) {
-	none := catalog.Need{Servers: []string{}} // lists no server
-	err = s.catalog().Read(ctx, none, func(view *catalog.View) (err error) {
-		text, err = s.snippetOf(view)
-		return err
-	})
-	return text, err
-}
-
-func (s *Session) snippetOf(view *catalog.View) (string, error) {
+func (s *Session) snippet(view *catalog.View) (string, error) {
 	on := slices.DeleteFunc(slices.Clone(view.Servers()), func(info index.ServerInfo) bool {
 		return info.Off || !s.Tools.AllowsServer(info.Name)
 	})
@@ -217,7 +212,6 @@ type snippetAnswer struct {
 	Changed bool   `json:"changed,omitempty"`
 }
 
-// WriteText implements [output.Document].
 func (a *snippetAnswer) WriteText(t *output.Text) {
 	switch {
 	case a.File == "":

@@ -142,7 +142,6 @@ type serverLine struct {
 	asked     time.Time
 }
 
-// WriteText implements [output.Document].
 func (a *listAnswer) WriteText(t *output.Text) {
 	a.writeServers(t)
 	on := 0
@@ -265,7 +264,6 @@ type toolLine struct {
 	Description string `json:"description"`
 }
 
-// WriteText implements [output.Document].
 func (a *toolsAnswer) WriteText(t *output.Text) {
 	for i, line := range a.Tools {
 		if i > 0 {

@@ -85,7 +85,6 @@ type offersAnswer struct {
 	help string
 }
 
-// RawJSON implements [output.RawDocument].
 func (a *offersAnswer) RawJSON() []byte {
 	var o output.Object
 	if a.kind == tool.Resource {
@@ -102,13 +101,10 @@ func (a *offersAnswer) RawJSON() []byte {
 
 // list returns the records of a kind as a JSON array.
 func (a *offersAnswer) list(kind tool.Kind) json.RawMessage {
-	list := []byte{'['}
+	var list []json.RawMessage
 	for _, rec := range a.recs {
 		if rec.Kind != kind {
 			continue
-		}
-		if len(list) > 1 {
-			list = append(list, ',')
 		}
 		var o output.Object
 		o.Add("server", rec.Server)
@@ -124,9 +120,9 @@ func (a *offersAnswer) list(kind tool.Kind) json.RawMessage {
 		case rec.MediaType != "":
 			o.Add("mimeType", rec.MediaType)
 		}
-		list = append(list, o.Bytes()...)
+		list = append(list, o.Bytes())
 	}
-	return append(list, ']')
+	return render.List(list)
 }
 
 // nameKey returns the member of a JSON answer that names something of a kind.
@@ -140,7 +136,6 @@ func nameKey(kind tool.Kind) string {
 	return kind.String()
 }
 
-// WriteText implements [output.Document].
 func (a *offersAnswer) WriteText(t *output.Text) {
 	for i, rec := range a.recs {
 		if i > 0 {
@@ -151,18 +146,23 @@ func (a *offersAnswer) WriteText(t *output.Text) {
 			more = render.Prefixed("  ", rec.Title)
 		}
 		t.Line(output.Bold(rec.Server), " ", output.Cyan(rec.Name), output.Dim(more+render.Prefixed("  ", rec.MediaType)))
-		if rec.Description != "" {
-			t.Wrap("  ", rec.Description)
-		}
-		if rec.Signature != "" {
-			t.Wrap("  ", "("+rec.Signature+")")
-		}
+		writeAbout(t, rec)
 	}
 	if a.help != "" {
 		t.Line(a.help)
 		return
 	}
 	writeUses(t, a.recs)
+}
+
+// writeAbout writes what a record is for, and its signature if it has one.
+func writeAbout(t *output.Text, rec index.Record) {
+	if rec.Description != "" {
+		t.Wrap("  ", rec.Description)
+	}
+	if rec.Signature != "" {
+		t.Wrap("  ", "("+rec.Signature+")")
+	}
 }
 
 // writeUses writes how to use the first record of each kind.

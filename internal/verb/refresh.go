@@ -46,12 +46,7 @@ func (s *Session) refreshBehind(sources *config.Sources) error {
 		}
 		s.Printer.Verbose("mcpl", fmt.Sprintf("the daemon does not refresh the index: %v", err))
 	}
-	return s.App.Detach(s.refreshCommand())
-}
-
-// refreshCommand returns the arguments that refresh the index of this configuration set.
-func (s *Session) refreshCommand() []string {
-	return append([]string{RefreshName}, s.files()...)
+	return s.App.Detach(append([]string{RefreshName}, s.files()...))
 }
 
 // files returns the flags that name this configuration set to another mcpl.

@@ -85,19 +85,15 @@ type searchHit struct {
 	schema json.RawMessage // nil without --schema
 }
 
-// RawJSON implements [output.RawDocument].
 func (a *searchAnswer) RawJSON() []byte {
-	results := []byte{'['}
+	results := make([]json.RawMessage, len(a.hits))
 	for i, hit := range a.hits {
-		if i > 0 {
-			results = append(results, ',')
-		}
-		results = append(results, hit.json()...)
+		results[i] = hit.json()
 	}
 	var o output.Object
 	o.Add("query", a.query)
 	o.Add("method", a.method)
-	o.Add("results", json.RawMessage(append(results, ']')))
+	o.Add("results", render.List(results))
 	if a.help != "" {
 		o.Add("help", a.help)
 	}
@@ -143,11 +139,7 @@ func (h searchHit) json() []byte {
 		o.Add("deprecated", true)
 	}
 	if len(h.Hit.Explain) > 0 {
-		parts := make([]contribution, len(h.Hit.Explain))
-		for i, c := range h.Hit.Explain {
-			parts[i] = contribution{c.Term, c.Field, c.Score}
-		}
-		o.Add("explain", parts)
+		o.Add("explain", h.Hit.Explain)
 	}
 	if h.schema != nil {
 		o.Add("inputSchema", h.schema)
@@ -158,13 +150,6 @@ func (h searchHit) json() []byte {
 // deprecated reports whether the tool's own words advise against it. The budget may have cut off just those.
 func (h searchHit) deprecated() bool {
 	return strings.Contains(strings.ToLower(h.Title+" "+h.Description), "deprecated")
-}
-
-// contribution is a part of a score: a term of the query, the field that has it, and its share.
-type contribution struct {
-	Term  string  `json:"term"`
-	Field string  `json:"field"`
-	Score float64 `json:"score"`
 }
 
 // Parse implements [Verb].
@@ -309,7 +294,6 @@ func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query, fail
 // capital returns s with its first letter in upper case.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// WriteText implements [output.Document].
 func (a *searchAnswer) WriteText(t *output.Text) {
 	for i, hit := range a.hits {
 		if i > 0 {
@@ -327,12 +311,7 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 			name = output.Cyan(fmt.Sprintf("%s %s  %s", hit.Server, hit.Name, hit.Kind))
 		}
 		t.Line(name, output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark))
-		if hit.Description != "" {
-			t.Wrap("  ", hit.Description)
-		}
-		if hit.Signature != "" {
-			t.Wrap("  ", "("+hit.Signature+")")
-		}
+		writeAbout(t, hit.Record)
 		for _, c := range hit.Hit.Explain {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
 		}

@@ -166,7 +166,6 @@ type switchAnswer struct {
 	file     string
 }
 
-// WriteText implements [output.Document].
 func (a *switchAnswer) WriteText(t *output.Text) {
 	switch {
 	case len(a.Enabled) == 0 && len(a.Disabled) == 0:

@@ -32,7 +32,6 @@ type versionAnswer struct {
 	Platform string `json:"platform"`
 }
 
-// WriteText implements [output.Document].
 func (a *versionAnswer) WriteText(t *output.Text) {
 	t.Line("mcpl ", a.Version, " (", a.Go, ", ", a.Platform, ")")
 }

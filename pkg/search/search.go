@@ -68,10 +68,10 @@ type Hit struct {
 type Contribution struct {
 	// Term is the word of the query. If the document has another form of it (a stem, a synonym, a corrected spelling),
 	// Term is "word~form".
-	Term string
+	Term string `json:"term"`
 	// Field is one of the names that [Hit.MatchedIn] holds.
-	Field string
-	Score float64
+	Field string  `json:"field"`
+	Score float64 `json:"score"`
 }
 
 // ErrCorrupt says that the bytes of an index are not those that Build made.

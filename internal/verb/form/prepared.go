@@ -50,8 +50,7 @@ func withDefaults(inputSchema, object json.RawMessage) json.RawMessage {
 		return object
 	}
 	for _, m := range members {
-		has := slices.ContainsFunc(fields, func(f tool.Field) bool { return f.Key == m.Name })
-		if m.Default != nil && !has {
+		if m.Default != nil && fieldOf(fields, m.Name) == nil {
 			fields = append(fields, tool.Field{Key: m.Name, Value: m.Default})
 		}
 	}

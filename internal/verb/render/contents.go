@@ -81,7 +81,7 @@ func (r Result) messages() json.RawMessage {
 		m = append(m, tool.Field{Key: "content", Value: b.raw})
 		messages[i] = m.Bytes()
 	}
-	o.Add("messages", list(messages))
+	o.Add("messages", List(messages))
 	return o.Bytes()
 }
 

@@ -203,7 +203,6 @@ func structure(raw json.RawMessage, depth int) any {
 	return raw // a number, true, false or null
 }
 
-// WriteText implements [output.Document].
 func (s *spilled) WriteText(t *output.Text) {
 	t.Line(fmt.Sprintf("The result has %s. It is whole in:", Size(s.Bytes)))
 	t.Line("  ", output.Cyan(s.File))

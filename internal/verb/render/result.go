@@ -103,11 +103,11 @@ func (r Result) JSON() json.RawMessage {
 	for i, b := range r.blocks {
 		values[i] = b.raw
 	}
-	return list(values)
+	return List(values)
 }
 
-// list returns values as a JSON array.
-func list(values []json.RawMessage) json.RawMessage {
+// List returns values as a JSON array.
+func List(values []json.RawMessage) json.RawMessage {
 	out := []byte{'['}
 	for i, raw := range values {
 		if i > 0 {
@@ -156,10 +156,9 @@ func (a *answer) joined() json.RawMessage {
 	if len(a.results) == 1 {
 		return a.results[0]
 	}
-	return list(a.results)
+	return List(a.results)
 }
 
-// RawJSON implements [output.RawDocument].
 func (a *answer) RawJSON() []byte {
 	var o output.Object
 	o.Add("success", true)
@@ -174,7 +173,6 @@ func (a *answer) RawJSON() []byte {
 	return o.Bytes()
 }
 
-// WriteText implements [output.Document].
 func (a *answer) WriteText(t *output.Text) {
 	switch {
 	case a.spilled != nil:
