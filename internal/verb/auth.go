@@ -99,15 +99,12 @@ func (v *Auth) Parse(words []string) error {
 	case "logout":
 		if len(words) == 0 {
 			return fault.New(fault.Usage, "which server do you want to log out of?", "").
-				Then("See the logins with", authStatus())
+				Then("See the logins with", fault.Step{Verb: "auth status"})
 		}
 		return nil
 	}
 	return fault.New(fault.Usage, fmt.Sprintf("unknown auth command %q", v.action), authUsage)
 }
-
-// authStatus is the step that shows all logins.
-func authStatus() fault.Step { return fault.Step{Verb: "auth status"} }
 
 // Run implements [Verb].
 func (v *Auth) Run(ctx context.Context, s *Session) error {
@@ -204,11 +201,8 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 			if server.Transport == config.Stdio {
 				continue
 			}
-			state, err := s.App.Logins.State(ctx, server)
-			if err != nil { // a login that cannot be read counts as none
-				state.Kind = login.NotLoggedIn
-			}
-			if state.Kind == login.NotLoggedIn || state.Kind == login.Expired {
+			state, err := s.App.Logins.State(ctx, server) // a login that cannot be read counts as none
+			if err != nil || state.Kind == login.NotLoggedIn || state.Kind == login.Expired {
 				wanted = append(wanted, server.Name)
 			}
 		}
@@ -219,7 +213,7 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 	f := fault.New(fault.Usage, "which server do you want to log in to?", "")
 	if len(wanted) == 0 {
 		f.Help = "No server needs a login: only servers over HTTP do, and each of them has one."
-		return "", f.Then("See them with", authStatus())
+		return "", f.Then("See them with", fault.Step{Verb: "auth status"})
 	}
 	f.Suggestions = wanted
 	f.Help = "These may want a login: " + strings.Join(wanted, ", ") + "."
@@ -253,16 +247,15 @@ func (v *Auth) status(ctx context.Context, s *Session) error {
 		}
 		if server.Transport == config.Stdio {
 			return fault.New(fault.Usage, server.Name+" is not a server over HTTP and has no login", "").
-				On(server.Name, "").Then("See the logins that there are with", authStatus())
+				On(server.Name, "").Then("See the logins that there are with", fault.Step{Verb: "auth status"})
 		}
 		servers = []*config.Server{server}
 	}
 	a := &statusAnswer{Servers: []loginLine{}}
 	for _, server := range servers {
-		if server.Transport == config.Stdio {
-			continue
+		if server.Transport != config.Stdio {
+			a.Servers = append(a.Servers, *loginOf(ctx, s, server))
 		}
-		a.Servers = append(a.Servers, *loginOf(ctx, s, server))
 	}
 	return s.Printer.Answer(a)
 }

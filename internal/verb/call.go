@@ -2,10 +2,19 @@ package verb
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/schema"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 func callSpec() Spec {
@@ -70,4 +79,98 @@ func (v *Call) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	return v.send(ctx, s, plan, render.ToolResult)
+}
+
+// dryRun shows what a call would do, and starts nothing. The arguments of a tool that the index does not
+// know yet stay unchecked. The exit code is 2 if the arguments do not fit.
+func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []string) error {
+	if err := s.live(); err != nil { // the configuration has to be read
+		return err
+	}
+	server, err := s.server(ref.Server)
+	if err != nil {
+		return err
+	}
+	def, known, err := s.Engine.Known(ctx, ref)
+	if err != nil {
+		return err
+	}
+	args, err := v.arguments(s, def.InputSchema, rest)
+	if err != nil {
+		return fault.From(err).On(ref.Server, ref.Name)
+	}
+	a := &dryAnswer{ref: ref, server: server.Display(), args: args}
+	faults, err := schema.Validate(def.InputSchema, args)
+	switch {
+	case !known:
+		a.unchecked = fmt.Sprintf("the tools of %s are not known yet; list them with: mcpl list %s --refresh",
+			ref.Server, fault.Quote(ref.Server))
+	case err != nil:
+		a.unchecked = err.Error()
+	case len(faults) > 0:
+		a.faults = schema.Fault(ref, def.InputSchema, args, faults)
+		s.code = a.faults.Type.ExitCode()
+	}
+	return s.Printer.Answer(a)
+}
+
+// dryAnswer is the answer of a dry run.
+type dryAnswer struct {
+	ref       tool.Ref
+	server    config.Display
+	args      json.RawMessage
+	faults    *fault.Fault // nil: the arguments fit
+	unchecked string       // why they could not be checked
+}
+
+func (a *dryAnswer) RawJSON() []byte {
+	var o output.Object
+	o.Add("dry_run", true)
+	o.Add("server", a.server)
+	o.Add("tool", a.ref.Name)
+	o = append(o, tool.Field{Key: "arguments", Value: a.args})
+	if a.unchecked != "" {
+		o.Add("unchecked", a.unchecked)
+		return o.Bytes()
+	}
+	o.Add("valid", a.faults == nil)
+	if a.faults != nil {
+		o.Add("error", output.InWords(a.faults))
+	}
+	return o.Bytes()
+}
+
+func (a *dryAnswer) WriteText(t *output.Text) {
+	rows := [][]any{{output.Bold("server"), fmt.Sprintf("%s (%s)", a.ref.Server, a.server.Transport)}}
+	add := func(name, value string) {
+		if value != "" {
+			rows = append(rows, []any{output.Bold(name), value})
+		}
+	}
+	add("command", a.server.Command)
+	add("url", a.server.URL)
+	add("cwd", a.server.Cwd)
+	var set []string
+	for _, kv := range slices.Concat(a.server.Env, a.server.Headers) {
+		set = append(set, fmt.Sprintf("%s (%s)", kv.Name, kv.From))
+	}
+	add("sets", strings.Join(set, ", "))
+	add("tool", a.ref.Name)
+	add("arguments", string(a.args))
+	switch {
+	case a.unchecked != "":
+		add("verdict", "not checked: "+a.unchecked)
+	case a.faults == nil:
+		rows = append(rows, []any{output.Bold("verdict"), output.Green("the arguments fit; nothing was started")})
+	default:
+		rows = append(rows, []any{output.Bold("verdict"), output.Red(a.faults.Message)})
+	}
+	t.Table("", rows)
+	if a.faults != nil {
+		for _, f := range a.faults.Arguments {
+			t.Line("  ", output.Bold(f.Pointer), " ", f.Problem, render.Prefixed("; expected ", f.Expected),
+				render.Prefixed("; did you mean ", f.Nearest))
+		}
+		t.Wrap("", output.InWords(a.faults).Help)
+	}
 }

@@ -361,7 +361,10 @@ type importVariable struct {
 }
 
 func (a *importAnswer) WriteText(t *output.Text) {
-	added, skipped := a.split()
+	is := func(action string) []importItem {
+		return slices.DeleteFunc(slices.Clone(a.Servers), func(s importItem) bool { return s.Action != action })
+	}
+	added, skipped := is("add"), is("skip")
 	if a.Written {
 		t.Line(fmt.Sprintf("Wrote %s to ", render.Plural(len(added), "server")), output.Cyan(a.File))
 		a.writeVariables(t)
@@ -383,7 +386,11 @@ func (a *importAnswer) WriteText(t *output.Text) {
 			t.Line("    called ", fmt.Sprintf("%q", s.Was), " there")
 		}
 		for _, l := range s.Literals {
-			t.Line("    ", output.Yellow("literal secret"), " in ", l.Where, instead(s.Kept, l.Variable))
+			becomes := ": ${" + l.Variable + "} instead"
+			if s.Kept {
+				becomes = ": copied as it is"
+			}
+			t.Line("    ", output.Yellow("literal secret"), " in ", l.Where, becomes)
 		}
 		for _, note := range s.Notes {
 			t.Wrap("    ", note)
@@ -400,26 +407,6 @@ func (a *importAnswer) WriteText(t *output.Text) {
 		t.Line()
 		t.Line("There is nothing to take.")
 	}
-}
-
-// instead says what becomes of a literal secret.
-func instead(kept bool, variable string) string {
-	if kept {
-		return ": copied as it is"
-	}
-	return ": ${" + variable + "} instead"
-}
-
-// split returns the servers that are taken and those that are not.
-func (a *importAnswer) split() (added, skipped []importItem) {
-	for _, s := range a.Servers {
-		if s.Action == "add" {
-			added = append(added, s)
-		} else {
-			skipped = append(skipped, s)
-		}
-	}
-	return added, skipped
 }
 
 // writeFiles writes the files that exist or, if there are none, all places where files may be.

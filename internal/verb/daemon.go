@@ -128,9 +128,7 @@ func (s *Session) usesDaemon() bool {
 // daemonClient returns how this session reaches the daemon.
 func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 	c := daemon.ClientOptions{Env: s.App.Env, Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
-		Selection: s.selection(),
-		Limits:    o.Limits,
-		Idle:      s.Settings.Idle, Log: o.Log}
+		Selection: s.selection(), Limits: o.Limits, Idle: s.Settings.Idle, Log: o.Log}
 	if s.spec.Daemon == StartDaemon {
 		c.Start = s.daemonCommand()
 	}
@@ -181,18 +179,16 @@ func (a *App) daemonCatalog(o host.CatalogOptions) (host.Catalog, error) {
 		Allows: tools.AllowsServer, Events: events, Now: a.Now, Lister: o.Lister}), nil
 }
 
-// daemonEvents writes the events of a catalog into the daemon's log.
+// daemonEvents, a [catalog.Events], writes the events of a catalog into the daemon's log.
 type daemonEvents struct{ log func(who, event string) }
 
-// Notice implements [catalog.Events].
 func (e daemonEvents) Notice(format string, args ...any) {
 	e.log("index", fmt.Sprintf(format, args...))
 }
 
-// Status implements [catalog.Events]. There is no terminal to show it.
+// Status shows nothing: there is no terminal.
 func (e daemonEvents) Status(string) {}
 
-// Verbose implements [catalog.Events].
 func (e daemonEvents) Verbose(who, event string) { e.log(who, event) }
 
 // stop ends the daemon.

@@ -2,12 +2,14 @@ package verb
 
 import (
 	"os"
+	"os/exec"
 	"runtime/debug"
 	"time"
 
 	"golang.org/x/term"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
@@ -33,6 +35,21 @@ func version() string {
 		return "(devel)"
 	}
 	return info.Main.Version
+}
+
+// detach starts this program with other arguments, without our terminal and pipes. This process does not wait for it:
+// it ends by itself, with its work or at its time limits, and init reaps it.
+func detach(args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	cmd := &exec.Cmd{Path: self, Args: append([]string{os.Args[0]}, args...), SysProcAttr: detachedAttributes()}
+	daemon.KeepToSelf()
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	return cmd.Process.Release()
 }
 
 // terminal describes the terminal behind a stream. Colour follows https://no-color.org.

@@ -80,9 +80,14 @@ type searchAnswer struct {
 }
 
 // searchHit is one hit. Text shows the whole record, JSON as much as the budget allows.
-type searchHit struct {
-	engine.Found
-	schema json.RawMessage // nil without --schema
+type searchHit struct{ engine.Found }
+
+// schema returns the input schema, nil without --schema.
+func (h searchHit) schema() json.RawMessage {
+	if h.Definition == nil {
+		return nil
+	}
+	return h.Definition.InputSchema
 }
 
 func (a *searchAnswer) RawJSON() []byte {
@@ -141,8 +146,8 @@ func (h searchHit) json() []byte {
 	if len(h.Hit.Explain) > 0 {
 		o.Add("explain", h.Hit.Explain)
 	}
-	if h.schema != nil {
-		o.Add("inputSchema", h.schema)
+	if schema := h.schema(); schema != nil {
+		o.Add("inputSchema", schema)
 	}
 	return o.Bytes()
 }
@@ -183,26 +188,16 @@ func (v *Search) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	answer := v.answer(result.Found)
+	answer := &searchAnswer{query: v.query, method: string(v.method)}
+	for _, found := range result.Found {
+		answer.hits = append(answer.hits, searchHit{found})
+	}
 	if len(result.Found) == 0 {
 		if answer.help, err = v.emptyHelp(ctx, s, q, result.Failed); err != nil {
 			return err
 		}
 	}
 	return s.Printer.Answer(answer)
-}
-
-// answer returns the hits as an answer.
-func (v *Search) answer(found []engine.Found) *searchAnswer {
-	a := &searchAnswer{query: v.query, method: string(v.method)}
-	for _, f := range found {
-		hit := searchHit{Found: f}
-		if f.Definition != nil {
-			hit.schema = f.Definition.InputSchema
-		}
-		a.hits = append(a.hits, hit)
-	}
-	return a
 }
 
 // clipSignature shortens a signature of more than limit bytes by whole parameters and says how many it
@@ -315,8 +310,8 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		for _, c := range hit.Hit.Explain {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
 		}
-		if hit.schema != nil {
-			t.Print(render.Indented(hit.schema, "  "))
+		if schema := hit.schema(); schema != nil {
+			t.Print(render.Indented(schema, "  "))
 		}
 	}
 	if len(a.hits) == 0 {
