@@ -22,7 +22,7 @@ func callSpec() Spec {
 		Name: "call", Group: Tools, New: func() Verb { return new(Call) },
 		Early: true, Daemon: StartDaemon,
 		Aliases:  []Alias{{Words: "run exec execute invoke use do tool call-tool call_tool calltool tools/call"}},
-		Complete: completeTool,
+		Complete: completeOffer(tool.Tool, true),
 		Use:      "call SERVER TOOL [ARGS]", Short: "Call one tool (starts its server only, if it does not run)",
 		Long: `Call checks the arguments against the tool's schema, starts its server if it
 does not run, and calls the tool. The daemon keeps the server for the next call,

@@ -20,7 +20,7 @@ func inspectSpec() Spec {
 		Name: "inspect", Group: Tools, New: func() Verb { return new(Inspect) },
 		Early: true, Daemon: UseDaemon,
 		Aliases:  []Alias{{Words: "describe info show schema get help-tool man view doc docs explain"}},
-		Complete: completeTool,
+		Complete: completeOffer(tool.Tool, true),
 		Values:   []Values{{"kind", fixed("tool", "resource", "prompt")}},
 		Use:      "inspect SERVER TOOL", Short: "Read one tool's definition (starts no server)",
 		Long: `Inspect shows a tool's signature, parameters and annotations, and how to call

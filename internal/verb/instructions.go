@@ -181,15 +181,14 @@ func writeBetween(path, text string) (bool, error) {
 		return false, err
 	}
 	block := beginMarker + "\n" + text + endMarker
-	var out string
-	if before, rest, ok := strings.Cut(string(old), beginMarker); ok {
+	out := string(old)
+	if before, rest, ok := strings.Cut(out, beginMarker); ok {
 		_, after, closed := strings.Cut(rest, endMarker)
 		if !closed {
 			return false, fmt.Errorf("it has %s without %s after it", beginMarker, endMarker)
 		}
 		out = before + block + after
 	} else {
-		out = string(old)
 		if out != "" {
 			out = strings.TrimRight(out, "\n") + "\n\n"
 		}

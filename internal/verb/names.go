@@ -54,20 +54,18 @@ func completeServer(n *Names, args []string) ([]Word, bool) {
 	return words(n.servers(true)), false
 }
 
-// completeTool completes a server that is on, one of its tools that are on, and arguments, which may be files.
-func completeTool(n *Names, args []string) ([]Word, bool) {
-	return completeOffer(n, args, func(server string) []index.Record { return n.tools(server, true) }), len(args) > 1
-}
-
-// completeOffer completes a server that is on and then a name that offers returns for it.
-func completeOffer(n *Names, args []string, offers func(server string) []index.Record) []Word {
-	switch len(args) {
-	case 0:
-		return words(n.servers(true))
-	case 1:
-		return described(offers(args[0]), "")
+// completeOffer completes a server that is on, the name of something of a kind that it offers, and arguments, which
+// may be files.
+func completeOffer(kind tool.Kind, files bool) Completer {
+	return func(n *Names, args []string) ([]Word, bool) {
+		switch len(args) {
+		case 0:
+			return words(n.servers(true)), false
+		case 1:
+			return described(n.offers(args[0], kind), ""), false
+		}
+		return nil, files
 	}
-	return nil
 }
 
 // completeNames completes servers and SERVER/TOOL, on or off.
@@ -143,8 +141,11 @@ func (n *Names) tools(server string, on bool) []index.Record {
 	})
 }
 
-// offers returns the resources, without templates, or the prompts of a server that is on.
+// offers returns the tools that are on, the resources, without templates, or the prompts of a server that is on.
 func (n *Names) offers(server string, kind tool.Kind) []index.Record {
+	if kind == tool.Tool {
+		return n.tools(server, true)
+	}
 	if !slices.Contains(n.servers(true), server) {
 		return nil
 	}

@@ -15,8 +15,8 @@ import (
 
 func resourcesSpec() Spec {
 	return Spec{
-		Name: "resources", Group: Offers, New: func() Verb { return newListOffers("resources", tool.Resource, tool.Template) },
-		Early: true, Daemon: UseDaemon,
+		Name: "resources", Group: Offers, Early: true, Daemon: UseDaemon,
+		New: func() Verb { return newListOffers("resources", tool.Resource, tool.Template) },
 		Aliases: []Alias{{Words: "list-resources list_resources resources/list templates list-resource-templates " +
 			"list_resource_templates resources/templates/list"}},
 		Complete: completeServer,

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
-	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -15,7 +14,7 @@ func promptSpec() Spec {
 		Name: "prompt", Group: Offers, New: func() Verb { return new(Prompt) },
 		Early: true, Daemon: StartDaemon,
 		Aliases:  []Alias{{Words: "get-prompt get_prompt getprompt use-prompt use_prompt prompts/get"}},
-		Complete: completePrompt,
+		Complete: completeOffer(tool.Prompt, true),
 		Use:      "prompt SERVER NAME [ARGS]", Short: "Get one prompt (starts its server only)",
 		Long: `Prompt fills in a prompt of a server and prints its messages. ARGS are as in
 call: one JSON object, or pairs key=value, key:=json, key=@file. All arguments
@@ -23,12 +22,6 @@ of prompts are strings.`,
 		Example: `  mcpl prompt everything simple-prompt
   mcpl --json prompt everything args-prompt city=Oslo`,
 	}
-}
-
-// completePrompt completes a server that is on, one of its prompts, and arguments, which may be files.
-func completePrompt(n *Names, args []string) ([]Word, bool) {
-	offers := func(server string) []index.Record { return n.offers(server, tool.Prompt) }
-	return completeOffer(n, args, offers), len(args) > 1
 }
 
 // Prompt gets one prompt: mcpl prompt SERVER NAME [ARGS].

@@ -9,10 +9,13 @@ import (
 
 func TestPromptsOptions(t *testing.T) {
 	t.Parallel()
+	want := func(refresh bool, servers ...string) Verb {
+		return &ListOffers{listing{Refresh: refresh, verb: "prompts", servers: servers}, []tool.Kind{tool.Prompt}}
+	}
 	checkOptions(t, "prompts", map[string]options{
-		"all":         {want: &ListOffers{listing{verb: "prompts", servers: []string{}}, []tool.Kind{tool.Prompt}}},
-		"one":         {args: []string{"demo"}, want: &ListOffers{listing{verb: "prompts", servers: []string{"demo"}}, []tool.Kind{tool.Prompt}}},
-		"asked again": {args: []string{"--refresh", "demo"}, want: &ListOffers{listing{verb: "prompts", Refresh: true, servers: []string{"demo"}}, []tool.Kind{tool.Prompt}}},
+		"all":         {want: want(false, []string{}...)},
+		"one":         {args: []string{"demo"}, want: want(false, "demo")},
+		"asked again": {args: []string{"--refresh", "demo"}, want: want(true, "demo")},
 		"two":         {args: []string{"demo", "papers"}, says: `prompts takes one server, "papers" is too much`},
 	})
 }

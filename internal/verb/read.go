@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
-	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -16,7 +15,7 @@ func readSpec() Spec {
 		Early: true, Daemon: StartDaemon,
 		Aliases: []Alias{{Words: "read-resource read_resource readresource get-resource get_resource " +
 			"resources/read cat fetch"}},
-		Complete: completeResource,
+		Complete: completeOffer(tool.Resource, false),
 		Use:      "read SERVER URI", Short: "Read one resource (starts its server only)",
 		Long: `Read prints the text of a resource as it is. For binary contents it prints the
 type and the size; --output-dir saves them. A URI need not be listed: it may
@@ -25,11 +24,6 @@ come from a template whose braces you fill in, or from the result of a tool.`,
   mcpl --json read everything demo://resource/dynamic/text/1
   mcpl read everything demo://resource/dynamic/blob/1 --output-dir .`,
 	}
-}
-
-// completeResource completes a server that is on and then the URI of one of its resources.
-func completeResource(n *Names, args []string) ([]Word, bool) {
-	return completeOffer(n, args, func(server string) []index.Record { return n.offers(server, tool.Resource) }), false
 }
 
 // Read reads one resource: mcpl read SERVER URI.

@@ -112,7 +112,8 @@ func (v *ArgSource) flags(fs *pflag.FlagSet) {
 
 // plan plans a request with the arguments in rest. It leaves arguments from stdin and files to main: a pipe
 // can be read only once, and the early path may have to give up after it.
-func (v *ArgSource) plan(ctx context.Context, s *Session, ref tool.Ref, rest []string, validate bool) (*engine.Plan, error) {
+func (v *ArgSource) plan(ctx context.Context, s *Session, ref tool.Ref, rest []string,
+	validate bool) (*engine.Plan, error) {
 	fromFile := func(arg string) bool { return arg == "-" || strings.Contains(arg, "=@") }
 	if v.Stdin || v.ArgsFile != "" || slices.ContainsFunc(rest, fromFile) {
 		if err := s.live(); err != nil {

@@ -9,10 +9,13 @@ import (
 
 func TestResourcesOptions(t *testing.T) {
 	t.Parallel()
+	want := func(refresh bool, servers ...string) Verb {
+		return &ListOffers{listing{Refresh: refresh, verb: "resources", servers: servers}, []tool.Kind{tool.Resource, tool.Template}}
+	}
 	checkOptions(t, "resources", map[string]options{
-		"all":         {want: &ListOffers{listing{verb: "resources", servers: []string{}}, []tool.Kind{tool.Resource, tool.Template}}},
-		"one":         {args: []string{"demo"}, want: &ListOffers{listing{verb: "resources", servers: []string{"demo"}}, []tool.Kind{tool.Resource, tool.Template}}},
-		"asked again": {args: []string{"--refresh", "demo"}, want: &ListOffers{listing{verb: "resources", Refresh: true, servers: []string{"demo"}}, []tool.Kind{tool.Resource, tool.Template}}},
+		"all":         {want: want(false, []string{}...)},
+		"one":         {args: []string{"demo"}, want: want(false, "demo")},
+		"asked again": {args: []string{"--refresh", "demo"}, want: want(true, "demo")},
 		"two":         {args: []string{"demo", "papers"}, says: `resources takes one server, "papers" is too much`},
 	})
 }

@@ -73,8 +73,8 @@ func checkAnswer(inputSchema, object json.RawMessage) []fault.Argument {
 				continue
 			}
 			if expected := wrongFormat(m.Format, text); expected != "" {
-				faults = append(faults, fault.Argument{Pointer: "/" + escaped(m.Name), Problem: "is not of its format",
-					Expected: expected})
+				pointer := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(m.Name) // RFC 6901, section 3
+				faults = append(faults, fault.Argument{Pointer: pointer, Problem: "is not of its format", Expected: expected})
 			}
 		}
 	}

@@ -14,11 +14,6 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// escaped escapes a name for a JSON pointer (RFC 6901, section 3).
-func escaped(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
-
 // typedValue returns the value that a person typed for a member, or the problem with it.
 func typedValue(m schema.Member, line string) (value json.RawMessage, problem string) {
 	text := strings.TrimSpace(line)
@@ -50,7 +45,7 @@ func typedValue(m schema.Member, line string) (value json.RawMessage, problem st
 			return nil, "say yes or no"
 		}
 	case "integer", "number":
-		if !isNumber(text) {
+		if !json.Valid([]byte(text)) || !strings.ContainsRune("-0123456789", rune(text[0])) { // RFC 8259, section 6
 			return nil, "that is not a number"
 		}
 		value = json.RawMessage(text)
@@ -74,11 +69,6 @@ func checked(m schema.Member, value json.RawMessage) string {
 		problems = append(problems, "it "+problem)
 	}
 	return strings.Join(problems, ", ")
-}
-
-// isNumber reports whether text is a JSON number (RFC 8259, section 6).
-func isNumber(text string) bool {
-	return text != "" && strings.ContainsRune("-0123456789", rune(text[0])) && json.Valid([]byte(text))
 }
 
 // chosenValue returns the choice that text names by its number, its value or its title.

@@ -40,17 +40,15 @@ func ResourceContents(raw json.RawMessage) (Result, error) {
 	return r, nil
 }
 
-// message is one message of a prompt (MCP 2025-11-25, server/prompts, "PromptMessage").
-type message struct {
-	Role    string          `json:"role"`
-	Content json.RawMessage `json:"content"`
-}
-
-// PromptMessages reads the result of prompts/get. The contents of its messages become blocks.
+// PromptMessages reads the result of prompts/get (MCP 2025-11-25, server/prompts, "PromptMessage"). The contents of its
+// messages become blocks.
 func PromptMessages(raw json.RawMessage) (Result, error) {
 	var head struct {
 		Description json.RawMessage `json:"description"`
-		Messages    []message       `json:"messages"`
+		Messages    []struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		} `json:"messages"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return Result{}, err

@@ -102,12 +102,8 @@ const maxErrorText = 2000
 
 // toolError is the fault of a result that reports an error.
 func toolError(ref tool.Ref, value Result) error {
-	message := strings.TrimSpace(value.Text())
-	if message == "" {
-		message = ref.String() + " reported an error without saying which"
-	}
-	whole := message
-	message = Cut(whole, maxErrorText)
+	whole := cmp.Or(strings.TrimSpace(value.Text()), ref.String()+" reported an error without saying which")
+	message := Cut(whole, maxErrorText)
 	f := fault.New(fault.Tool, message, "The tool ran and reported this itself.").On(ref.Server, ref.Name).
 		Then("Check the arguments against", fault.Step{Verb: "inspect", Server: ref.Server, Tool: ref.Name})
 	if f.Result = value.JSON(); whole != message {
