@@ -138,7 +138,6 @@ func (t *tree) run(cmd *cobra.Command, spec verb.Spec, v verb.Verb, args []strin
 	return err
 }
 
-// exampleServer is the hidden command that runs the embedded server.
 func (t *tree) exampleServer() *cobra.Command {
 	return &cobra.Command{
 		Use:    "example-server",

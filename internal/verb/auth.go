@@ -220,7 +220,6 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 	return "", f.Then("Type", fault.Step{Verb: "auth login", Server: wanted[0]})
 }
 
-// logout forgets the login to a server.
 func (v *Auth) logout(ctx context.Context, s *Session) error {
 	server, err := v.usable(s, v.servers[0])
 	if err != nil {
@@ -319,7 +318,6 @@ func (l loginLine) until() string {
 	}
 }
 
-// loginAnswer is the answer of a login.
 type loginAnswer struct {
 	loginLine
 	Tools   int    `json:"tools"`
@@ -345,7 +343,6 @@ func (a *loginAnswer) WriteText(t *output.Text) {
 	t.Line(a.Server, " has ", render.Plural(a.Tools, "tool"), ". See them with: mcpl list ", fault.Quote(a.Server))
 }
 
-// where says where the tokens of a login are.
 func (l loginLine) where() string {
 	if l.Kept == config.InKeyring {
 		return "the keyring"
@@ -353,7 +350,6 @@ func (l loginLine) where() string {
 	return l.File
 }
 
-// logoutAnswer is the answer of a logout.
 type logoutAnswer struct {
 	Server    string `json:"server"`
 	LoggedOut bool   `json:"logged_out"`
@@ -376,7 +372,6 @@ func (a *logoutAnswer) WriteText(t *output.Text) {
 	t.Line("The login to ", output.Bold(a.Server), " is forgotten here", revoked)
 }
 
-// statusAnswer is the answer of auth status.
 type statusAnswer struct {
 	Servers []loginLine `json:"servers"`
 }
@@ -407,7 +402,6 @@ func (a *statusAnswer) WriteText(t *output.Text) {
 	}
 }
 
-// loginSpan colours the kind of a login.
 func loginSpan(kind login.Kind) any {
 	switch text := string(kind); kind {
 	case login.LoggedIn, login.Machine, login.Static:

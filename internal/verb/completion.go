@@ -23,7 +23,6 @@ server.`,
 	}
 }
 
-// completeShell completes the shell.
 func completeShell(_ *Names, args []string) ([]Word, bool) {
 	if len(args) > 0 {
 		return nil, true
@@ -64,7 +63,6 @@ func (v *Completion) Run(_ context.Context, s *Session) error {
 	return s.Printer.Answer(&scriptAnswer{Shell: v.shell, Script: script})
 }
 
-// scriptAnswer is the answer of completion.
 type scriptAnswer struct {
 	Shell  string `json:"shell"`
 	Script string `json:"script"`

@@ -76,7 +76,6 @@ func missingNames(s *config.Server) []string {
 	return names
 }
 
-// configAnswer is the answer of config.
 type configAnswer struct {
 	Looked       []config.Looked   `json:"files"`
 	Servers      []configServer    `json:"servers"`
@@ -88,7 +87,6 @@ type configAnswer struct {
 	Cache        string            `json:"cache"`
 }
 
-// configServer is a server of the configuration.
 type configServer struct {
 	Name     string   `json:"name"`
 	File     string   `json:"file"`
@@ -139,7 +137,6 @@ func place(file string, line int) string {
 	return fmt.Sprintf("%s:%d", file, line)
 }
 
-// writeVariables writes which variables the configuration refers to.
 func (a *configAnswer) writeVariables(t *output.Text) {
 	if len(a.Variables) == 0 {
 		return
@@ -156,7 +153,6 @@ func (a *configAnswer) writeVariables(t *output.Text) {
 	t.Table("  ", rows)
 }
 
-// writeProblems writes what is wrong with the configuration.
 func (a *configAnswer) writeProblems(t *output.Text) {
 	if len(a.Problems) == 0 {
 		return

@@ -152,7 +152,6 @@ func pairs(flag string, texts []string) ([]config.KeyValue, error) {
 	return list, nil
 }
 
-// addAnswer is the answer of config add.
 type addAnswer struct {
 	Name     string `json:"name"`
 	File     string `json:"file"`

@@ -96,7 +96,6 @@ func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// importStep is the step that imports with a flag.
 func importStep(flag string) fault.Step {
 	return fault.Step{Verb: "config import", Args: []string{flag}}
 }
@@ -140,7 +139,6 @@ type importPlan struct {
 	takes  []take
 }
 
-// take is one server that is taken.
 type take struct {
 	name     string
 	entry    config.Entry
@@ -295,7 +293,6 @@ func (p *importPlan) write(ctx context.Context) (created bool, err error) {
 	})
 }
 
-// answer returns the plan as an answer.
 func (p *importPlan) answer(looked []clients.Looked) *importAnswer {
 	a := &importAnswer{File: p.target.Path, Why: p.target.Why, Files: looked,
 		Servers: append([]importItem{}, p.items...), Variables: []importVariable{}}
@@ -431,7 +428,6 @@ func (a *importAnswer) writeFiles(t *output.Text) {
 	t.Table("  ", rows)
 }
 
-// writeVariables writes which variables to set in which file.
 func (a *importAnswer) writeVariables(t *output.Text) {
 	if len(a.Variables) == 0 {
 		return

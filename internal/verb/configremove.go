@@ -94,7 +94,6 @@ func definedIn(cfg *config.Config, name string) (string, error) {
 	return "", err
 }
 
-// removeAnswer is the answer of config remove.
 type removeAnswer struct {
 	Name    string `json:"name"`
 	File    string `json:"file"`

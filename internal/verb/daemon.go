@@ -135,7 +135,6 @@ func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
 	return c
 }
 
-// serve runs the daemon until it ends.
 func (v *Daemon) serve(ctx context.Context, s *Session, place daemon.Place) error {
 	opt := daemon.Options{Place: place, Identity: daemon.Identity(s.App.Version), StateDir: s.App.Env.StateDir(),
 		NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog}
@@ -191,7 +190,6 @@ func (e daemonEvents) Status(string) {}
 
 func (e daemonEvents) Verbose(who, event string) { e.log(who, event) }
 
-// stop ends the daemon.
 func (v *Daemon) stop(ctx context.Context, s *Session, place daemon.Place) error {
 	stopped, err := end(ctx, s, place)
 	if err != nil {
@@ -232,7 +230,6 @@ func daemonFault(message string, err error) error {
 		Then("See what happened with", fault.Step{Verb: "daemon logs"})
 }
 
-// status shows the daemon.
 func (v *Daemon) status(s *Session, place daemon.Place) error {
 	st, running, err := daemon.Ask(place)
 	if err != nil {
@@ -258,7 +255,6 @@ func (a *stopAnswer) WriteText(t *output.Text) {
 	}
 }
 
-// daemonAnswer is the answer of daemon status.
 type daemonAnswer struct {
 	Running bool `json:"running"`
 	*daemon.Status
@@ -326,7 +322,6 @@ func (v *Daemon) logs(ctx context.Context, s *Session, place daemon.Place) error
 	return s.Printer.Answer(a)
 }
 
-// logAnswer is the answer of daemon logs.
 type logAnswer struct {
 	Lines []daemon.LogLine `json:"lines"`
 }

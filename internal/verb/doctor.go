@@ -111,7 +111,6 @@ func verdictOf(f *fault.Fault) string {
 	return "cannot be reached"
 }
 
-// doctorAnswer is the answer of doctor.
 type doctorAnswer struct {
 	Servers []diagnosis `json:"servers"`
 	Healthy int         `json:"healthy"`
@@ -223,7 +222,6 @@ func (d *diagnosis) offers() string {
 	return strings.Join(parts, ", ")
 }
 
-// verdictSpan colours a verdict.
 func verdictSpan(verdict string) any {
 	switch verdict {
 	case "ok":

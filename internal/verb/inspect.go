@@ -169,7 +169,6 @@ func (a *inspectAnswer) writeResource(t *output.Text) {
 	t.Line(output.Dim(render.HowTo(a.ref.Kind)), output.Cyan(render.Use(a.ref)))
 }
 
-// writeParameters writes a table of the parameters.
 func (a *inspectAnswer) writeParameters(t *output.Text) {
 	params := schema.Params(a.def.InputSchema)
 	if len(params) == 0 {

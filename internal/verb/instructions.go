@@ -204,7 +204,6 @@ func writeBetween(path, text string) (bool, error) {
 	return true, atomic.WriteFile(path, bytes.NewReader([]byte(out)))
 }
 
-// snippetAnswer is the answer of instructions.
 type snippetAnswer struct {
 	Text    string `json:"text"`
 	File    string `json:"file,omitempty"`

@@ -91,7 +91,6 @@ func (v *List) all(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// lineOf returns the line of one server.
 func lineOf(l engine.Listed) serverLine {
 	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Notes: l.Notes, asked: l.TriedAt}
 	if !l.Disabled {
@@ -208,7 +207,6 @@ func dim(texts ...string) []any {
 	return row
 }
 
-// statusSpan colours a status.
 func statusSpan(status string) any {
 	switch status {
 	case "connected":
@@ -258,7 +256,6 @@ type toolsAnswer struct {
 	info      index.ServerInfo
 }
 
-// toolLine is one tool of a list.
 type toolLine struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`

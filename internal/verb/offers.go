@@ -79,7 +79,6 @@ func (v *ListOffers) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// offersAnswer is the answer of resources and of prompts.
 type offersAnswer struct {
 	kind tool.Kind
 	recs []index.Record

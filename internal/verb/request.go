@@ -104,7 +104,6 @@ type ArgSource struct {
 	ArgsFile string
 }
 
-// flags defines the flags, bound to v.
 func (v *ArgSource) flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Stdin, "stdin", false, "read the arguments as JSON from stdin (or -)")
 	fs.StringVar(&v.ArgsFile, "args-file", "", "read the arguments as JSON from `FILE`")

@@ -72,7 +72,6 @@ func (v *Search) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Explain, "explain", false, "show what made each score")
 }
 
-// searchAnswer is the answer of a search.
 type searchAnswer struct {
 	query, method string
 	hits          []searchHit
@@ -113,7 +112,6 @@ const (
 	leastOfAbstract = 60
 )
 
-// json returns the hit as JSON.
 func (h searchHit) json() []byte {
 	var o output.Object
 	o.Add("server", h.Server)
@@ -286,7 +284,6 @@ func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query, fail
 	return help, nil
 }
 
-// capital returns s with its first letter in upper case.
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func (a *searchAnswer) WriteText(t *output.Text) {

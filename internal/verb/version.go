@@ -25,7 +25,6 @@ func (v *Version) Run(_ context.Context, s *Session) error {
 	return s.Printer.Answer(&versionAnswer{s.App.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
 }
 
-// versionAnswer is the answer of version.
 type versionAnswer struct {
 	Version  string `json:"version"`
 	Go       string `json:"go"`

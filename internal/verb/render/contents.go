@@ -83,7 +83,6 @@ func (r Result) messages() json.RawMessage {
 	return o.Bytes()
 }
 
-// writeMessages writes the messages of a prompt, each below its role.
 func writeMessages(t *output.Text, blocks []block) {
 	if len(blocks) == 0 {
 		t.Line(output.Dim("(the prompt has no messages)"))

@@ -143,7 +143,6 @@ func (r Result) files() []string {
 	return paths
 }
 
-// answer is the printed form of a result.
 type answer struct {
 	value   Result
 	queried bool              // results are those of --jq
@@ -247,7 +246,6 @@ func decodedLen(data string) int {
 	return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(data, "=")))
 }
 
-// mime returns the media type of a block.
 func (b block) mime() string {
 	if b.MimeType == "" && b.Resource != nil {
 		return b.Resource.MimeType
