@@ -26,8 +26,7 @@ func Script(o Options, shell string) (string, error) {
 	return b.String(), err
 }
 
-// complete makes cobra's completion of a verb's. It answers from the index as it is: a shell does not
-// wait for a server.
+// complete makes cobra's completion of a verb's. It answers from the index as it is: a shell waits for no server.
 func (t *tree) complete(completer verb.Completer) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		names := t.opt.App.Names(t.globals)

@@ -8,8 +8,7 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Query applies a jq expression to a JSON value and returns the results in order. Numbers keep
-// their digits if the expression passes them on.
+// Query returns what a jq expression makes of a JSON value, in order. Numbers that it passes on keep their digits.
 func Query(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error) {
 	query, err := gojq.Parse(expr)
 	if err != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// flagFault says what is wrong with a flag. Agents often write a tool's arguments as flags, and give
-// flags to a verb that does not exist.
+// flagFault says what is wrong with a flag. Agents often write arguments as flags, and flags behind an unknown verb.
 func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	if errors.Is(err, pflag.ErrHelp) {
 		return err
@@ -102,8 +101,7 @@ func wrongVerb(root *cobra.Command, args []string) error {
 	return f
 }
 
-// flagsToPairs rewrites flags that the right verb does not have (--title x, --title=x) as pairs: they are
-// the arguments of a tool.
+// flagsToPairs rewrites flags that the right verb lacks (--title x, --title=x) as pairs: they are arguments of a tool.
 func flagsToPairs(root *cobra.Command, right string, args []string) []string {
 	cmd, _, err := root.Find([]string{right})
 	if err != nil {

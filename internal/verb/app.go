@@ -64,8 +64,7 @@ type CallerOptions struct {
 	Daemon *daemon.ClientOptions
 }
 
-// Verb is one run of a verb, with the options that the command line gives it. The methods are called
-// in their order, each once.
+// Verb is one run of a verb, with the options of its command line. The methods are called in order, each once.
 type Verb interface {
 	// Flags defines the verb's flags, bound to the value.
 	Flags(fs *pflag.FlagSet)
@@ -108,8 +107,7 @@ func (a *App) Run(ctx context.Context, spec Spec, v Verb, g Globals, words []str
 	return a.Fail(p, err), nil
 }
 
-// Fail writes the fault in err and returns its exit code. A closed pipe is not a failure: the reader of
-// stdout has read enough.
+// Fail writes the fault in err and returns its exit code. A closed pipe is not a failure: its reader has read enough.
 func (a *App) Fail(p *output.Printer, err error) int {
 	if isClosedPipe(err) {
 		return 0

@@ -179,8 +179,7 @@ func (v *Auth) show(s *Session, name, address string) {
 	}
 }
 
-// needy returns the only server that has asked for a login. If none has, it returns the only server over
-// HTTP without one.
+// needy returns the only server that has asked for a login or, if none has, the only one over HTTP without a login.
 func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 	cfg, err := s.catalog().Config()
 	if err != nil {

@@ -100,8 +100,7 @@ func importStep(flag string) fault.Step {
 	return fault.Step{Verb: "config import", Args: []string{flag}}
 }
 
-// consent asks the person at the terminal whether to write. Without a terminal it is a fault that says
-// how to consent.
+// consent asks the person at the terminal whether to write. Without a terminal, a fault says how to consent.
 func (s *Session) consent(ctx context.Context, p *importPlan, a *importAnswer) (bool, error) {
 	if !s.App.InTTY || !s.App.ErrTTY.Is || s.Globals.JSON {
 		f := fault.New(fault.ApprovalRequired, fmt.Sprintf("writing %s to %s needs your consent",
@@ -167,8 +166,7 @@ func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPla
 	return p, nil
 }
 
-// considerAll considers the servers of other clients, all or only those of some names. Each name must be
-// that of a server.
+// considerAll considers the servers of other clients, all or only those of some names, which must exist.
 func (p *importPlan) considerAll(found []clients.Found, names []string) error {
 	for _, f := range found {
 		if f.File != p.target.Path && (len(names) == 0 || slices.Contains(names, f.Name)) {

@@ -79,8 +79,7 @@ func (v *Instructions) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// The parts of the snippet before the line for each server: the rule, a line for servers that offer more
-// than tools, and the heading of the servers.
+// The parts of the snippet before the servers: the rule, a line on more than tools, and the heading of the servers.
 const (
 	preamble = `## MCP tools through mcpl
 
@@ -169,8 +168,7 @@ func clipWords(s string, n int) string {
 	return b.String()
 }
 
-// writeBetween puts text between the markers in a file, or at its end if it has none, and reports
-// whether that changed the file.
+// writeBetween puts text between the markers in a file, else at its end, and reports whether that changed the file.
 func writeBetween(path, text string) (bool, error) {
 	// CLAUDE.md is often a link to AGENTS.md: the file is replaced, not the link.
 	if target, err := filepath.EvalSymlinks(path); err == nil {

@@ -54,8 +54,7 @@ func completeServer(n *Names, args []string) ([]Word, bool) {
 	return words(n.servers(true)), false
 }
 
-// completeOffer completes a server that is on, the name of something of a kind that it offers, and arguments, which
-// may be files.
+// completeOffer completes a server that is on, a name of a kind that it offers, and arguments, which may be files.
 func completeOffer(kind tool.Kind, files bool) Completer {
 	return func(n *Names, args []string) ([]Word, bool) {
 		switch len(args) {

@@ -13,8 +13,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
-// Process returns the app of this process, with its streams, environment, version and clock. It cannot
-// reach live servers.
+// Process returns the app of this process: streams, environment, version, clock. It cannot reach live servers.
 func Process() (*App, error) {
 	env, err := config.ProcessEnv()
 	if err != nil {
@@ -27,8 +26,7 @@ func Process() (*App, error) {
 	}, nil
 }
 
-// version returns the version that the Go toolchain has stamped into the binary: a tag, or a
-// pseudo-version with the commit.
+// version returns the version that Go stamped into the binary: a tag, or a pseudo-version with the commit.
 func version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok || info.Main.Version == "" {

@@ -88,8 +88,7 @@ func (v *request) ready(s *Session, plan *engine.Plan) error {
 	return nil
 }
 
-// audience returns the user's side of a request. The person at the terminal answers, if there is one
-// and --elicit does not.
+// audience returns the user's side of a request. The person at the terminal answers what --elicit does not.
 func (s *Session) audience(answers []string, plan *engine.Plan, parse render.Parse) *form.Audience {
 	o := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: answers, Printer: s.Printer, Parse: parse}
 	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON {

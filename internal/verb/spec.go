@@ -20,8 +20,7 @@ type Spec struct {
 	Early bool
 	// Daemon says what the verb has to do with the daemon.
 	Daemon DaemonUse
-	// Aliases are other words that people and agents use for the verb. They do not run it: the answer
-	// to them names the verb.
+	// Aliases are other words for the verb. They do not run it: the answer to them names the verb.
 	Aliases []Alias
 	// Complete completes the arguments. If nil, the shell completes files.
 	Complete Completer

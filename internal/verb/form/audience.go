@@ -34,8 +34,7 @@ type Options struct {
 	Parse render.Parse
 }
 
-// Audience is the user's side of a running request, a [tool.Audience]: it shows the progress, and
-// answers questions one at a time.
+// Audience is the user's side of a request, a [tool.Audience]: it shows progress, and answers one question at a time.
 type Audience struct {
 	tool.Unable
 	opt  Options
@@ -70,8 +69,7 @@ func doing(ref tool.Ref) string {
 	return "asking for " + ref.String()
 }
 
-// CheckAnswers rejects texts that can answer no question: anything but a JSON object and the words
-// accept, decline and cancel.
+// CheckAnswers rejects texts that can answer no question: all but JSON objects and the words accept, decline, cancel.
 func CheckAnswers(texts []string) error {
 	for _, text := range texts {
 		if _, err := tool.SplitObject([]byte(text)); err == nil {

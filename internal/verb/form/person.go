@@ -30,8 +30,7 @@ const theirs = "  | "
 // errDeclined says that the person does not want to answer.
 var errDeclined = errors.New("declined")
 
-// ask puts a question of a server to the person at the terminal. The end of the input and the word
-// decline decline it.
+// ask puts a server's question to the person at the terminal. The end of the input and the word decline decline it.
 func ask(ctx context.Context, dialog *output.Dialog, server string, q tool.Question) (tool.Reply, error) {
 	d := &form{Dialog: dialog, server: server}
 	d.Open()
@@ -53,8 +52,7 @@ type form struct {
 	server string
 }
 
-// answer returns what the person agreed to send, nil for a URL. All errors but that of ctx mean that
-// the person declines.
+// answer returns what the person agreed to send, nil for a URL. Errors other than that of ctx mean a refusal.
 func (d *form) answer(ctx context.Context, q tool.Question) (json.RawMessage, error) {
 	if q.URL != "" {
 		return nil, d.askURL(ctx, q)

@@ -57,8 +57,7 @@ func withDefaults(inputSchema, object json.RawMessage) json.RawMessage {
 	return tool.JoinObject(fields)
 }
 
-// checkAnswer returns the faults of an answer to a form. If the schema cannot be used, there are none:
-// the server checks the answer too.
+// checkAnswer returns the faults of an answer to a form, none if its schema cannot be used: the server checks it too.
 func checkAnswer(inputSchema, object json.RawMessage) []fault.Argument {
 	faults, err := schema.Validate(inputSchema, object)
 	if err != nil || len(faults) > 0 {

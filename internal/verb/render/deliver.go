@@ -96,8 +96,7 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 	return 0, to.Printer.Answer(a)
 }
 
-// maxErrorText is how many bytes of a tool's report become the message of its fault. The fault's
-// result holds the whole report.
+// maxErrorText is how many bytes of a tool's report become the message of its fault. The result holds it whole.
 const maxErrorText = 2000
 
 // toolError is the fault of a result that reports an error.

@@ -21,8 +21,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// saved writes every image, audio and blob of a result to a file in dir. The result that it returns
-// names the files in their place.
+// saved writes the images, audio and blobs of a result to files in dir and returns the result with their names.
 func (r Result) saved(dir string, ref tool.Ref) (Result, error) {
 	for i := range r.blocks {
 		b := &r.blocks[i]
@@ -139,8 +138,8 @@ const spillHelp = "Select what you need of it with --jq EXPR."
 // keepSpilled is how long results that were too large to print stay in the cache.
 const keepSpilled = 7 * 24 * time.Hour
 
-// spill writes a whole result to a file: in --output-dir, else in the folder for large results, from
-// which it removes old ones.
+// spill writes a whole result to a file: in --output-dir, else in the folder for large results, from which it removes
+// old ones.
 func (v *Delivery) spill(to Destination, ref tool.Ref, a *answer) (*spilled, error) {
 	content, ext := []byte(a.joined()), ".json"
 	if !a.queried && a.value.plain != nil {

@@ -104,8 +104,7 @@ func Indented(raw json.RawMessage, indent string) string {
 	return indent + b.String() + "\n"
 }
 
-// Use returns the command that uses a resource or a prompt, or that shows a tool, as far as it is
-// known without arguments.
+// Use returns the command that uses a resource or prompt, or shows a tool, as far as known without arguments.
 func Use(ref tool.Ref) string {
 	verb := "mcpl inspect "
 	switch ref.Kind {
