@@ -101,7 +101,10 @@ keeps the server for the next call.`,
 	for _, spec := range verb.Table() {
 		t.hang(root, spec)
 	}
-	root.AddCommand(t.exampleServer())
+	root.AddCommand(&cobra.Command{Use: "example-server", Short: "Run the embedded example server on stdin and stdout",
+		Hidden: true, RunE: func(cmd *cobra.Command, _ []string) error {
+			return t.opt.ExampleServer(cmd.Context(), t.opt.App.Stdin, t.opt.App.Stdout)
+		}})
 	root.SetHelpCommand(helpCommand())
 	return root
 }
@@ -136,17 +139,6 @@ func (t *tree) run(cmd *cobra.Command, spec verb.Spec, v verb.Verb, args []strin
 	code, err := t.opt.App.Run(cmd.Context(), spec, v, t.globals, args)
 	t.code = code
 	return err
-}
-
-func (t *tree) exampleServer() *cobra.Command {
-	return &cobra.Command{
-		Use:    "example-server",
-		Short:  "Run the embedded example server on stdin and stdout",
-		Hidden: true,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.opt.ExampleServer(cmd.Context(), t.opt.App.Stdin, t.opt.App.Stdout)
-		},
-	}
 }
 
 // help writes help as text, or with --json as one JSON document.

@@ -60,20 +60,14 @@ func (v *Config) Run(_ context.Context, s *Session) error {
 		Variables: append([]config.Variable{}, cfg.Variables...), Problems: append([]config.Problem{}, cfg.Problems...),
 		State: s.States.Path, SettingsFile: s.App.Env.SettingsFile()}
 	for _, server := range cfg.Servers {
-		a.Servers = append(a.Servers, configServer{Name: server.Name, File: server.File, Line: server.Line,
-			Disabled: server.Disabled || !s.Tools.AllowsServer(server.Name), Missing: missingNames(server),
-			Display: server.Display()})
+		line := configServer{Name: server.Name, File: server.File, Line: server.Line, Display: server.Display(),
+			Disabled: server.Disabled || !s.Tools.AllowsServer(server.Name)}
+		for _, m := range server.Missing {
+			line.Missing = append(line.Missing, m.Name)
+		}
+		a.Servers = append(a.Servers, line)
 	}
 	return s.Printer.Answer(a)
-}
-
-// missingNames returns the variables without a value that an entry refers to.
-func missingNames(s *config.Server) []string {
-	var names []string
-	for _, m := range s.Missing {
-		names = append(names, m.Name)
-	}
-	return names
 }
 
 type configAnswer struct {

@@ -162,12 +162,11 @@ type addAnswer struct {
 }
 
 func (a *addAnswer) WriteText(t *output.Text) {
-	done := "Added "
+	done, where := "Added ", "In "
 	if a.Replaced {
 		done = "Replaced "
 	}
 	t.Line(done, output.Cyan(a.Name), ": ", a.Command+a.URL)
-	where := "In "
 	if a.Created {
 		where = "In the new file "
 	}

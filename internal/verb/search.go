@@ -72,17 +72,15 @@ func (v *Search) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Explain, "explain", false, "show what made each score")
 }
 
+// searchAnswer shows whole records as text, and in JSON as much of each as the budget allows.
 type searchAnswer struct {
 	query, method string
-	hits          []searchHit
+	hits          []engine.Found
 	help          string
 }
 
-// searchHit is one hit. Text shows the whole record, JSON as much as the budget allows.
-type searchHit struct{ engine.Found }
-
-// schema returns the input schema, nil without --schema.
-func (h searchHit) schema() json.RawMessage {
+// schemaOf returns the input schema of a hit, nil without --schema.
+func schemaOf(h engine.Found) json.RawMessage {
 	if h.Definition == nil {
 		return nil
 	}
@@ -92,7 +90,7 @@ func (h searchHit) schema() json.RawMessage {
 func (a *searchAnswer) RawJSON() []byte {
 	results := make([]json.RawMessage, len(a.hits))
 	for i, hit := range a.hits {
-		results[i] = hit.json()
+		results[i] = hitJSON(hit)
 	}
 	var o output.Object
 	o.Add("query", a.query)
@@ -112,7 +110,7 @@ const (
 	leastOfAbstract = 60
 )
 
-func (h searchHit) json() []byte {
+func hitJSON(h engine.Found) []byte {
 	var o output.Object
 	o.Add("server", h.Server)
 	if h.Kind != tool.Tool {
@@ -138,20 +136,20 @@ func (h searchHit) json() []byte {
 	if h.Stale {
 		o.Add("stale", true)
 	}
-	if h.deprecated() {
+	if deprecated(h) {
 		o.Add("deprecated", true)
 	}
 	if len(h.Hit.Explain) > 0 {
 		o.Add("explain", h.Hit.Explain)
 	}
-	if schema := h.schema(); schema != nil {
+	if schema := schemaOf(h); schema != nil {
 		o.Add("inputSchema", schema)
 	}
 	return o.Bytes()
 }
 
 // deprecated reports whether the tool's own words advise against it. The budget may have cut off just those.
-func (h searchHit) deprecated() bool {
+func deprecated(h engine.Found) bool {
 	return strings.Contains(strings.ToLower(h.Title+" "+h.Description), "deprecated")
 }
 
@@ -186,10 +184,7 @@ func (v *Search) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	answer := &searchAnswer{query: v.query, method: string(v.method)}
-	for _, found := range result.Found {
-		answer.hits = append(answer.hits, searchHit{found})
-	}
+	answer := &searchAnswer{query: v.query, method: string(v.method), hits: result.Found}
 	if len(result.Found) == 0 {
 		if answer.help, err = v.emptyHelp(ctx, s, q, result.Failed); err != nil {
 			return err
@@ -295,7 +290,7 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		if hit.Stale {
 			mark = "  (its server failed when last asked)"
 		}
-		if hit.deprecated() {
+		if deprecated(hit) {
 			mark += "  deprecated"
 		}
 		name := output.Cyan(hit.Server + "/" + hit.Name)
@@ -307,7 +302,7 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		for _, c := range hit.Hit.Explain {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
 		}
-		if schema := hit.schema(); schema != nil {
+		if schema := schemaOf(hit); schema != nil {
 			t.Print(render.Indented(schema, "  "))
 		}
 	}
