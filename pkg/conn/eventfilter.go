@@ -8,7 +8,8 @@ import (
 )
 
 // eventFilter passes on a stream of events (see eventReader) without the requests and notifications in it, with
-// which it calls take. Of their events it keeps the fields id and retry, by which the SDK resumes a stream.
+// which it calls take. Of their events it keeps the fields id and retry, by which the SDK resumes a stream. It also
+// calls take with responses that may be errors.
 //
 // The stream of one request ends with the response: later events have no recipient, and the SDK would wait for ever
 // to pass on a third one. The ids of its events begin with the name of the exchange, see exchanges.
@@ -72,6 +73,9 @@ func (f *eventFilter) line() {
 		f.left = append(f.cursor, "\n"...)
 		f.take(f.data)
 	} else {
+		if mayRefuse(data) {
+			f.take(data)
+		}
 		f.left = f.event
 		if f.name != "" && f.err == nil && bytes.HasPrefix(data, []byte("{")) && bytes.Contains(data, []byte(`"id"`)) {
 			f.err = io.EOF

@@ -12,6 +12,8 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // due is what the server has to respond with.
@@ -104,12 +106,8 @@ func (x *httpExchange) errorIn(body []byte) []byte {
 		json.Unmarshal(m.Error, &details) != nil || details == nil {
 		return nil
 	}
-	response, err := json.Marshal(map[string]any{
-		"jsonrpc": mcp.JSONRPC_VERSION, "id": json.RawMessage(x.request), "error": m.Error})
-	if err != nil {
-		return nil
-	}
-	return response
+	return tool.JoinObject([]tool.Field{{Key: "jsonrpc", Value: json.RawMessage(`"2.0"`)},
+		{Key: "id", Value: json.RawMessage(x.request)}, {Key: "error", Value: m.Error}})
 }
 
 // exchangeHeader names the exchange of an HTTP request that the SDK makes. It never reaches the server.
@@ -184,8 +182,10 @@ type limitedBody struct {
 	io.ReadCloser
 	events   bool
 	exchange *httpExchange
-	size     int  // of the message so far
-	blank    bool // so far, the line is empty
+	take     func(message []byte) // called with a plain response that may be an error
+	kept     []byte               // of a plain response, until it exceeds maxErrorBody
+	size     int                  // of the message so far
+	blank    bool                 // so far, the line is empty
 }
 
 // Read implements io.Reader.
@@ -194,6 +194,12 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	if b.measure(p[:n]); b.size > maxMessage {
 		err = errTooLong
 		n = 0
+	}
+	if !b.events && b.size <= maxErrorBody {
+		// The SDK need not read on after the last brace.
+		if b.kept = append(b.kept, p[:n]...); bytes.HasSuffix(bytes.TrimSpace(b.kept), []byte("}")) && mayRefuse(b.kept) {
+			b.take(b.kept)
+		}
 	}
 	// The end of a plain response says nothing; the SDK may see it before the message.
 	if err != nil && (b.events || err != io.EOF) {

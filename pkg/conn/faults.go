@@ -31,6 +31,7 @@ func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds())
 type refusal struct {
 	method  string
 	details mcp.JSONRPCErrorDetails
+	data    json.RawMessage // as the server sent it; nil if that was not kept
 }
 
 func (r *refusal) Error() string {
@@ -39,8 +40,8 @@ func (r *refusal) Error() string {
 
 // upstream returns the error as the server has sent it.
 func (r *refusal) upstream() *tool.UpstreamError {
-	e := &tool.UpstreamError{Code: r.details.Code, Message: r.details.Message}
-	if r.details.Data != nil {
+	e := &tool.UpstreamError{Code: r.details.Code, Message: r.details.Message, Data: r.data}
+	if e.Data == nil && r.details.Data != nil {
 		e.Data, _ = json.Marshal(r.details.Data) // it was JSON before
 	}
 	return e

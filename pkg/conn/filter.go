@@ -17,7 +17,8 @@ const maxMessage = 64 << 20
 // messageFilter passes on the lines of a stream that are JSON-RPC messages and drops the rest. The protocol
 // forbids other output ("The server MUST NOT write anything to its stdout that is not a valid MCP message",
 // MCP 2025-11-25, transports, stdio), but banners, logs and JSON of other kinds are common, and an "id" in
-// those must not pass for a response. It passes responses on and calls taken with requests and notifications.
+// those must not pass for a response. It passes responses on and calls taken with requests and notifications, and with
+// responses that may be errors.
 //
 // It ends with io.EOF whatever ends the stream, since the reader above it logs other errors.
 type messageFilter struct {
@@ -25,7 +26,7 @@ type messageFilter struct {
 	limit   int               // of a line, in bytes
 	out     []byte            // the rest of the current message
 	line    []byte            // buffer for a message
-	taken   func(line []byte) // called with requests and notifications; if nil, they pass too
+	taken   func(line []byte) // if nil, requests and notifications pass too
 	dropped func(line []byte) // called with each foreign line, trimmed
 	tooLong func()            // called when a line exceeds limit; the stream ends there
 	ended   chan struct{}     // closed when the stream has ended
@@ -56,6 +57,9 @@ func (f *messageFilter) next() bool {
 		case isMessage && hasMethod && f.taken != nil:
 			f.taken(line)
 		case isMessage:
+			if f.taken != nil && mayRefuse(line) {
+				f.taken(line)
+			}
 			f.out = append(line, '\n')
 			return true
 		case len(line) > 0:
@@ -91,10 +95,17 @@ func (f *messageFilter) read() bool {
 	}
 }
 
-// isRequest reports whether a request or a notification is a request: notifications have no id.
+// isRequest reports whether a message is a request: notifications have no id, responses no method.
 func isRequest(message []byte) bool {
+	_, hasMethod := classify(message)
 	members, err := tool.SplitObject(message)
-	return err == nil && slices.ContainsFunc(members, func(m tool.Field) bool { return m.Key == "id" })
+	return err == nil && hasMethod && slices.ContainsFunc(members, func(m tool.Field) bool { return m.Key == "id" })
+}
+
+// mayRefuse reports whether a response may be an error whose data is kept as the server sent it: the SDK decodes data,
+// which loses large numbers and the order of keys.
+func mayRefuse(response []byte) bool {
+	return len(response) <= maxErrorBody && bytes.Contains(response, []byte(`"error"`))
 }
 
 // classify tells JSON-RPC 2.0 from other lines by its mandatory member jsonrpc, and requests and notifications

@@ -14,38 +14,47 @@ import (
 // maxWaiting bounds the requests of a server that wait for a response at the same time.
 const maxWaiting = 64
 
-// receive takes a request or a notification of the server. request is the id of the request in whose stream it came,
-// as JSON. It is empty if the message came in no request's stream. receive does not wait.
+// receive takes a request or a notification of the server, or a response that may be an error. request is the id of
+// the request in whose stream it came, as JSON. It is empty if the message came in no request's stream. receive does
+// not wait.
 func (s *session) receive(request string, message []byte) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
-		Method string          `json:"method"`
+		Method *string         `json:"method"`
 		Params json.RawMessage `json:"params"`
+		Error  struct {
+			Data json.RawMessage `json:"data"`
+		} `json:"error"`
 	}
-	if json.Unmarshal(message, &m) != nil {
+	switch {
+	case json.Unmarshal(message, &m) != nil:
+		return
+	case m.Method == nil:
+		s.router.keepData(string(m.ID), m.Error.Data)
 		return
 	}
+	method := *m.Method
 	if m.ID == nil || string(m.ID) == "null" {
-		s.notified(request, m.Method, m.Params)
+		s.notified(request, method, m.Params)
 		return
 	}
 	if s.waiting.Add(1) > maxWaiting {
 		s.waiting.Add(-1)
-		s.log("more than %d questions of the server wait for an answer; %s is dropped", maxWaiting, m.Method)
+		s.log("more than %d questions of the server wait for an answer; %s is dropped", maxWaiting, method)
 		return
 	}
 	s.goroutines.run(func(ctx context.Context) {
 		defer s.waiting.Add(-1)
-		body, failure := s.answer(ctx, request, string(m.ID), m.Method, m.Params)
+		body, failure := s.answer(ctx, request, string(m.ID), method, m.Params)
 		key := "result"
 		if failure != nil {
-			s.log("%s was refused: %s", m.Method, failure.Message)
+			s.log("%s was refused: %s", method, failure.Message)
 			key, body = "error", errorJSON(failure)
 		}
 		reply := tool.JoinObject([]tool.Field{
 			{Key: "jsonrpc", Value: json.RawMessage(`"2.0"`)}, {Key: "id", Value: m.ID}, {Key: key, Value: body}})
 		if err := s.wire.send(ctx, reply); err != nil {
-			s.log("the answer to %s could not be sent: %v", m.Method, err)
+			s.log("the answer to %s could not be sent: %v", method, err)
 		}
 	})
 }

@@ -32,7 +32,7 @@ func (s *session) request(ctx context.Context, c *call, method string, params []
 	case err != nil:
 		return nil, err
 	case response.Error != nil:
-		return nil, &refusal{method: method, details: *response.Error}
+		return nil, &refusal{method: method, details: *response.Error, data: s.router.dataOf(id)}
 	case len(response.Result) == 0:
 		return nil, &breach{what: "its answer to " + method + " has neither a result nor an error"}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -177,5 +179,52 @@ func TestWatch(t *testing.T) {
 	p.Close()
 	if _, err := p.Watch(t.Context(), "s", nil); err == nil {
 		t.Errorf("a closed pool: %v", err)
+	}
+}
+
+// The data of a server's error crosses byte for byte, whatever the transport.
+func TestErrorData(t *testing.T) {
+	t.Parallel()
+	const data = `{ "n": 9007199254740993, "b":1.0, "a":[] }`
+	answer := func(m message) string {
+		return `{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32099,"message":"no","data": ` + data + ` }}`
+	}
+	plain := func(status int) func(t *testing.T) *Pool {
+		return func(t *testing.T) *Pool {
+			return handmadePool(t, &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+				methodCall: func(w http.ResponseWriter, _ *http.Request, m message) {
+					w.Header().Set("Content-Type", "application/json")
+					w.WriteHeader(status)
+					_, _ = io.WriteString(w, answer(m))
+				}}}, "")
+		}
+	}
+	for name, pool := range map[string]func(t *testing.T) *Pool{
+		"stdio": func(t *testing.T) *Pool {
+			return newPool(t, scripts{"s": {Methods: map[string]mcptest.Behaviour{
+				methodCall: {Error: &mcptest.Error{Code: -32099, Message: "no", Data: data}}}}})
+		},
+		"HTTP, JSON":                plain(http.StatusOK),
+		"HTTP, JSON, status of 400": plain(http.StatusBadRequest),
+		"HTTP, events": func(t *testing.T) *Pool {
+			return handmadePool(t, &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+				methodCall: func(w http.ResponseWriter, _ *http.Request, m message) { stream(w)(answer(m)) }}}, "")
+		},
+		"SSE": func(t *testing.T) *Pool {
+			return ssePool(t, &sseServer{call: func(send func(string), m message, _ func()) { send(answer(m)) }})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := pool(t)
+			_, err := p.Request(t.Context(), "s", methodCall, nil, tool.CallOptions{})
+			var upstream *tool.UpstreamError
+			if !errors.As(err, &upstream) || upstream.Code != -32099 || string(upstream.Data) != data {
+				t.Errorf("error %v with data %s", err, upstream.Data)
+			}
+			if r := &p.slots["s"].session.router; len(r.data) != 0 {
+				t.Errorf("%d data are kept after the end of the call", len(r.data))
+			}
+		})
 	}
 }

@@ -36,8 +36,8 @@ type roundTripper struct {
 	login   *login // may be nil
 	// answered is called with every response, before it is inspected, except responses to notifications.
 	answered func(x *httpExchange, req *http.Request, resp *http.Response)
-	// take is called with each request and notification of the server, and the id of the request in whose stream it
-	// came, as JSON. The id is empty if the message came in no request's stream.
+	// take is called with each request and notification of the server and each response that may be an error, and the
+	// id of the request in whose stream it came, as JSON. The id is empty if the message came in no request's stream.
 	take func(request string, message []byte)
 	// denied is called with each response that asks for a login.
 	denied func(*badResponse)
@@ -101,9 +101,10 @@ func (t *roundTripper) roundTrip(req *http.Request, x *httpExchange) (*http.Resp
 		return resp, nil
 	}
 	events := isEvents(resp)
-	resp.Body = &limitedBody{ReadCloser: resp.Body, events: events, exchange: x}
+	take := func(message []byte) { t.take(x.request, message) }
+	resp.Body = &limitedBody{ReadCloser: resp.Body, events: events, exchange: x, take: take}
 	if events {
-		resp.Body = newEventFilter(resp.Body, x.request, func(message []byte) { t.take(x.request, message) })
+		resp.Body = newEventFilter(resp.Body, x.request, take)
 	}
 	return resp, nil
 }
@@ -196,6 +197,7 @@ func (t *roundTripper) refused(
 		return accepted, nil
 	case due == responseDue:
 		if body := x.errorIn(bad.body); body != nil {
+			t.take(x.request, body)
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}},
 				Body: io.NopCloser(bytes.NewReader(body)), Request: req}, nil
 		}

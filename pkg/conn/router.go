@@ -3,7 +3,9 @@ package conn
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -29,15 +31,16 @@ var (
 // different clients in turns.
 type router struct {
 	mu        sync.Mutex
-	calls     []*call           // in flight, oldest first
-	queue     []*call           // waiting for their turn, oldest first
-	requests  map[string]*call  // by the id of a request to the server, as JSON; it is the progress token too
-	tasks     map[string]*call  // by the id of the task that a call became
-	asking    map[*call]int     // how many questions a call is being asked
-	questions map[string]func() // by the id of the server's request, as JSON: gives the question up
-	turns     bool              // the calls of different clients take turns
-	left      chan struct{}     // closed when a call leaves; nil if no question is held
-	abandoned int               // calls that have left without an answer
+	calls     []*call                    // in flight, oldest first
+	queue     []*call                    // waiting for their turn, oldest first
+	requests  map[string]*call           // by the id of a request to the server, as JSON; it is the progress token too
+	data      map[string]json.RawMessage // of the errors that the server answered requests with, by their ids
+	tasks     map[string]*call           // by the id of the task that a call became
+	asking    map[*call]int              // how many questions a call is being asked
+	questions map[string]func()          // by the id of the server's request, as JSON: gives the question up
+	turns     bool                       // the calls of different clients take turns
+	left      chan struct{}              // closed when a call leaves; nil if no question is held
+	abandoned int                        // calls that have left without an answer
 }
 
 // enter adds a call in flight. A call that the server may ask something for waits for its turn, for at most limit; then
@@ -78,13 +81,10 @@ func (r *router) leave(c *call, answered bool) {
 	defer r.mu.Unlock()
 	is := func(other *call) bool { return other == c }
 	r.calls, r.queue = slices.DeleteFunc(r.calls, is), slices.DeleteFunc(r.queue, is)
-	for _, table := range []map[string]*call{r.requests, r.tasks} {
-		for key, other := range table {
-			if other == c {
-				delete(table, key)
-			}
-		}
-	}
+	mine := func(_ string, other *call) bool { return other == c }
+	maps.DeleteFunc(r.requests, mine)
+	maps.DeleteFunc(r.tasks, mine)
+	maps.DeleteFunc(r.data, func(id string, _ json.RawMessage) bool { return r.requests[id] == nil })
 	delete(r.asking, c)
 	if c.askable && !answered {
 		r.abandoned++
@@ -122,6 +122,27 @@ func (r *router) expect(id int64, c *call) {
 		r.requests = make(map[string]*call)
 	}
 	r.requests[strconv.FormatInt(id, 10)] = c
+}
+
+// keepData keeps the data of the error that the request with that id was answered with, until its call leaves. It drops
+// the data of a second answer, and of a request without a call.
+func (r *router) keepData(id string, data json.RawMessage) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.requests[id] == nil || r.data[id] != nil || data == nil {
+		return
+	}
+	if r.data == nil {
+		r.data = make(map[string]json.RawMessage)
+	}
+	r.data[id] = data
+}
+
+// dataOf returns what keepData keeps for the request with that id, or nil.
+func (r *router) dataOf(id int64) json.RawMessage {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.data[strconv.FormatInt(id, 10)]
 }
 
 // became notes that c became a task, until c leaves.
