@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 )
 
 // handmade is a scripted server over Streamable HTTP. It answers methods without a script as the protocol says, with
@@ -131,20 +133,12 @@ func (h *handmade) names() string {
 // wait waits until n requests of a kind have come and returns them.
 func (h *handmade) wait(t *testing.T, what string, n int) []seen {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		var found []seen
-		for _, s := range h.all() {
-			if s.what == what {
-				found = append(found, s)
-			}
-		}
-		if len(found) >= n {
-			return found
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d requests %s have come: %s", len(found), what, h.names())
-		}
-	}
+	var found []seen
+	mcptest.Eventually(t, func() (string, bool) {
+		found = slices.DeleteFunc(h.all(), func(s seen) bool { return s.what != what })
+		return fmt.Sprintf("%d requests %s have come: %s", len(found), what, h.names()), len(found) >= n
+	})
+	return found
 }
 
 // handmadePool returns a pool over a handmade server "s" whose entry has some more fields.

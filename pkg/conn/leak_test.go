@@ -153,15 +153,13 @@ func TestLeaks(t *testing.T) {
 	if good < 100 {
 		t.Errorf("only %d calls were answered: this test does not test what it is to", good)
 	}
-	for end := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	if state, ok := mcptest.Poll(func() (string, bool) {
 		after := held(t)
-		if after.goroutines <= before.goroutines && after.files <= before.files && after.children <= before.children {
-			return
-		}
-		if time.Now().After(end) {
-			stacks := make([]byte, 1<<20)
-			t.Fatalf("before: %v\nafter: %v\n%s", before, after, stacks[:runtime.Stack(stacks, true)])
-		}
+		return fmt.Sprintf("before: %v\nafter: %v", before, after),
+			after.goroutines <= before.goroutines && after.files <= before.files && after.children <= before.children
+	}); !ok {
+		stacks := make([]byte, 1<<20)
+		t.Fatalf("%s\n%s", state, stacks[:runtime.Stack(stacks, true)])
 	}
 }
 

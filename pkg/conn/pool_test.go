@@ -1,12 +1,14 @@
 package conn
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -226,10 +228,15 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Env = server.Environ(os.Environ())
 	var slow sync.Once
-	line := func(string) { // hears nothing until the process is gone, and a while longer
+	line := func(string) { // hears nothing until the process is gone, and a request waits for its last words
 		<-started
 		<-p.child.Exited()
-		slow.Do(func() { time.Sleep(50 * time.Millisecond) }) // far less than proc waits for the pipes, on any machine
+		slow.Do(func() {
+			mcptest.Poll(func() (string, bool) {
+				stacks := make([]byte, 1<<20)
+				return "", bytes.Contains(stacks[:runtime.Stack(stacks, true)], []byte("(*process).gone("))
+			})
+		})
 	}
 	if p, err = newProcess(cmd, newSpawner(t), proc.Options{StderrLine: line}, s.log, func([]byte) {}); err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -93,11 +94,10 @@ func TestAnswersWithoutEnd(t *testing.T) {
 	for range 20 {
 		mustCall(t, p, "s", "t")
 	}
-	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before+5; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d goroutines, before %d", runtime.NumGoroutine(), before)
-		}
-	}
+	mcptest.Eventually(t, func() (string, bool) {
+		now := runtime.NumGoroutine()
+		return fmt.Sprintf("%d goroutines, before %d", now, before), now <= before+5
+	})
 }
 
 // A server that answers the GET of its other stream only when it has something to say holds up the first

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -84,19 +86,17 @@ func (s *sseServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *sseServer) wait(t *testing.T, what string, ok func(m message) bool) message {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	var found message
+	mcptest.Wait(t, what, func() bool {
 		s.mu.Lock()
-		for _, m := range s.seen {
-			if ok(m) {
-				s.mu.Unlock()
-				return m
-			}
+		defer s.mu.Unlock()
+		i := slices.IndexFunc(s.seen, ok)
+		if i >= 0 {
+			found = s.seen[i]
 		}
-		s.mu.Unlock()
-		if time.Now().After(end) {
-			t.Fatalf("no %s has come", what)
-		}
-	}
+		return i >= 0
+	})
+	return found
 }
 
 func (s *sseServer) starts() int {

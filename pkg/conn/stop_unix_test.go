@@ -4,6 +4,7 @@ package conn
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -125,17 +126,11 @@ func TestCancelledCallHarmsNoOther(t *testing.T) {
 		})
 	}
 	out := p.slots["s"].session.peer.(*process).out
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	mcptest.Eventually(t, func() (string, bool) {
 		out.mu.Lock()
-		waiting := out.size
-		out.mu.Unlock()
-		if waiting > 6*len(args) { // all are on their way
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d bytes wait to be written", waiting)
-		}
-	}
+		defer out.mu.Unlock()
+		return fmt.Sprintf("%d bytes wait to be written", out.size), out.size > 6*len(args) // all are on their way
+	})
 	cancel()
 	quick(t, "giving up", 10*time.Second, cancelled.Wait)
 	thaw()
