@@ -1,12 +1,11 @@
 // Package conn connects to MCP servers: it starts or reaches them, speaks MCP to them and lets go of them.
 //
 // Call [NewPool] with a configuration, then [Pool.List] and [Pool.Call] (or [Pool.Request], for any method), and
-// [Pool.Close] at the end. The pool starts
-// or reaches each server at the first request that needs it. It turns everything that can go wrong on the way (an
-// unknown program or host, silence, noise, crashes, statuses of HTTP, protocol errors) into faults that carry the
-// command, how it ended and the tail of its stderr, or the URL and the last response, with secrets masked. Other
-// packages decide which tools exist, what may be called and what is shown. Package conn is the only importer of
-// mcp-go's client.
+// [Pool.Close] at the end. The pool starts or reaches each server at the first request that needs it. It turns
+// everything that can go wrong on the way (an unknown program or host, silence, noise, crashes, statuses of HTTP,
+// protocol errors) into faults that carry the command, how it ended and the tail of its stderr, or the URL and the last
+// response, with secrets masked. Other packages decide which tools exist, what may be called and what is shown. Package
+// conn is the only importer of mcp-go's client.
 //
 // The files follow the way of a call:
 //

@@ -7,9 +7,8 @@ import (
 	"io"
 )
 
-// eventReader reads a stream of server-sent events (HTML Living Standard, 9.2.5 and 9.2.6). Lines end with
-// LF or CRLF; no server in use sends the CR alone that the standard also allows. eventReader ignores the fields
-// id and retry.
+// eventReader reads a stream of server-sent events (HTML Living Standard, 9.2.5 and 9.2.6). Lines end with LF or CRLF;
+// no server in use sends the CR alone that the standard also allows. eventReader ignores the fields id and retry.
 type eventReader struct {
 	in    *bufio.Reader
 	limit int    // of an event's data, in bytes

@@ -83,10 +83,9 @@ func (s *session) discoverAfter(ctx context.Context, refused *refusal) (*mcp.Ini
 	return res, nil
 }
 
-// discover shakes hands in the way of 2026-07-28, and in no other. If a server refuses the revision and
-// names it among those that it supports, discover asks once more: "The client should choose a mutually supported
-// version from this list and retry" (MCP 2026-07-28, schema, UnsupportedProtocolVersionError). The SDK does
-// so only for another revision.
+// discover shakes hands in the way of 2026-07-28, and in no other. If a server refuses the revision and names it among
+// those that it supports, discover asks once more: "The client should choose a mutually supported version from this
+// list and retry" (MCP 2026-07-28, schema, UnsupportedProtocolVersionError). The SDK does so only for another revision.
 func (s *session) discover(ctx context.Context, version string, limit time.Duration) (*mcp.InitializeResult, error) {
 	how := []client.ClientOption{client.WithProtocolVersion(version), client.WithDiscoverTimeout(limit)}
 	res, reply, err := s.shakeHands(ctx, methodDiscover, how...)
@@ -167,8 +166,7 @@ func (h *handshaker) SendRequest(
 	return h.reply.response, h.reply.err
 }
 
-// transport returns the handshaker as the kind of transport that the wire is: the SDK adds headers for one over
-// HTTP.
+// transport returns the handshaker as the kind of transport that the wire is: the SDK adds headers for one over HTTP.
 func (h *handshaker) transport() transport.Interface {
 	if conn, ok := h.link.(transport.HTTPConnection); ok {
 		return &httpHandshaker{handshaker: h, setVersion: conn.SetProtocolVersion}

@@ -95,8 +95,7 @@ func (o *outbox) put(m queuedMessage) error {
 	return nil
 }
 
-// Write implements io.Writer. It does not wait for the server to read. It returns the error of an earlier
-// message.
+// Write implements io.Writer. It does not wait for the server to read. It returns the error of an earlier message.
 func (o *outbox) Write(p []byte) (int, error) {
 	if err := o.put(queuedMessage{text: bytes.Clone(p)}); err != nil {
 		return 0, err

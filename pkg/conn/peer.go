@@ -4,8 +4,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// peer is the server at the other end of a session's wire: a process (stdio), a remote (Streamable HTTP) or an
-// ssePeer.
+// peer is the server at the other end of a session's wire: a process (stdio), a remote (Streamable HTTP) or an ssePeer.
 type peer interface {
 	// alive reports whether the server can take a request.
 	alive() bool

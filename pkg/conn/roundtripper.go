@@ -51,8 +51,7 @@ var errElsewhere = errors.New("it points to another host")
 // errSessionEnded says that the server has forgotten the session: nothing was done for the request.
 var errSessionEnded = errors.New("the server has ended the session")
 
-// errForgotten marks faults of requests that were refused, most likely because the server no longer knows the
-// session.
+// errForgotten marks faults of requests that were refused, most likely because the server no longer knows the session.
 var errForgotten = errors.New("the server may have forgotten the session")
 
 // client returns an HTTP client whose requests belong to x.

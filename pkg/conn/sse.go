@@ -27,8 +27,7 @@ type ssePeer struct {
 	cause error // why the stream broke off; the first cause counts
 }
 
-// openSSE opens the stream and waits for the address that messages are to be sent to. On failure nothing is left
-// open.
+// openSSE opens the stream and waits for the address that messages are to be sent to. On failure nothing is left open.
 func openSSE(ctx context.Context, r *remote) (*ssePeer, *wire, error) {
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, cancel)

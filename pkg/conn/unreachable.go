@@ -49,8 +49,7 @@ func (r *remote) unreachable(err error, ph phase) *fault.Fault {
 	return r.failure(&cutOff{cause: err}, ph)
 }
 
-// tlsTrouble returns why there is no secure connection and what to do. message is empty if err is about something
-// else.
+// tlsTrouble returns why there is no secure connection and what to do. message is empty if err is about something else.
 func (r *remote) tlsTrouble(err error) (message, help string) {
 	host := r.url.Hostname()
 	var unknown x509.UnknownAuthorityError

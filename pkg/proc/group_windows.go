@@ -15,8 +15,7 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP
 }
 
-// Windows has no SIGTERM: a process that ignores its closed stdin is killed. Its descendants see their
-// own stdin close.
+// Windows has no SIGTERM: a process that ignores its closed stdin is killed. Its descendants see their own stdin close.
 func terminateGroup(cmd *exec.Cmd) { cmd.Process.Kill() }
 func killGroup(cmd *exec.Cmd)      { cmd.Process.Kill() }
 

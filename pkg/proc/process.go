@@ -1,9 +1,8 @@
 // Package proc starts child processes and stops them together with all that they started.
 //
-// A [Spawner] comes first: it starts every process from one thread and so lets the kernel kill them
-// when this process dies. Call [Spawner.Start] with an [exec.Cmd], talk to the [Process] through
-// Stdin and Stdout, quote [Process.Tail] if it fails, and call [Process.Close] in any case. When no
-// process is left, call [Spawner.Close].
+// A [Spawner] comes first: it starts every process from one thread and so lets the kernel kill them when this process
+// dies. Call [Spawner.Start] with an [exec.Cmd], talk to the [Process] through Stdin and Stdout, quote [Process.Tail]
+// if it fails, and call [Process.Close] in any case. When no process is left, call [Spawner.Close].
 //
 //	var spawner proc.Spawner
 //	defer spawner.Close()
@@ -37,19 +36,16 @@ type Options struct {
 	// StderrLine is called with each line of stderr, without its line break and as valid UTF-8, from one
 	// goroutine. It must return, or the process is not reaped completely. If nil, lines go to the tail only.
 	StderrLine func(line string)
-	// MaxLine bounds the lines for StderrLine, in bytes; the rest of a longer line is dropped.
-	// Zero means 8 KiB.
+	// MaxLine bounds the lines for StderrLine, in bytes; the rest of a longer line is dropped. Zero means 8 KiB.
 	MaxLine int
 }
 
-// Process is a child process and the pipes to it. [Spawner.Start] makes one; its methods may be called
-// concurrently.
+// Process is a child process and the pipes to it. [Spawner.Start] makes one; its methods may be called concurrently.
 type Process struct {
 	// Stdin is the input of the process. A write blocks while the pipe is full; Close ends the write.
 	Stdin io.WriteCloser
-	// Stdout is the output of the process. It has to be read, up to its end or the call of
-	// [Process.Close]: the pipe stays open for it for a second after the end of the process. Closing it
-	// says that it is read no further.
+	// Stdout is the output of the process. It has to be read, up to its end or the call of [Process.Close]: the pipe stays
+	// open for it for a second after the end of the process. Closing it says that it is read no further.
 	Stdout io.ReadCloser
 
 	cmd     *exec.Cmd

@@ -24,11 +24,10 @@ type CloseOptions struct {
 	Hurry <-chan time.Duration
 }
 
-// Close stops the process and all it started, and returns when that is done: it closes Stdin, waits
-// ExitGrace, sends SIGTERM to the group, waits TermGrace, sends SIGKILL, waits KillGrace. Only a process that
-// the kernel does not let go outlives it. Processes that are left of the group when the first one has ended get
-// SIGTERM, and SIGKILL after ExitGrace. Windows has no SIGTERM: Close kills instead. A second call waits for
-// the first.
+// Close stops the process and all it started, and returns when that is done: it closes Stdin, waits ExitGrace, sends
+// SIGTERM to the group, waits TermGrace, sends SIGKILL, waits KillGrace. Only a process that the kernel does not let go
+// outlives it. Processes that are left of the group when the first one has ended get SIGTERM, and SIGKILL after
+// ExitGrace. Windows has no SIGTERM: Close kills instead. A second call waits for the first.
 //
 // The ladder is that of MCP 2025-11-25, lifecycle, Shutdown, stdio: "the client SHOULD initiate shutdown by:
 // First, closing the input stream to the child process (the server). Waiting for the server to exit, or

@@ -18,9 +18,8 @@ type Spawner struct {
 	ended  chan struct{} // closed when the goroutine has ended
 }
 
-// Start starts cmd, whose Stdin, Stdout and Stderr it sets and whose SysProcAttr it adds to. The error is
-// that of [exec.Cmd.Start], or of making a pipe; nothing is left open then. Else the caller has to call
-// [Process.Close].
+// Start starts cmd, whose Stdin, Stdout and Stderr it sets and whose SysProcAttr it adds to. The error is that of
+// [exec.Cmd.Start], or of making a pipe; nothing is left open then. Else the caller has to call [Process.Close].
 func (s *Spawner) Start(cmd *exec.Cmd, opt Options) (*Process, error) {
 	return start(cmd, opt, s.run)
 }
