@@ -25,6 +25,7 @@ type call struct {
 	client   string        // that makes the call, see tool.CallOptions
 	askable  bool          // the server may ask something for it: it is not a listing
 	turn     chan struct{} // closed when its turn comes; nil if it did not wait for one
+	asked    int           // questions it is being asked; guarded by the router's mu
 	answered bool          // the server has answered, or was never asked
 
 	cancel  context.CancelCauseFunc
@@ -71,7 +72,7 @@ func (s *session) begin(ctx context.Context, limit time.Duration, opt tool.CallO
 // end ends a call. The audience is not called any more.
 func (s *session) end(c *call) {
 	s.router.leave(c, c.answered)
-	c.clock.stop()
+	c.clock.pause()
 	givenUp := c.givenUp()
 	c.cancel(nil)
 	c.end(givenUp)

@@ -26,7 +26,7 @@ type clock struct {
 	most    *time.Timer
 	left    time.Duration // of most, when it last began to run
 	since   time.Time     // when that was
-	pauses  int           // questions being answered; one more before start and after stop
+	pauses  int           // questions being answered; one more before start and after the end
 	renewed bool          // there was progress
 }
 
@@ -35,7 +35,7 @@ func newClock(limit, most time.Duration, end context.CancelCauseFunc) *clock {
 	return &clock{limit: limit, end: end, left: most, pauses: 1}
 }
 
-// start starts the clock, once. The caller has to stop it.
+// start starts the clock, once. The caller has to pause it at the end.
 func (c *clock) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *clock) renew() {
 	}
 }
 
-// pause stops the clock until resume was called as often.
+// pause stops the clock until resume was called as often: for good if it is not.
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,15 +107,4 @@ func (c *clock) resume() {
 		c.renewed = true
 		c.run()
 	}
-}
-
-// stop ends the clock. Later calls of its methods do nothing.
-func (c *clock) stop() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.silence != nil {
-		c.silence.Stop()
-		c.most.Stop()
-	}
-	c.pauses++ // a limit that is just ending comes too late
 }

@@ -12,7 +12,7 @@ import (
 func TestClock(t *testing.T) {
 	t.Parallel()
 	const sec = time.Second
-	renew, pause, resume, stop := (*clock).renew, (*clock).pause, (*clock).resume, (*clock).stop
+	renew, pause, resume, stop := (*clock).renew, (*clock).pause, (*clock).resume, (*clock).pause
 	type step struct {
 		after time.Duration
 		do    func(*clock)
@@ -81,7 +81,7 @@ func TestClockAskedBeforeItStarts(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("ended after %v", took)
 		}
-		c.stop()
-		newClock(time.Second, time.Minute, cancel).stop() // never started
+		c.pause()
+		newClock(time.Second, time.Minute, cancel).pause() // never started
 	})
 }

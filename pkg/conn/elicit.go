@@ -18,8 +18,7 @@ const maxURL = 8 << 10
 
 // elicit asks the user of a call what a server wants to know (MCP 2025-11-25, client/elicitation), and returns the
 // result. If the call is nil or has no audience, elicit declines.
-func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (
-	json.RawMessage, *tool.UpstreamError) {
+func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (json.RawMessage, *tool.UpstreamError) {
 	q, wrong := questionIn(s.server.Name, params)
 	if wrong != "" {
 		return nil, &tool.UpstreamError{Code: mcp.INVALID_PARAMS, Message: wrong}

@@ -3,7 +3,6 @@ package conn
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"io"
 )
 
@@ -11,6 +10,7 @@ import (
 // no server in use sends the CR alone that the standard also allows. eventReader ignores the fields id and retry.
 type eventReader struct {
 	in    *bufio.Reader
+	buf   []byte // of the current line
 	limit int    // of an event's data, in bytes
 	left  []byte // of the current message, for Read
 }
@@ -49,29 +49,13 @@ func (e *eventReader) next() (name string, data []byte, err error) {
 	}
 }
 
-// line reads a line of an event that has used bytes already, and returns it without its end. The line is valid
-// until the next call.
-func (e *eventReader) line(used int) ([]byte, error) {
-	var long []byte
-	for {
-		chunk, err := e.in.ReadSlice('\n')
-		if used+len(long)+len(chunk) > e.limit {
-			return nil, errTooLong
-		}
-		switch {
-		case err == nil && long == nil:
-			return trimEnd(chunk), nil
-		case err == nil:
-			return trimEnd(append(long, chunk...)), nil
-		case !errors.Is(err, bufio.ErrBufferFull):
-			return nil, err
-		}
-		long = append(long, chunk...)
+// line reads a line of an event that has used bytes already, and returns it without its end. The line is valid until the
+// next call.
+func (e *eventReader) line(used int) (line []byte, err error) {
+	if e.buf, err = readLine(e.in, e.buf[:0], e.limit-used); err != nil {
+		return nil, err
 	}
-}
-
-func trimEnd(line []byte) []byte {
-	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	return bytes.TrimSuffix(bytes.TrimSuffix(e.buf, []byte("\n")), []byte("\r")), nil
 }
 
 // Read implements io.Reader. It passes on the messages, one a line.

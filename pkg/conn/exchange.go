@@ -33,9 +33,14 @@ type httpExchange struct {
 	want    due    // in response to the POST
 	aside   bool   // it belongs to no request of a caller, whose faults leave it out
 
-	mu      sync.Mutex
-	resumed bool   // its stream was ended to be resumed, and that was tried
-	stage   string // how far it has come, as in "connecting to 192.0.2.1:443"
+	mu   sync.Mutex
+	came reached
+}
+
+// reached is how far an exchange came.
+type reached struct {
+	resumed bool   // its stream was ended to be resumed, and that was tried: the server has certainly accepted the request
+	stage   string // as in "connecting to 192.0.2.1:443"
 	status  int    // of the last response; 0 until there is one
 	ended   error  // why the stream of the last response ended; nil until then
 }
@@ -45,9 +50,7 @@ func (x *httpExchange) due(req *http.Request) due {
 	if req.Method != http.MethodGet {
 		return x.want
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.resumed = true
+	x.note(func(r *reached) { r.resumed = true })
 	return eventsDue
 }
 
@@ -62,36 +65,20 @@ func (x *httpExchange) trace(ctx context.Context) context.Context {
 	})
 }
 
-func (x *httpExchange) reach(stage string) {
+func (x *httpExchange) reach(stage string) { x.note(func(r *reached) { r.stage = stage }) }
+
+// note changes how far the exchange came.
+func (x *httpExchange) note(change func(*reached)) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.stage = stage
+	change(&x.came)
 }
 
-func (x *httpExchange) setStatus(status int) {
+// result returns how far the exchange came.
+func (x *httpExchange) result() reached {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.status, x.ended = status, nil
-}
-
-func (x *httpExchange) end(err error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.ended = err
-}
-
-// result returns how far the exchange came, the status of the last response, and why that ended.
-func (x *httpExchange) result() (stage string, status int, ended error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.stage, x.status, x.ended
-}
-
-// accepted reports whether the server has certainly accepted the request: it wanted its stream to be resumed.
-func (x *httpExchange) accepted() bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.resumed
+	return x.came
 }
 
 // errorIn returns the JSON-RPC error in the body of a response, as a response to the request of x. It is nil if the
@@ -203,7 +190,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	// The end of a plain response says nothing; the SDK may see it before the message.
 	if err != nil && (b.events || err != io.EOF) {
-		b.exchange.end(err)
+		b.exchange.note(func(r *reached) { r.ended = err })
 	}
 	return n, err
 }

@@ -76,21 +76,26 @@ func (f *messageFilter) read() bool {
 		return false
 	default:
 	}
-	f.line = f.line[:0]
+	var err error
+	if f.line, err = readLine(f.in, f.line[:0], f.limit); err == nil {
+		return true
+	}
+	if close(f.ended); errors.Is(err, errTooLong) {
+		f.tooLong()
+		return false
+	}
+	return len(f.line) > 0
+}
+
+// readLine appends a line to into, with its line break. It fails with errTooLong if the line exceeds limit.
+func readLine(in *bufio.Reader, into []byte, limit int) ([]byte, error) {
 	for {
-		chunk, err := f.in.ReadSlice('\n')
-		if len(f.line)+len(chunk) > f.limit {
-			f.tooLong()
-			close(f.ended)
-			return false
+		chunk, err := in.ReadSlice('\n')
+		if limit -= len(chunk); limit < 0 {
+			return into, errTooLong
 		}
-		f.line = append(f.line, chunk...)
-		switch {
-		case err == nil:
-			return true
-		case !errors.Is(err, bufio.ErrBufferFull):
-			close(f.ended)
-			return len(f.line) > 0
+		if into = append(into, chunk...); !errors.Is(err, bufio.ErrBufferFull) {
+			return into, err
 		}
 	}
 }

@@ -15,54 +15,62 @@ import (
 
 // invoke sends tools/call, prompts/get or resources/read, as the kind of ref says, and returns the raw result.
 func (s *session) invoke(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration,
-	opt tool.CallOptions) (*tool.Result, error) {
+	opt tool.CallOptions) (res *tool.Result, err error) {
 	method, params := requestFor(ref, args)
-	ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout"}
-	inCall, c, err := s.begin(ctx, limit, opt, true)
-	if err != nil {
-		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
+	f := s.inCall(ctx, method, limit, opt, func(ctx context.Context, c *call) error {
+		started := time.Now()
+		s.learnHeader(ref, opt.HeaderSchema)
+		if res, err = s.repeated(ctx, c, method, params, opt.Task); err == nil {
+			s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
+		}
+		return err
+	})
+	if f != nil {
+		return nil, f.On(ref.Server, ref.Name)
 	}
-	defer s.end(c)
-	ctx = inCall
-	s.awaitStream(ctx)
-	started := time.Now()
-	s.learnHeader(ref, opt.HeaderSchema)
-	res, err := s.repeated(ctx, c, method, params, opt.Task)
-	var refused *refusal
-	c.answered = err == nil || errors.As(err, &refused)
-	if err != nil {
-		return nil, s.explain(ctx, err, ph).On(ref.Server, ref.Name)
-	}
-	s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
 	return res, nil
 }
 
 // verbatim sends one request as it is and returns its result as it came.
 func (s *session) verbatim(ctx context.Context, method string, params json.RawMessage, limit time.Duration,
-	opt tool.CallOptions) (json.RawMessage, error) {
+	opt tool.CallOptions) (raw json.RawMessage, err error) {
 	fields, err := tool.SplitObject(orEmpty(params))
 	if err != nil {
 		return nil, fault.New(fault.InvalidArguments, fmt.Sprintf("the params of %s are not a JSON object", method),
 			"Give an object, or no params.").On(s.server.Name, "").Because(err)
 	}
-	ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout"}
-	inCall, c, err := s.begin(ctx, limit, opt, true)
-	if err != nil {
-		return nil, s.explain(ctx, err, ph)
-	}
-	defer s.end(c)
-	ctx = inCall
-	s.awaitStream(ctx)
-	raw, err := s.request(ctx, c, method, fields)
 	var refused *refusal
-	c.answered = err == nil || errors.As(err, &refused)
+	f := s.inCall(ctx, method, limit, opt, func(ctx context.Context, c *call) error {
+		if raw, err = s.request(ctx, c, method, fields); errors.As(err, &refused) {
+			return nil
+		}
+		return err
+	})
 	switch {
 	case refused != nil:
 		return nil, refused.upstream()
-	case err != nil:
-		return nil, s.explain(ctx, err, ph)
+	case f != nil:
+		return nil, f
 	}
 	return raw, nil
+}
+
+// inCall makes a call around work, which sends its requests, and returns the fault of the error of work.
+func (s *session) inCall(ctx context.Context, method string, limit time.Duration, opt tool.CallOptions,
+	work func(context.Context, *call) error) *fault.Fault {
+	ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout"}
+	inCall, c, err := s.begin(ctx, limit, opt, true)
+	if err != nil {
+		return s.explain(ctx, err, ph)
+	}
+	defer s.end(c)
+	s.awaitStream(inCall)
+	err = work(inCall, c)
+	var refused *refusal
+	if c.answered = err == nil || errors.As(err, &refused); err == nil {
+		return nil
+	}
+	return s.explain(inCall, err, ph)
 }
 
 // requestFor returns the request for what ref names.
@@ -137,11 +145,10 @@ func (s *session) learnHeaders(ctx context.Context, c *call) bool {
 // openPages asks the user to open the pages that a refused call names (MCP 2025-11-25, client/elicitation, URL
 // elicitation required error). It returns why the call cannot be made again, or nil.
 func (s *session) openPages(ctx context.Context, c *call, refused *refusal) error {
-	data, err := json.Marshal(refused.details.Data)
 	var asked struct {
 		Elicitations []json.RawMessage `json:"elicitations"`
 	}
-	if err != nil || json.Unmarshal(data, &asked) != nil || len(asked.Elicitations) == 0 {
+	if json.Unmarshal(refused.upstream().Data, &asked) != nil || len(asked.Elicitations) == 0 {
 		return refused
 	}
 	closed := &unopened{cause: refused}

@@ -69,7 +69,7 @@ func (s *session) keepOpen(ctx context.Context, open func(context.Context) error
 		if time.Since(opened) > maxRelisten {
 			wait = minRelisten
 		}
-		if s.sleep(ctx, wait, nil) != nil {
+		if _, err := s.sleep(ctx, wait, nil); err != nil {
 			return
 		}
 	}

@@ -76,7 +76,7 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 	wg.Wait()
 	grace.Stop()
 
-	l := tool.Listing{Known: tool.Known{Protocol: s.version, Transport: string(s.via), Asks: s.router.takesTurns()},
+	l := tool.Listing{Known: tool.Known{Protocol: s.version, Transport: string(s.via), Asks: s.router.turns.Load()},
 		ServerName: s.info.Name, ServerVersion: s.info.Version, Instructions: s.instructions, Connect: s.connected,
 		TTL: tools.ttl, Stderr: s.peer.stderr()}
 	l.Tools = s.withHeaders(&tools)
@@ -136,20 +136,14 @@ func (s *session) page(ctx context.Context, c *call, l offered, cursor string, c
 	}
 	var result map[string]json.RawMessage
 	var defs []json.RawMessage
-	for _, part := range []struct {
-		key  string
-		into any
-	}{{"", &result}, {l.key, &defs}, {"nextCursor", &next}} {
-		text := raw
-		if part.key != "" {
-			text = result[part.key]
+	err = json.Unmarshal(raw, &result)
+	for key, into := range map[string]any{l.key: &defs, "nextCursor": &next} {
+		if part := result[key]; part != nil && err == nil {
+			err = json.Unmarshal(part, into)
 		}
-		if text == nil {
-			continue
-		}
-		if err := json.Unmarshal(text, part.into); err != nil {
-			return "", &breach{what: "its answer to " + l.method + " is not what the protocol says", cause: err}
-		}
+	}
+	if err != nil {
+		return "", &breach{what: "its answer to " + l.method + " is not what the protocol says", cause: err}
 	}
 	if ttl := ttlOf(result["ttlMs"]); ttl > 0 {
 		col.ttl = ttl

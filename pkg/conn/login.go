@@ -31,11 +31,6 @@ func (l *login) header(ctx context.Context) (string, error) {
 	return l.tokens.Header(ctx, l.server)
 }
 
-// renew returns another header than used, or "".
-func (l *login) renew(ctx context.Context, used string, challenges []string) (string, error) {
-	return l.tokens.Renew(ctx, l.server, used, challenges)
-}
-
 // step returns the login that helps if a request was refused with bad. It is nil if none does: a server may forbid
 // what no scope allows.
 func (l *login) step(ctx context.Context, bad *badResponse) *fault.Step {

@@ -41,8 +41,7 @@ func (p *process) variableHelp(stderr string) string {
 	for _, n := range names {
 		entries = append(entries, fmt.Sprintf("%q: \"${%s}\"", n, n))
 	}
-	fmt.Fprintf(&b, "\"env\": {%s} into the entry of %s in %s.",
-		strings.Join(entries, ", "), p.server.Name, p.server.File)
+	fmt.Fprintf(&b, "\"env\": {%s} into the entry of %s in %s.", strings.Join(entries, ", "), p.server.Name, p.server.File)
 	for _, n := range names {
 		if where := config.WhereToGet(n); where != "" {
 			fmt.Fprintf(&b, " Get %s at %s.", n, where)

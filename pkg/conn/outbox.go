@@ -51,7 +51,10 @@ func (o *outbox) run() {
 		if !ok {
 			return
 		}
-		_, err := o.to.Write(m.text)
+		var err error
+		if len(m.text) > 0 {
+			_, err = o.to.Write(m.text)
+		}
 		o.mu.Lock()
 		o.size -= len(m.text)
 		if err != nil && o.err == nil {

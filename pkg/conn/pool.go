@@ -93,11 +93,9 @@ func NewPool(cfg *config.Config, opt Options) *Pool {
 
 // List asks a server for all that it offers, and starts it if it does not run yet.
 func (p *Pool) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
-	l, err := p.listOnce(ctx, server, opt)
-	if again(err, true) {
-		return p.listOnce(ctx, server, opt)
-	}
-	return l, err
+	return twice(ctx, p, server, opt, true, func(s *session, limit time.Duration) (tool.Listing, error) {
+		return s.list(ctx, limit, opt)
+	})
 }
 
 // Call calls a tool, gets a prompt or reads a resource, as the kind of ref says. It starts the server if that does not
@@ -105,11 +103,9 @@ func (p *Pool) List(ctx context.Context, server string, opt tool.CallOptions) (t
 // is for calls without a result.
 func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (
 	*tool.Result, error) {
-	res, err := p.callOnce(ctx, ref, args, opt)
-	if again(err, opt.Repeatable) {
-		return p.callOnce(ctx, ref, args, opt)
-	}
-	return res, err
+	return twice(ctx, p, ref.Server, opt, opt.Repeatable, func(s *session, limit time.Duration) (*tool.Result, error) {
+		return s.invoke(ctx, ref, args, limit, opt)
+	})
 }
 
 // Request sends one request of any method and returns the result, both verbatim: it checks no argument, gives no input
@@ -117,43 +113,25 @@ func (p *Pool) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt
 // as the token for progress. A JSON-RPC error of the server is a [*tool.UpstreamError]; other errors are faults.
 func (p *Pool) Request(ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions) (
 	json.RawMessage, error) {
-	res, err := p.requestOnce(ctx, server, method, params, opt)
-	if again(err, opt.Repeatable) {
-		return p.requestOnce(ctx, server, method, params, opt)
+	return twice(ctx, p, server, opt, opt.Repeatable, func(s *session, limit time.Duration) (json.RawMessage, error) {
+		return s.verbatim(ctx, method, params, limit, opt)
+	})
+}
+
+// twice makes a request with a server's session, and once more if it failed and was certainly not carried out, or if
+// the repetition is harmless and the response was lost or doubtful.
+func twice[T any](ctx context.Context, p *Pool, server string, opt tool.CallOptions, harmless bool,
+	request func(s *session, limit time.Duration) (T, error)) (res T, err error) {
+	for range 2 {
+		var s *session
+		if s, err = p.session(ctx, server, opt.Known); err == nil {
+			res, err = request(s, cmp.Or(opt.Timeout, s.server.CallTimeout, p.opt.Limits.Call))
+		}
+		if !errors.Is(err, errSessionEnded) && (!harmless || !errors.Is(err, errLost) && !errors.Is(err, errForgotten)) {
+			break
+		}
 	}
 	return res, err
-}
-
-func (p *Pool) requestOnce(ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions) (
-	json.RawMessage, error) {
-	s, err := p.session(ctx, server, opt.Known)
-	if err != nil {
-		return nil, err
-	}
-	return s.verbatim(ctx, method, params, p.callTimeout(s.server, opt.Timeout), opt)
-}
-
-// again reports whether a request that failed with err is to be made once more: if it was certainly not carried out,
-// or if the repetition is harmless and the response was lost or doubtful.
-func again(err error, harmless bool) bool {
-	return errors.Is(err, errSessionEnded) || harmless && (errors.Is(err, errLost) || errors.Is(err, errForgotten))
-}
-
-func (p *Pool) listOnce(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
-	s, err := p.session(ctx, server, opt.Known)
-	if err != nil {
-		return tool.Listing{}, err
-	}
-	return s.list(ctx, p.callTimeout(s.server, opt.Timeout), opt)
-}
-
-func (p *Pool) callOnce(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (
-	*tool.Result, error) {
-	s, err := p.session(ctx, ref.Server, opt.Known)
-	if err != nil {
-		return nil, err
-	}
-	return s.invoke(ctx, ref, args, p.callTimeout(s.server, opt.Timeout), opt)
 }
 
 // Close stops all servers of the pool at once, and returns when none of them or of their descendants is left. Requests
@@ -211,7 +189,7 @@ func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*ses
 	switch {
 	case s.session != nil && s.session.alive():
 		if known.Asks {
-			s.session.router.takeTurns()
+			s.session.router.turns.Store(true)
 		}
 		return s.session, nil
 	case s.session != nil:
@@ -270,12 +248,4 @@ func (p *Pool) abortable(s *slot, abort func()) bool {
 	defer p.mu.Unlock()
 	s.abort = abort
 	return p.slots != nil
-}
-
-func (p *Pool) connectTimeout(s *config.Server) time.Duration {
-	return cmp.Or(p.opt.Limits.ForceConnect, s.ConnectTimeout, p.opt.Limits.Connect)
-}
-
-func (p *Pool) callTimeout(s *config.Server, asked time.Duration) time.Duration {
-	return cmp.Or(asked, s.CallTimeout, p.opt.Limits.Call)
 }

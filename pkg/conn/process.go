@@ -60,8 +60,7 @@ func startProcess(server *config.Server, opt Options, log logger, run *proc.Spaw
 }
 
 // newProcess starts cmd and filters what it writes to stdout.
-func newProcess(
-	cmd *exec.Cmd, run *proc.Spawner, opt proc.Options, log logger, take func([]byte)) (*process, error) {
+func newProcess(cmd *exec.Cmd, run *proc.Spawner, opt proc.Options, log logger, take func([]byte)) (*process, error) {
 	child, err := run.Start(cmd, opt)
 	if err != nil {
 		return nil, err
@@ -201,8 +200,7 @@ func cannotStart(server *config.Server, err error) *fault.Fault {
 	case errors.Is(err, fs.ErrPermission):
 		f.Help = "Make it executable: chmod +x " + fault.Quote(command)
 	default:
-		f.Help = fmt.Sprintf("Check \"command\" and \"cwd\" of %s in %s, line %d.",
-			server.Name, server.File, server.Line)
+		f.Help = fmt.Sprintf("Check \"command\" and \"cwd\" of %s in %s, line %d.", server.Name, server.File, server.Line)
 	}
 	return f.On(server.Name, "").Because(masked(server, err)).Trace("command: " + server.Display().Command)
 }

@@ -116,8 +116,8 @@ func (s *session) forCall(ctx context.Context, request, id string, params json.R
 	json.RawMessage, *tool.UpstreamError) {
 	ctx, giveUp := context.WithCancel(ctx)
 	defer giveUp()
-	s.router.openQuestion(id, giveUp)
-	defer s.router.closeQuestion(id)
+	s.router.questions.Store(id, (func())(giveUp))
+	defer s.router.questions.Delete(id)
 	c, err := s.router.assign(ctx, request, taskOf(params), s.sharedQuestion)
 	if err != nil {
 		return nil, &tool.UpstreamError{Code: mcp.INTERNAL_ERROR, Message: err.Error()}

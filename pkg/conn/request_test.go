@@ -222,7 +222,7 @@ func TestErrorData(t *testing.T) {
 			if !errors.As(err, &upstream) || upstream.Code != -32099 || string(upstream.Data) != data {
 				t.Errorf("error %v with data %s", err, upstream.Data)
 			}
-			if r := &p.slots["s"].session.router; len(r.data) != 0 {
+			if r := p.slots["s"].session.router; len(r.data) != 0 {
 				t.Errorf("%d data are kept after the end of the call", len(r.data))
 			}
 		})

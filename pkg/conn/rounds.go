@@ -91,7 +91,7 @@ func (s *session) fulfilRound(ctx context.Context, c *call, head *resultHead, n 
 		if n.waits++; n.waits > maxLater {
 			return errLater
 		}
-		if err := s.sleep(ctx, n.later, nil); err != nil {
+		if _, err := s.sleep(ctx, n.later, nil); err != nil {
 			return err
 		}
 		n.later *= 2
@@ -162,18 +162,18 @@ func (s *session) input(ctx context.Context, c *call, method string, params json
 	return response, nil
 }
 
-// sleep waits for d, until woken is closed, or until the request or the connection ends.
-func (s *session) sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) error {
+// sleep waits for d, until woken is closed, which it reports, or until the request or the connection ends.
+func (s *session) sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) (bool, error) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+		return false, nil
 	case <-woken:
-		return nil
+		return true, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return false, ctx.Err()
 	case <-s.goroutines.ended:
-		return errOver
+		return false, errOver
 	}
 }

@@ -56,19 +56,16 @@ var errForgotten = errors.New("the server may have forgotten the session")
 
 // client returns an HTTP client whose requests belong to x.
 func (t *roundTripper) client(x *httpExchange) *http.Client {
-	return &http.Client{Transport: exchangeTripper{t, x}}
+	return &http.Client{Transport: tripperFunc(func(req *http.Request) (*http.Response, error) {
+		return t.roundTrip(req, x)
+	})}
 }
 
-// exchangeTripper makes the requests of one exchange.
-type exchangeTripper struct {
-	tripper  *roundTripper
-	exchange *httpExchange
-}
+// tripperFunc is an http.RoundTripper.
+type tripperFunc func(*http.Request) (*http.Response, error)
 
 // RoundTrip implements http.RoundTripper.
-func (t exchangeTripper) RoundTrip(req *http.Request) (*http.Response, error) {
-	return t.tripper.roundTrip(req, t.exchange)
-}
+func (f tripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 // roundTrip sends a request of x and inspects the response.
 func (t *roundTripper) roundTrip(req *http.Request, x *httpExchange) (*http.Response, error) {
@@ -85,7 +82,7 @@ func (t *roundTripper) roundTrip(req *http.Request, x *httpExchange) (*http.Resp
 	}
 	if due != nothingDue {
 		t.answered(x, req, resp)
-		x.setStatus(resp.StatusCode)
+		x.note(func(r *reached) { r.status, r.ended = resp.StatusCode, nil })
 	}
 	switch {
 	case follows(req, resp):
@@ -108,8 +105,9 @@ func (t *roundTripper) roundTrip(req *http.Request, x *httpExchange) (*http.Resp
 	return resp, nil
 }
 
-// withHeaders returns a copy of req with the entry's headers. Headers that the protocol sets stay.
-func (t *roundTripper) withHeaders(ctx context.Context, req *http.Request) *http.Request {
+// withHeaders returns a copy of req with the entry's headers, and with the token of the login unless that is empty.
+// Headers that the protocol sets stay.
+func (t *roundTripper) withHeaders(ctx context.Context, req *http.Request, token string) *http.Request {
 	out := req.Clone(ctx)
 	own := req.Header
 	for _, h := range t.headers {
@@ -124,26 +122,25 @@ func (t *roundTripper) withHeaders(ctx context.Context, req *http.Request) *http
 	if out.Header.Get("User-Agent") == "" {
 		out.Header.Set("User-Agent", t.agent)
 	}
+	if token != "" {
+		out.Header.Set("Authorization", token)
+	}
 	return out
 }
 
 // send sends a request with the token of the login. If the server refuses the token, send sends the request once
 // more with another token, if there is one: a request that was refused was not carried out.
 func (t *roundTripper) send(req *http.Request, ctx context.Context) (*http.Response, error) {
-	out := t.withHeaders(ctx, req)
 	used, err := t.login.header(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if used != "" {
-		out.Header.Set("Authorization", used)
-	}
-	resp, err := t.base.RoundTrip(out)
+	resp, err := t.base.RoundTrip(t.withHeaders(ctx, req, used))
 	once := t.login == nil || req.Body != nil && req.GetBody == nil
 	if err != nil || resp.StatusCode != http.StatusUnauthorized || once {
 		return resp, err
 	}
-	other, err := t.login.renew(ctx, used, resp.Header.Values("WWW-Authenticate"))
+	other, err := t.login.tokens.Renew(ctx, t.login.server, used, resp.Header.Values("WWW-Authenticate"))
 	if err == nil && other == "" {
 		return resp, nil
 	}
@@ -151,13 +148,12 @@ func (t *roundTripper) send(req *http.Request, ctx context.Context) (*http.Respo
 	if err != nil {
 		return nil, err
 	}
-	again := t.withHeaders(ctx, req)
+	again := t.withHeaders(ctx, req, other)
 	if req.GetBody != nil {
 		if again.Body, err = req.GetBody(); err != nil {
 			return nil, err
 		}
 	}
-	again.Header.Set("Authorization", other)
 	return t.base.RoundTrip(again)
 }
 
@@ -165,11 +161,8 @@ func (t *roundTripper) send(req *http.Request, ctx context.Context) (*http.Respo
 func (t *roundTripper) endSession(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), goodbyeTimeout)
 	defer cancel()
-	out := t.withHeaders(ctx, req)
-	if header, err := t.login.header(ctx); err == nil && header != "" {
-		out.Header.Set("Authorization", header)
-	}
-	resp, err := t.base.RoundTrip(out)
+	token, _ := t.login.header(ctx) // without one the server may refuse, which changes nothing
+	resp, err := t.base.RoundTrip(t.withHeaders(ctx, req, token))
 	if err != nil {
 		return nil, err
 	}

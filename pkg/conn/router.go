@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,24 +31,29 @@ var (
 // left, since the call that asked is the one that does not end. A server that has once asked so gets the calls of
 // different clients in turns.
 type router struct {
+	turns     atomic.Bool // the calls of different clients take turns
+	questions sync.Map    // by the id of the server's request, as JSON: func() that gives the question up
+
 	mu        sync.Mutex
 	calls     []*call                    // in flight, oldest first
 	queue     []*call                    // waiting for their turn, oldest first
 	requests  map[string]*call           // by the id of a request to the server, as JSON; it is the progress token too
 	data      map[string]json.RawMessage // of the errors that the server answered requests with, by their ids
 	tasks     map[string]*call           // by the id of the task that a call became
-	asking    map[*call]int              // how many questions a call is being asked
-	questions map[string]func()          // by the id of the server's request, as JSON: gives the question up
-	turns     bool                       // the calls of different clients take turns
 	left      chan struct{}              // closed when a call leaves; nil if no question is held
 	abandoned int                        // calls that have left without an answer
+}
+
+func newRouter() *router {
+	return &router{requests: make(map[string]*call), data: make(map[string]json.RawMessage),
+		tasks: make(map[string]*call)}
 }
 
 // enter adds a call in flight. A call that the server may ask something for waits for its turn, for at most limit; then
 // enter fails with errTurn, and with the error of ctx if that ends first.
 func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error {
 	r.mu.Lock()
-	if !c.askable || !r.turns || len(r.queue) == 0 && r.fits(c) {
+	if !c.askable || !r.turns.Load() || len(r.queue) == 0 && r.fits(c) {
 		r.calls = append(r.calls, c)
 		r.mu.Unlock()
 		return nil
@@ -85,7 +91,6 @@ func (r *router) leave(c *call, answered bool) {
 	maps.DeleteFunc(r.requests, mine)
 	maps.DeleteFunc(r.tasks, mine)
 	maps.DeleteFunc(r.data, func(id string, _ json.RawMessage) bool { return r.requests[id] == nil })
-	delete(r.asking, c)
 	if c.askable && !answered {
 		r.abandoned++
 	}
@@ -100,27 +105,10 @@ func (r *router) leave(c *call, answered bool) {
 	}
 }
 
-// takeTurns makes the calls of different clients take turns from now on.
-func (r *router) takeTurns() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.turns = true
-}
-
-// takesTurns reports whether they do.
-func (r *router) takesTurns() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.turns
-}
-
 // expect notes that the request with that id belongs to c until c leaves.
 func (r *router) expect(id int64, c *call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.requests == nil {
-		r.requests = make(map[string]*call)
-	}
 	r.requests[strconv.FormatInt(id, 10)] = c
 }
 
@@ -129,13 +117,9 @@ func (r *router) expect(id int64, c *call) {
 func (r *router) keepData(id string, data json.RawMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.requests[id] == nil || r.data[id] != nil || data == nil {
-		return
+	if r.requests[id] != nil && r.data[id] == nil && data != nil {
+		r.data[id] = data
 	}
-	if r.data == nil {
-		r.data = make(map[string]json.RawMessage)
-	}
-	r.data[id] = data
 }
 
 // dataOf returns what keepData keeps for the request with that id, or nil.
@@ -149,9 +133,6 @@ func (r *router) dataOf(id int64) json.RawMessage {
 func (r *router) became(task string, c *call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.tasks == nil {
-		r.tasks = make(map[string]*call)
-	}
 	r.tasks[task] = c
 }
 
@@ -204,7 +185,7 @@ func (r *router) rank(c *call) int {
 	switch {
 	case c.audience == nil:
 		return 0
-	case r.asking[c] > 0:
+	case c.asked > 0:
 		return 1
 	}
 	return 2
@@ -222,10 +203,9 @@ func (r *router) assign(ctx context.Context, request, task string, shared func()
 		r.mu.Unlock()
 		return c, nil
 	}
-	first, abandoned := !r.turns, r.abandoned
-	r.turns = true
+	abandoned := r.abandoned
 	r.mu.Unlock()
-	if first {
+	if !r.turns.Swap(true) {
 		shared()
 	}
 	timer := time.NewTimer(holdLimit)
@@ -258,49 +238,23 @@ func (r *router) assign(ctx context.Context, request, task string, shared func()
 
 // ask counts a question to c, which may be nil. It needs mu.
 func (r *router) ask(c *call) {
-	if c == nil {
-		return
+	if c != nil {
+		c.asked++
 	}
-	if r.asking == nil {
-		r.asking = make(map[*call]int)
-	}
-	r.asking[c]++
 }
 
 // replied notes that a question to c, which may be nil, has ended.
 func (r *router) replied(c *call) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.asking[c] <= 1 {
-		delete(r.asking, c)
-		return
+	if c != nil {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		c.asked--
 	}
-	r.asking[c]--
-}
-
-// openQuestion notes how to give up the question with that id.
-func (r *router) openQuestion(id string, giveUp func()) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.questions == nil {
-		r.questions = make(map[string]func())
-	}
-	r.questions[id] = giveUp
-}
-
-// closeQuestion forgets the question with that id.
-func (r *router) closeQuestion(id string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.questions, id)
 }
 
 // withdraw gives up the question with that id, if there is one.
 func (r *router) withdraw(id string) {
-	r.mu.Lock()
-	giveUp := r.questions[id]
-	r.mu.Unlock()
-	if giveUp != nil {
-		giveUp()
+	if giveUp, ok := r.questions.Load(id); ok {
+		giveUp.(func())()
 	}
 }

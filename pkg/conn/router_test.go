@@ -19,7 +19,7 @@ import (
 // inFlight enters calls into a new router, without waiting.
 func inFlight(t *testing.T, calls ...*call) *router {
 	t.Helper()
-	r := &router{}
+	r := newRouter()
 	for _, c := range calls {
 		if err := r.enter(t.Context(), c, time.Second); err != nil {
 			t.Fatal(err)
@@ -137,8 +137,8 @@ func TestRouterHoldsQuestions(t *testing.T) {
 				if who != c.want || time.Since(began) != c.after {
 					t.Errorf("%s after %s", who, time.Since(began))
 				}
-				if shared != 1 || !r.takesTurns() {
-					t.Errorf("it was remembered %d times; turns %v", shared, r.takesTurns())
+				if shared != 1 || !r.turns.Load() {
+					t.Errorf("it was remembered %d times; turns %v", shared, r.turns.Load())
 				}
 				giveUp()
 				synctest.Wait()
@@ -154,7 +154,7 @@ func TestRouterTurns(t *testing.T) {
 		of := func(client string) *call { return &call{client: client, askable: true} }
 		first := of("a")
 		r := inFlight(t, first)
-		r.takeTurns()
+		r.turns.Store(true)
 		if err := r.enter(t.Context(), of("a"), time.Second); err != nil {
 			t.Errorf("a second call of the same client: %v", err)
 		}
@@ -208,7 +208,7 @@ func answering(name string) *audience {
 func underWay(t *testing.T, p *Pool, n int) {
 	t.Helper()
 	mcptest.Wait(t, fmt.Sprintf("%d calls are in flight", n), func() bool {
-		r := &p.slots["s"].session.router
+		r := p.slots["s"].session.router
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		return len(r.calls) == n

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -30,7 +31,7 @@ type session struct {
 	roots  json.RawMessage  // the result of roots/list; nil if the server is offered no roots
 	events func(tool.Event) // gets the messages that belong to no call; may be nil
 
-	router     router
+	router     *router
 	goroutines *goroutines
 	listening  sync.Once
 	waiting    atomic.Int64 // requests of the server that are being answered
@@ -57,7 +58,7 @@ type link interface {
 
 func newSession(server *config.Server, opt Options, via config.Transport) *session {
 	return &session{server: server, opt: opt, via: via, log: newLogger(server, opt.Log),
-		roots: rootsOf(server, opt.Root), goroutines: newGoroutines()}
+		roots: rootsOf(server, opt.Root), router: newRouter(), goroutines: newGoroutines()}
 }
 
 // logger logs an event with secrets masked, at most maxLogged bytes of it.
@@ -73,7 +74,7 @@ func newLogger(server *config.Server, log func(server, event string)) logger {
 
 // start starts server and shakes hands. On failure nothing is left running.
 func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Known) (*session, *fault.Fault) {
-	limit := p.connectTimeout(server)
+	limit := cmp.Or(p.opt.Limits.ForceConnect, server.ConnectTimeout, p.opt.Limits.Connect)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeout)
 	defer cancel()
 	started := time.Now()
@@ -87,7 +88,7 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 	s.connected = time.Since(started)
 	log("connected in %s: %s %s, protocol %s", seconds(s.connected), s.info.Name, s.info.Version, s.version)
 	if known.Asks {
-		s.router.takeTurns()
+		s.router.turns.Store(true)
 	}
 	s.setLevel(ctx)
 	s.ready.Store(true)

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"sync"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -19,19 +18,18 @@ import (
 // takes a server's request for the response to ours of the same id, and does not notice the end of the stream.
 type ssePeer struct {
 	*remote
-	body   io.Closer // of the GET
-	out    *outbox
-	cancel context.CancelFunc // ends the GET and the POSTs
-
-	mu    sync.Mutex
-	cause error // why the stream broke off; the first cause counts
+	body  io.Closer // of the GET
+	out   *outbox
+	post  func(message []byte) error
+	end   context.CancelCauseFunc // ends the GET and the POSTs, and says why the stream broke off; the first cause counts
+	cause func() error            // why it broke off, or nil
 }
 
 // openSSE opens the stream and waits for the address that messages are to be sent to. On failure nothing is left open.
 func openSSE(ctx context.Context, r *remote) (*ssePeer, *wire, error) {
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(ctx, cancel)
-	s := &ssePeer{remote: r, cancel: cancel}
+	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { end(nil) })
+	s := &ssePeer{remote: r, end: end, cause: func() error { return context.Cause(life) }}
 	x := new(httpExchange)
 	body, endpoint, err := s.open(life, x)
 	if err == nil && !stop() {
@@ -39,18 +37,18 @@ func openSSE(ctx context.Context, r *remote) (*ssePeer, *wire, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		cancel()
-		if stage, _, _ := x.result(); ctx.Err() != nil {
-			err = &unfinished{stage, err}
+		end(nil)
+		if ctx.Err() != nil {
+			err = &unfinished{x.result().stage, err}
 		}
 		return nil, nil, err
 	}
 	s.body = body
-	messages := newMessageFilter(&endNotifier{body, s.fail}, nil, func(line []byte) {
+	messages := newMessageFilter(&endNotifier{body, end}, nil, func(line []byte) {
 		r.log("not a message: %s", line)
-	}, func() { s.fail(errTooLong) })
-	post := func(message []byte) error { return s.post(life, endpoint, message) }
-	s.out = newOutbox(&poster{post: post, close: cancel})
+	}, func() { end(errTooLong) })
+	s.post = func(message []byte) error { return s.send(life, endpoint, message) }
+	s.out = newOutbox(s)
 	return s, newPipeWire(messages, s.out, goodbyeTimeout), nil
 }
 
@@ -91,8 +89,8 @@ func (s *ssePeer) open(ctx context.Context, x *httpExchange) (body io.ReadCloser
 	}{stream, resp.Body}, endpoint, nil
 }
 
-// post sends a message. If that fails, the stream is of no use any more.
-func (s *ssePeer) post(ctx context.Context, to *url.URL, message []byte) error {
+// send sends a message.
+func (s *ssePeer) send(ctx context.Context, to *url.URL, message []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to.String(), bytes.NewReader(message))
 	if err != nil {
 		return err
@@ -100,35 +98,17 @@ func (s *ssePeer) post(ctx context.Context, to *url.URL, message []byte) error {
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := s.tripper.client(&httpExchange{want: successDue}).Do(req)
 	if err != nil {
-		s.fail(err)
 		return err
 	}
 	return resp.Body.Close()
 }
 
-// fail records why the stream is of no use any more, and ends it.
-func (s *ssePeer) fail(err error) {
-	s.mu.Lock()
-	if s.cause == nil {
-		s.cause = err
-	}
-	s.mu.Unlock()
-	s.cancel()
-}
-
-// failed returns why the stream is of no use any more, or nil.
-func (s *ssePeer) failed() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cause
-}
-
 // alive implements peer.
-func (s *ssePeer) alive() bool { return s.failed() == nil && s.remote.alive() }
+func (s *ssePeer) alive() bool { return s.cause() == nil && s.remote.alive() }
 
 // close implements peer.
 func (s *ssePeer) close() {
-	s.cancel()
+	s.end(nil)
 	s.body.Close()
 	<-s.out.done
 	s.remote.close()
@@ -136,7 +116,7 @@ func (s *ssePeer) close() {
 
 // failure implements peer.
 func (s *ssePeer) failure(err error, ph phase) *fault.Fault {
-	cause := s.failed()
+	cause := s.cause()
 	var bad *badResponse
 	var outer *url.Error
 	switch {
@@ -164,25 +144,17 @@ func (b *endNotifier) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// poster posts each Write as a message, as the SDK and the outbox write them.
-type poster struct {
-	post  func(message []byte) error
-	close func()
-}
-
-// Write implements io.Writer.
-func (p *poster) Write(message []byte) (int, error) {
-	if len(message) == 0 {
-		return 0, nil // from outbox.flush
-	}
-	if err := p.post(message); err != nil {
+// Write posts a message for the outbox.
+func (s *ssePeer) Write(message []byte) (int, error) {
+	if err := s.post(message); err != nil {
+		s.end(err)
 		return 0, err
 	}
 	return len(message), nil
 }
 
-// Close implements io.Closer. It ends a POST that is under way.
-func (p *poster) Close() error {
-	p.close()
+// Close implements io.Closer for the outbox. It ends a POST that is under way.
+func (s *ssePeer) Close() error {
+	s.end(nil)
 	return nil
 }

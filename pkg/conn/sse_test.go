@@ -319,17 +319,13 @@ func TestExchanges(t *testing.T) {
 			t.Errorf("%s: exchange %p, headers %v", tt.name, of, req.Header)
 		}
 	}
-	if !second.accepted() || first.accepted() || headers.Get("X") != "y" {
-		t.Errorf("accepted %v, %v; headers %v", first.accepted(), second.accepted(), headers)
+	if !second.came.resumed || first.came.resumed || headers.Get("X") != "y" {
+		t.Errorf("accepted %v, %v; headers %v", first.came.resumed, second.came.resumed, headers)
 	}
 	if endFirst(); e.find("1") == first || e.find("2") != second {
 		t.Error("an exchange that has ended is found, or one that has not is lost")
 	}
 }
-
-type tripperFunc func(*http.Request) (*http.Response, error)
-
-func (f tripperFunc) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
 
 func TestLimitedBody(t *testing.T) {
 	t.Parallel()
@@ -344,7 +340,7 @@ func TestLimitedBody(t *testing.T) {
 	if _, err := io.ReadAll(m); !errors.Is(err, errTooLong) {
 		t.Error(err)
 	}
-	if _, _, ended := m.exchange.result(); !errors.Is(ended, errTooLong) {
+	if ended := m.exchange.result().ended; !errors.Is(ended, errTooLong) {
 		t.Error(ended)
 	}
 }

@@ -70,9 +70,9 @@ func (s *streamable) SendRequest(
 	defer end()
 	req.Header = headers
 	response, err := s.StreamableHTTP.SendRequest(ctx, req)
-	stage, status, ended := x.result()
+	came := x.result()
 	if req.Method == methodInitialize {
-		s.initStatus.Store(int64(status))
+		s.initStatus.Store(int64(came.status))
 	}
 	if err == nil {
 		if response.ID.String() != req.ID.String() {
@@ -84,14 +84,14 @@ func (s *streamable) SendRequest(
 	var bad *badResponse
 	switch {
 	case ctx.Err() != nil:
-		return nil, &unfinished{stage, err}
-	case errors.Is(ended, errTooLong):
+		return nil, &unfinished{came.stage, err}
+	case errors.Is(came.ended, errTooLong):
 		return nil, errTooLong
-	case ended != nil:
-		return nil, &cutOff{ended}
-	case x.accepted():
+	case came.ended != nil:
+		return nil, &cutOff{came.ended}
+	case came.resumed:
 		return nil, lost(err)
-	case errors.As(err, &bad) || errors.As(err, &outer) || status != http.StatusOK:
+	case errors.As(err, &bad) || errors.As(err, &outer) || came.status != http.StatusOK:
 		return nil, err
 	}
 	return nil, &breach{what: fmt.Sprintf("its answer to %s is not an MCP message", req.Method), cause: err}

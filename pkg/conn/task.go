@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -95,10 +96,13 @@ func taskParams(id string) []tool.Field {
 func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessage, error) {
 	id, said := t.ID, ""
 	given := map[string]bool{} // input, by key
-	result := s.newTaskResult(c)
+	result := &taskResult{came: make(chan struct{})}
 	ctx, giveUp := context.WithCancel(ctx)
-	defer result.wait()
+	defer result.wg.Wait()
 	defer giveUp()
+	ask := func() (json.RawMessage, error) {
+		return s.request(ctx, c, string(mcp.MethodTasksResult), taskParams(id))
+	}
 	for {
 		if words := cmp.Or(t.Message, string(t.Status)); words != said {
 			said = words
@@ -110,7 +114,7 @@ func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessa
 		case t.Status.IsTerminal() && s.modern():
 			return t.ending()
 		case t.Status.IsTerminal():
-			result.begin(ctx, id)
+			result.begin(ask)
 			<-result.came
 			return result.raw, result.err
 		case t.Status == mcp.TaskStatusInputRequired && s.modern():
@@ -120,12 +124,11 @@ func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessa
 		case t.Status == mcp.TaskStatusInputRequired:
 			// "When the requestor encounters the input_required status, it SHOULD preemptively call
 			// tasks/result" (MCP 2025-11-25, tasks): over HTTP its stream brings the questions.
-			result.begin(ctx, id)
+			result.begin(ask)
 		}
-		if err := s.sleep(ctx, t.interval(), result.came); err != nil {
+		if woken, err := s.sleep(ctx, t.interval(), result.came); err != nil {
 			return nil, err
-		}
-		if result.ready() {
+		} else if woken {
 			return result.raw, result.err
 		}
 		raw, err := s.request(ctx, c, string(mcp.MethodTasksGet), taskParams(id))
@@ -143,46 +146,21 @@ func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessa
 
 // taskResult is a tasks/result under way, beside which the task is polled as before.
 type taskResult struct {
-	request func(ctx context.Context, id string) (json.RawMessage, error)
-	begun   bool
-	came    chan struct{} // closed when raw and err are set
-	raw     json.RawMessage
-	err     error
-}
-
-func (s *session) newTaskResult(c *call) *taskResult {
-	return &taskResult{came: make(chan struct{}), request: func(ctx context.Context, id string) (json.RawMessage, error) {
-		return s.request(ctx, c, string(mcp.MethodTasksResult), taskParams(id))
-	}}
+	once sync.Once
+	wg   sync.WaitGroup
+	came chan struct{} // closed when raw and err are set
+	raw  json.RawMessage
+	err  error
 }
 
 // begin sends the request, once. The goroutine ends with its answer or with ctx.
-func (c *taskResult) begin(ctx context.Context, id string) {
-	if c.begun {
-		return
-	}
-	c.begun = true
-	go func() {
-		defer close(c.came)
-		c.raw, c.err = c.request(ctx, id)
-	}()
-}
-
-// ready reports whether the answer is there.
-func (c *taskResult) ready() bool {
-	select {
-	case <-c.came:
-		return true
-	default:
-		return false
-	}
-}
-
-// wait waits for the goroutine, if there is one.
-func (c *taskResult) wait() {
-	if c.begun {
-		<-c.came
-	}
+func (r *taskResult) begin(request func() (json.RawMessage, error)) {
+	r.once.Do(func() {
+		r.wg.Go(func() {
+			defer close(r.came)
+			r.raw, r.err = request()
+		})
+	})
 }
 
 // ending returns the outcome that the state of a task holds.

@@ -41,8 +41,7 @@ func (r *remote) unreachable(err error, ph phase) *fault.Fault {
 		return because(dns.Name+" has no address", online)
 	case isOp && op.Op == "dial" && errors.Is(err, syscall.ECONNREFUSED):
 		return because("nothing listens at "+r.url.Host,
-			fmt.Sprintf("Start the server, or correct \"url\" of %s in %s, line %d.",
-				name, r.server.File, r.server.Line))
+			fmt.Sprintf("Start the server, or correct \"url\" of %s in %s, line %d.", name, r.server.File, r.server.Line))
 	case isOp && op.Op == "dial":
 		return because("cannot connect to "+r.url.Host, online)
 	}
