@@ -207,8 +207,5 @@ func excerpt(body string) string {
 	text := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(body, "\uFFFD"), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
-	if runes := []rune(text); len(runes) > maxTraced {
-		return string(runes[:maxTraced]) + "…"
-	}
-	return text
+	return shortened(text)
 }

@@ -119,12 +119,6 @@ func (c *call) enqueue(say func(tool.Audience)) {
 	c.more.Signal()
 }
 
-// progress passes a sign of progress on and restarts the limit.
-func (c *call) progress(p tool.Progress) {
-	c.clock.renew()
-	c.enqueue(func(a tool.Audience) { a.Progress(p) })
-}
-
 var (
 	// errNoAudience is the error of a question in a call without an audience.
 	errNoAudience = errors.New("the call has no audience")

@@ -43,11 +43,9 @@ func (s *session) awaitStream(ctx context.Context) {
 		return
 	}
 	s.listen()
-	timer := time.NewTimer(listenGrace)
-	defer timer.Stop()
 	select {
 	case <-s.http.listened:
-	case <-timer.C:
+	case <-time.After(listenGrace):
 		s.http.waited() // many answer the GET only when they have something to say: one call waits for that
 	case <-ctx.Done():
 	}

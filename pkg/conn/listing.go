@@ -66,7 +66,8 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 		wg.Go(func() { failed[i] = s.pages(rest, c, l, &found[i]) })
 	}
 	tools := collector{}
-	if err := s.pages(ctx, c, toolList(), &tools); err != nil && !s.toolless(err) {
+	err, refused := s.pages(ctx, c, toolList(), &tools), (*refusal)(nil)
+	if err != nil && (s.offers.Tools != nil || !errors.As(err, &refused)) { // a server without tools may refuse tools/list
 		giveUp(nil)
 		wg.Wait()
 		ph := phase{name: toolList().method, limit: limit, most: maxTime(limit, opt.MaxTime), key: "callTimeout"}
@@ -78,7 +79,10 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 
 	l := tool.Listing{Known: tool.Known{Protocol: s.version, Transport: string(s.via), Asks: s.router.turns.Load()},
 		ServerName: s.info.Name, ServerVersion: s.info.Version, Instructions: s.instructions, Connect: s.connected,
-		TTL: tools.ttl, Stderr: s.peer.stderr()}
+		TTL: tools.ttl}
+	if p, ok := s.peer.(*process); ok {
+		l.Stderr = p.stderr()
+	}
 	l.Tools = s.withHeaders(&tools)
 	l.Notes = tools.notes
 	for i, list := range lists {
@@ -95,12 +99,6 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 	}
 	s.log("listed %d tools, %d resources, %d prompts", len(l.Tools), len(l.Resources), len(l.Prompts))
 	return l, nil
-}
-
-// toolless reports whether a refused tools/list means that the server has no tools.
-func (s *session) toolless(err error) bool {
-	var refused *refusal
-	return errors.As(err, &refused) && s.offers.Tools == nil
 }
 
 // pages follows all pages of a list. A server that does not know the method has nothing of the kind.

@@ -8,31 +8,20 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
-// missing returns what to do if stderr says that something is missing, else "".
+// missing returns what to do if stderr says that something is missing, such as an environment variable, else "".
 func (p *process) missing(stderr string) string {
-	if help := p.variableHelp(stderr); help != "" {
-		return help
-	}
-	if asksForArgument(stderr) {
-		return fmt.Sprintf("%s wants a command-line argument, see stderr above. "+
-			"Add it to \"args\" of its entry in %s, line %d.", p.server.Name, p.server.File, p.server.Line)
-	}
-	return ""
-}
-
-// variableHelp returns what to do if stderr asks for environment variables that are not set, else "".
-func (p *process) variableHelp(stderr string) string {
-	var names []string
-	for _, name := range variablesNamed(stderr) {
-		if !slices.ContainsFunc(p.environ, func(kv string) bool {
+	names := slices.DeleteFunc(variablesNamed(stderr), func(name string) bool {
+		return slices.ContainsFunc(p.environ, func(kv string) bool {
 			value, ok := strings.CutPrefix(kv, name+"=")
 			return ok && value != ""
-		}) {
-			names = append(names, name)
-		}
-	}
+		})
+	})
 	if len(names) == 0 {
-		return ""
+		if !asksForArgument(stderr) {
+			return ""
+		}
+		return fmt.Sprintf("%s wants a command-line argument, see stderr above. "+
+			"Add it to \"args\" of its entry in %s, line %d.", p.server.Name, p.server.File, p.server.Line)
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s not set for %s. ", isOrAre(names), p.server.Name)

@@ -112,12 +112,10 @@ func (o *outbox) flush(d time.Duration) {
 	if o.put(mark) != nil {
 		return
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-mark.sent:
 	case <-o.done:
-	case <-timer.C:
+	case <-time.After(d):
 	}
 }
 

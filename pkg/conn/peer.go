@@ -1,8 +1,6 @@
 package conn
 
-import (
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
-)
+import "github.com/mcp-launchpad/mcpl/pkg/fault"
 
 // peer is the server at the other end of a session's wire: a process (stdio), a remote (Streamable HTTP) or an ssePeer.
 type peer interface {
@@ -14,8 +12,6 @@ type peer interface {
 	// failure returns the fault of a request that ended with err, although neither a time limit nor its caller
 	// ended it and the server did not refuse it.
 	failure(err error, ph phase) *fault.Fault
-	// stderr returns the end of what a process has written to stderr, secrets masked. It is empty for others.
-	stderr() string
 	// attach adds the state of the server to a fault, secrets masked, and returns it.
 	attach(f *fault.Fault, ph phase) *fault.Fault
 }

@@ -111,7 +111,6 @@ func (p *process) noteRequest(message []byte) {
 	}
 }
 
-// failure implements peer.
 func (p *process) failure(err error, ph phase) *fault.Fault {
 	switch {
 	case p.tooLong.Load():
@@ -143,7 +142,7 @@ func (p *process) gone(ph phase) *fault.Fault {
 	return f
 }
 
-// stderr implements peer.
+// stderr returns the end of what the process has written to stderr, secrets masked.
 func (p *process) stderr() string { return p.server.Mask(p.child.Tail()) }
 
 // attach implements peer. It adds the command, the state of the process and the tail of stderr to a fault, masked.
@@ -171,7 +170,7 @@ func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
 	return f
 }
 
-// maxTraced bounds a line of stderr in a traceback, in characters.
+// maxTraced bounds a line of stderr, or the start of a body, in a traceback, in characters.
 const maxTraced = 500
 
 // lastLines returns the last n lines of text, each indented by two spaces and cut at maxTraced.
@@ -179,13 +178,17 @@ func lastLines(text string, n int) string {
 	lines := strings.Split(text, "\n")
 	lines = lines[max(0, len(lines)-n):]
 	for i, line := range lines {
-		line = strings.TrimRight(line, "\r")
-		if runes := []rune(line); len(runes) > maxTraced {
-			line = string(runes[:maxTraced]) + "…"
-		}
-		lines[i] = "  " + line
+		lines[i] = "  " + shortened(strings.TrimRight(line, "\r"))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// shortened cuts text at maxTraced.
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > maxTraced {
+		return string(runes[:maxTraced]) + "…"
+	}
+	return text
 }
 
 // cannotStart returns the fault of a command that the system does not run.

@@ -219,7 +219,7 @@ func (s *session) notified(request, method string, params json.RawMessage) {
 	}
 }
 
-// progressed passes a sign of progress to the call that it belongs to.
+// progressed passes a sign of progress to the call that it belongs to, and restarts its limit.
 func (s *session) progressed(params json.RawMessage) {
 	var p struct {
 		Token   json.RawMessage `json:"progressToken"`
@@ -231,7 +231,9 @@ func (s *session) progressed(params json.RawMessage) {
 		return
 	}
 	if c := s.router.byRequest(string(p.Token)); c != nil {
-		c.progress(tool.Progress{Done: p.Done, Total: p.Total, Message: p.Message, Raw: params})
+		c.clock.renew()
+		progress := tool.Progress{Done: p.Done, Total: p.Total, Message: p.Message, Raw: params}
+		c.enqueue(func(a tool.Audience) { a.Progress(progress) })
 	}
 }
 

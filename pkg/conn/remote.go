@@ -67,11 +67,7 @@ func (r *remote) answered(x *httpExchange, req *http.Request, resp *http.Respons
 // alive implements peer. There need not be a connection.
 func (r *remote) alive() bool { return !r.lost.Load() }
 
-// close implements peer.
 func (r *remote) close() { r.base.CloseIdleConnections() }
-
-// stderr implements peer.
-func (r *remote) stderr() string { return "" }
 
 // attach implements peer. It adds the URL and the last response.
 func (r *remote) attach(f *fault.Fault, _ phase) *fault.Fault {
@@ -102,7 +98,6 @@ func lost(err error) *cutOff {
 	return &cutOff{errors.New(err.Error())}
 }
 
-// failure implements peer.
 func (r *remote) failure(err error, ph phase) *fault.Fault {
 	name := r.server.Name
 	var bad *badResponse

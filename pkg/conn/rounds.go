@@ -164,10 +164,8 @@ func (s *session) input(ctx context.Context, c *call, method string, params json
 
 // sleep waits for d, until woken is closed, which it reports, or until the request or the connection ends.
 func (s *session) sleep(ctx context.Context, d time.Duration, woken <-chan struct{}) (bool, error) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return false, nil
 	case <-woken:
 		return true, nil

@@ -61,12 +61,10 @@ func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error 
 	c.turn = make(chan struct{})
 	r.queue = append(r.queue, c)
 	r.mu.Unlock()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-c.turn:
 		return nil
-	case <-timer.C:
+	case <-time.After(limit):
 		r.leave(c, true)
 		return errTurn
 	case <-ctx.Done():
@@ -208,8 +206,7 @@ func (r *router) assign(ctx context.Context, request, task string, shared func()
 	if !r.turns.Swap(true) {
 		shared()
 	}
-	timer := time.NewTimer(holdLimit)
-	defer timer.Stop()
+	timeout := time.After(holdLimit)
 	for {
 		r.mu.Lock()
 		c, ok := r.find(request, task)
@@ -228,7 +225,7 @@ func (r *router) assign(ctx context.Context, request, task string, shared func()
 		r.mu.Unlock()
 		select {
 		case <-left:
-		case <-timer.C:
+		case <-timeout:
 			return nil, errWhose
 		case <-ctx.Done():
 			return nil, ctx.Err()

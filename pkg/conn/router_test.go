@@ -60,13 +60,13 @@ func TestRouterFindsTheCall(t *testing.T) {
 		"the task says it":               {calls: []*call{first, other}, task: "t", want: other},
 		"the stream counts before tasks": {calls: []*call{first, other}, request: "6", task: "t", want: first},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
+		t.Run(name, func(t *testing.T) { // one after the other: the cases share the calls
 			r := inFlight(t, c.calls...)
 			r.expect(6, first)
 			r.expect(7, other)
 			r.became("t", other)
 			r.ask(c.asked)
+			defer r.replied(c.asked)
 			got, ok := r.find(c.request, c.task)
 			if ok == c.ambiguous || got != c.want {
 				t.Errorf("got %+v, %v", got, ok)

@@ -103,10 +103,8 @@ func (s *ssePeer) send(ctx context.Context, to *url.URL, message []byte) error {
 	return resp.Body.Close()
 }
 
-// alive implements peer.
 func (s *ssePeer) alive() bool { return s.cause() == nil && s.remote.alive() }
 
-// close implements peer.
 func (s *ssePeer) close() {
 	s.end(nil)
 	s.body.Close()
@@ -114,7 +112,6 @@ func (s *ssePeer) close() {
 	s.remote.close()
 }
 
-// failure implements peer.
 func (s *ssePeer) failure(err error, ph phase) *fault.Fault {
 	cause := s.cause()
 	var bad *badResponse

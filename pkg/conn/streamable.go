@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,7 +25,7 @@ type streamable struct {
 	exchanges *exchanges
 	// listened is closed when the first GET of a stream of notifications is answered, or no longer waited for.
 	listened   chan struct{}
-	listening  sync.Once
+	waited     func()                 // ends that wait, for this call and later ones
 	version    atomic.Pointer[string] // the revision agreed on; nil until then
 	initStatus atomic.Int64           // the HTTP status of the response to initialize; 0 until then
 }
@@ -46,7 +47,9 @@ func dialStreamable(r *remote) (*streamableWire, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &streamable{StreamableHTTP: sdk, remote: r, exchanges: open, listened: make(chan struct{})}
+	listened := make(chan struct{})
+	s := &streamable{StreamableHTTP: sdk, remote: r, exchanges: open, listened: listened,
+		waited: sync.OnceFunc(func() { close(listened) })}
 	return &streamableWire{&wire{Interface: s, cancelled: s.cancelled, reply: s.reply}, s}, nil
 }
 
@@ -132,18 +135,12 @@ func (s *streamable) reply(ctx context.Context, message []byte) error {
 	return resp.Body.Close()
 }
 
-// waited ends the wait for the stream of notifications, for this call and later ones.
-func (s *streamable) waited() { s.listening.Do(func() { close(s.listened) }) }
-
 // older reports whether the response to initialize is that of a server of the transport before this one: "If it fails
 // with an HTTP 4xx status code (e.g., 405 Method Not Allowed or 404 Not Found): Issue a GET request to the server URL"
 // (MCP 2025-11-25, transports, backwards compatibility).
 func (s *streamable) older() bool {
-	switch s.initStatus.Load() {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed:
-		return true
-	}
-	return false
+	return slices.Contains([]int64{http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed},
+		s.initStatus.Load())
 }
 
 // cancelled notifies the server that a request is given up. From 2026-07-28 on the end of the request says so

@@ -88,9 +88,7 @@ func (s *session) follow(ctx context.Context, c *call, created json.RawMessage) 
 	return raw, err
 }
 
-func taskParams(id string) []tool.Field {
-	return []tool.Field{{Key: "taskId", Value: tool.Quote(id)}}
-}
+func taskParams(id string) []tool.Field { return []tool.Field{{Key: "taskId", Value: tool.Quote(id)}} }
 
 // outcomeOf polls a task until it has an outcome.
 func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessage, error) {

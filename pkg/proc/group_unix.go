@@ -11,12 +11,9 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the process that cmd will start the leader of a new process group.
-func ownGroup(cmd *exec.Cmd) {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = new(syscall.SysProcAttr)
-	}
-	cmd.SysProcAttr.Setpgid = true
+// ownGroup makes a process that is started with attr the leader of a new process group.
+func ownGroup(attr *syscall.SysProcAttr) {
+	attr.Setpgid = true
 }
 
 func terminateGroup(cmd *exec.Cmd) { signalGroup(cmd, syscall.SIGTERM) }
@@ -48,6 +45,4 @@ func groupAlive(cmd *exec.Cmd) bool {
 	return false
 }
 
-func signalGroup(cmd *exec.Cmd, sig syscall.Signal) error {
-	return syscall.Kill(-cmd.Process.Pid, sig)
-}
+func signalGroup(cmd *exec.Cmd, sig syscall.Signal) error { return syscall.Kill(-cmd.Process.Pid, sig) }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -126,7 +127,8 @@ func TestZombiesDoNotCount(t *testing.T) {
 		t.Skip("zombies are told apart by /proc, which this system lacks: ", err)
 	}
 	cmd := exec.Command("sleep", "60")
-	ownGroup(cmd)
+	cmd.SysProcAttr = new(syscall.SysProcAttr)
+	ownGroup(cmd.SysProcAttr)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

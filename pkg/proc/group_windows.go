@@ -8,11 +8,8 @@ import (
 )
 
 // ownGroup keeps a Ctrl-C on our console from reaching the process before we close it.
-func ownGroup(cmd *exec.Cmd) {
-	if cmd.SysProcAttr == nil {
-		cmd.SysProcAttr = new(syscall.SysProcAttr)
-	}
-	cmd.SysProcAttr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP
+func ownGroup(attr *syscall.SysProcAttr) {
+	attr.CreationFlags |= syscall.CREATE_NEW_PROCESS_GROUP
 }
 
 // Windows has no SIGTERM: a process that ignores its closed stdin is killed. Its descendants see their own stdin close.

@@ -24,6 +24,7 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -75,14 +76,18 @@ func start(cmd *exec.Cmd, opt Options, run func(*exec.Cmd) error) (*Process, err
 	}
 	ours[0], theirs[0] = theirs[0], ours[0] // the child reads stdin
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
-	ownGroup(cmd)
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = new(syscall.SysProcAttr)
+	}
+	ownGroup(cmd.SysProcAttr)
 	err := run(cmd)
 	closeAll(theirs)
 	if err != nil {
 		closeAll(ours)
 		return nil, err
 	}
-	out := &stdout{file: ours[1], ended: make(chan struct{})}
+	read := make(chan struct{})
+	out := &stdout{file: ours[1], ended: read, end: sync.OnceFunc(func() { close(read) })}
 	p := &Process{Stdin: ours[0], Stdout: out, cmd: cmd, stdout: out, stderr: ours[2], started: time.Now(),
 		exited: make(chan struct{}), ended: make(chan struct{}), closing: make(chan struct{})}
 	p.tail = newTail(p.stderr, opt)
@@ -93,8 +98,8 @@ func start(cmd *exec.Cmd, opt Options, run func(*exec.Cmd) error) (*Process, err
 // stdout is the pipe from a process. It notes when its reader has seen the end.
 type stdout struct {
 	file  *os.File
-	once  sync.Once
 	ended chan struct{} // closed when the reader has seen the end, or closed the pipe
+	end   func()        // closes ended
 }
 
 // Read implements io.Reader.
@@ -111,8 +116,6 @@ func (s *stdout) Close() error {
 	s.end()
 	return s.file.Close()
 }
-
-func (s *stdout) end() { s.once.Do(func() { close(s.ended) }) }
 
 // wait reaps the process, stops what is left of its group and gives the readers of its pipes time to
 // come to their end. It returns after the process does, which Close sees to. It sweeps the group right
@@ -163,12 +166,10 @@ func (p *Process) Running() bool {
 
 // ExitsWithin waits for the end of the process, for at most d, and reports whether it came.
 func (p *Process) ExitsWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-p.exited:
 		return true
-	case <-timer.C:
+	case <-time.After(d):
 		return false
 	}
 }

@@ -59,8 +59,14 @@ func (p *Process) shutDown(opt CloseOptions) {
 
 // descend goes down the ladder and reports whether the process has ended.
 func (p *Process) descend(hurry <-chan time.Duration) bool {
-	if p.exits(hurry) {
+	select {
+	case <-p.exited:
 		return true
+	case <-time.After(ExitGrace):
+	case d := <-hurry:
+		if p.ExitsWithin(d) {
+			return true
+		}
 	}
 	terminateGroup(p.cmd)
 	if p.ExitsWithin(TermGrace) {
@@ -68,20 +74,6 @@ func (p *Process) descend(hurry <-chan time.Duration) bool {
 	}
 	killGroup(p.cmd)
 	return p.ExitsWithin(KillGrace)
-}
-
-// exits reports whether the process, whose stdin is closed, ends by itself in time.
-func (p *Process) exits(hurry <-chan time.Duration) bool {
-	timer := time.NewTimer(ExitGrace)
-	defer timer.Stop()
-	select {
-	case <-p.exited:
-		return true
-	case <-timer.C:
-		return false
-	case d := <-hurry:
-		return p.ExitsWithin(d)
-	}
 }
 
 // endGroup stops what is left of the group of a process that has ended.

@@ -20,9 +20,7 @@ type Spawner struct {
 
 // Start starts cmd, whose Stdin, Stdout and Stderr it sets and whose SysProcAttr it adds to. The error is that of
 // [exec.Cmd.Start], or of making a pipe; nothing is left open then. Else the caller has to call [Process.Close].
-func (s *Spawner) Start(cmd *exec.Cmd, opt Options) (*Process, error) {
-	return start(cmd, opt, s.run)
-}
+func (s *Spawner) Start(cmd *exec.Cmd, opt Options) (*Process, error) { return start(cmd, opt, s.run) }
 
 // run is cmd.Start on the spawner's thread.
 func (s *Spawner) run(cmd *exec.Cmd) error {
@@ -32,7 +30,7 @@ func (s *Spawner) run(cmd *exec.Cmd) error {
 		s.orders, s.ended = make(chan func()), make(chan struct{})
 		go carryOut(s.orders, s.ended)
 	}
-	dieWithParent(cmd)
+	dieWithParent(cmd.SysProcAttr)
 	started := make(chan error)
 	s.orders <- func() { started <- cmd.Start() }
 	return <-started

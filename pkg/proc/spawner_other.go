@@ -2,7 +2,7 @@
 
 package proc
 
-import "os/exec"
+import "syscall"
 
 // dieWithParent does nothing here: the child sees the end of its stdin when our process ends.
-func dieWithParent(*exec.Cmd) {}
+func dieWithParent(*syscall.SysProcAttr) {}
