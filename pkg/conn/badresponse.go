@@ -151,8 +151,7 @@ func (r *remote) tokenHelp(scheme string) string {
 	return help
 }
 
-// schemeOf returns the authentication scheme that a server asks for (RFC 9110, 11.6.1). If the server names none, it is
-// Bearer, the protocol's own.
+// schemeOf returns the scheme that a server asks for (RFC 9110, 11.6.1); by default it is Bearer, the protocol's own.
 func schemeOf(b *badResponse) string {
 	if len(b.challenges) > 0 {
 		scheme, _, _ := strings.Cut(strings.TrimSpace(b.challenges[0]), " ")
@@ -166,14 +165,11 @@ func schemeOf(b *badResponse) string {
 // variableOf returns the name of a variable for the token of a server, as in GITHUB_TOKEN.
 func variableOf(server string) string {
 	name := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z' || r >= '0' && r <= '9':
+		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r
 		}
 		return '_'
-	}, server) + "_TOKEN"
+	}, strings.ToUpper(server)) + "_TOKEN"
 	if name[0] >= '0' && name[0] <= '9' {
 		return "_" + name
 	}

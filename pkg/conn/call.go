@@ -17,8 +17,7 @@ const (
 	maxQueued = 256
 )
 
-// call is one in-flight request of a caller: one or more requests to the server. It routes progress, log messages and
-// elicitation to its audience.
+// call is one in-flight request of a caller. It routes progress, log messages and elicitation to its audience.
 type call struct {
 	clock    *clock
 	audience tool.Audience // may be nil

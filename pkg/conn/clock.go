@@ -14,8 +14,8 @@ var errTimeout = errors.New("timed out")
 // errMaxTime is errTimeout for a request that has reached the limit of its time in all.
 var errMaxTime = fmt.Errorf("%w in all", errTimeout)
 
-// clock ends a request that takes too long: longer than limit without a sign of progress, or longer than most in
-// all. It stands still while a person is asked.
+// clock ends a request after limit without a sign of progress, or after most in all. It stands still while a person is
+// asked.
 type clock struct {
 	limit time.Duration
 	end   context.CancelCauseFunc

@@ -86,7 +86,8 @@ func questionIn(server string, params json.RawMessage) (q tool.Question, wrong s
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil {
 			return q, "url is not an http:// or https:// address"
 		}
-		if len(p.URL) > maxURL || strings.ContainsFunc(p.URL, notInURL) {
+		invalid := func(r rune) bool { return r == ' ' || !unicode.IsPrint(r) } // no other space is printable
+		if len(p.URL) > maxURL || strings.ContainsFunc(p.URL, invalid) {
 			return q, "url is too long, or has characters that are invalid in a URL"
 		}
 		q.URL = p.URL
@@ -96,11 +97,7 @@ func questionIn(server string, params json.RawMessage) (q tool.Question, wrong s
 	return q, ""
 }
 
-// notInURL reports whether a URL cannot hold a character.
-func notInURL(r rune) bool { return r <= ' ' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
-
-// outcome returns a reply as the result of elicitation/create. A reply that the protocol does not allow is a
-// cancellation.
+// outcome returns a reply as the result of elicitation/create. A reply that is not valid is a cancellation.
 func outcome(r tool.Reply, q tool.Question) json.RawMessage {
 	content := r.Content
 	switch r.Action {

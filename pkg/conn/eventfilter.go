@@ -8,8 +8,7 @@ import (
 )
 
 // eventFilter passes on a stream of events (see eventReader) without the requests and notifications in it, with
-// which it calls take. Of their events it keeps the fields id and retry, by which the SDK resumes a stream. It also
-// calls take with responses that may be errors.
+// which it calls take, as with responses that may be errors. It keeps id and retry, by which the SDK resumes a stream.
 //
 // The stream of one request ends with the response: later events have no recipient, and the SDK would wait for ever
 // to pass on a third one. The ids of its events begin with the name of the exchange, see exchanges.

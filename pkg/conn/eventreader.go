@@ -49,8 +49,7 @@ func (e *eventReader) next() (name string, data []byte, err error) {
 	}
 }
 
-// line reads a line of an event that has used bytes already, and returns it without its end. It is valid until the next
-// call.
+// line returns a line, without its end, of an event that has used bytes already. It is valid until the next call.
 func (e *eventReader) line(used int) (line []byte, err error) {
 	if e.buf, err = readLine(e.in, e.buf[:0], e.limit-used); err != nil {
 		return nil, err

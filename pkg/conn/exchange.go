@@ -26,8 +26,7 @@ const (
 	eventsDue              // a stream of messages
 )
 
-// httpExchange is one JSON-RPC message on its way over HTTP: its POST with the redirects of that, and the GETs that
-// resume the stream of the response.
+// httpExchange is one JSON-RPC message over HTTP: its POST, redirects of that, and GETs that resume the response.
 type httpExchange struct {
 	request string // the id of the JSON-RPC request, as JSON; empty for other messages
 	want    due    // in response to the POST
@@ -111,16 +110,12 @@ type exchanges struct {
 	open map[string]*httpExchange // by request
 }
 
-// begin opens the exchange of a JSON-RPC request. It returns the request's headers with the name of the exchange,
-// and what ends it.
+// begin opens the exchange of a request. named are the headers with the name of the exchange; end ends it.
 func (e *exchanges) begin(id mcp.RequestId, headers http.Header) (x *httpExchange, named http.Header, end func()) {
 	request, _ := json.Marshal(id) // wire makes numbers, which always encode
 	x = &httpExchange{request: string(request), want: responseDue}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.open == nil {
-		e.open = make(map[string]*httpExchange)
-	}
 	e.open[x.request] = x
 	if named = headers.Clone(); named == nil {
 		named = make(http.Header)
@@ -133,8 +128,7 @@ func (e *exchanges) begin(id mcp.RequestId, headers http.Header) (x *httpExchang
 	}
 }
 
-// RoundTrip implements http.RoundTripper. A request that names no open exchange, such as a notification, gets a new
-// one.
+// RoundTrip implements http.RoundTripper. A request without an open exchange, such as a notification, gets a new one.
 func (e *exchanges) RoundTrip(req *http.Request) (*http.Response, error) {
 	out := req.Clone(req.Context())
 	name := out.Header.Get(exchangeHeader)
@@ -163,8 +157,7 @@ const (
 // errTooLong says that a message exceeds maxMessage.
 var errTooLong = errors.New("the message is too long")
 
-// limitedBody passes on the body of a response. It ends the body if a message grows too long, and notes in the
-// exchange why the body ended.
+// limitedBody passes on a body, ends it if a message grows too long, and notes in the exchange why it ended.
 type limitedBody struct {
 	io.ReadCloser
 	events   bool

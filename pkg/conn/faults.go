@@ -56,8 +56,7 @@ type breach struct {
 func (b *breach) Error() string { return b.what }
 func (b *breach) Unwrap() error { return b.cause }
 
-// explain turns the error of a phase into the fault that a user sees. A response counts more than a limit that ended
-// just after it.
+// explain makes the fault of a phase's error. A response counts more than a limit that ended just after it.
 func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault {
 	name := s.server.Name
 	var refused *refusal

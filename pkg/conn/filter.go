@@ -10,15 +10,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// maxMessage bounds one JSON-RPC message from a server, in bytes. Longer messages are rejected: decoding takes
-// about ten times their size.
+// maxMessage bounds one message from a server, in bytes. Decoding takes about ten times the size of a message.
 const maxMessage = 64 << 20
 
 // messageFilter passes on the lines of a stream that are JSON-RPC messages and drops the rest. The protocol
 // forbids other output ("The server MUST NOT write anything to its stdout that is not a valid MCP message",
-// MCP 2025-11-25, transports, stdio), but banners, logs and JSON of other kinds are common, and an "id" in
-// those must not pass for a response. It passes responses on and calls taken with requests and notifications, and with
-// responses that may be errors.
+// MCP 2025-11-25, transports, stdio), but banners, logs and other JSON are common, whose "id" must not pass for a
+// response. It passes responses on, and calls taken with other messages and responses that may be errors.
 //
 // It ends with io.EOF whatever ends the stream, since the reader above it logs other errors.
 type messageFilter struct {

@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// goroutines are those of a session that no caller waits for: they answer the server and listen to it. They also
-// announce the session's end to all other work.
+// goroutines are those that answer the server and listen to it. They announce the session's end to all other work.
 type goroutines struct {
 	ended  <-chan struct{} // closed when the session ends
 	cancel func()          // ends it

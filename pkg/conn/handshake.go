@@ -20,8 +20,7 @@ import (
 // discoverGrace is the limit of server/discover for a server that may not know the method and ignore it.
 const discoverGrace = 5 * time.Second
 
-// firstMethod is the first method that a server is asked for: that of the revision that its entry pins, else
-// initialize.
+// firstMethod is the first method to ask for: that of the revision that the server's entry pins, else initialize.
 func firstMethod(server *config.Server) string {
 	if mcp.IsModernProtocol(server.Protocol) {
 		return methodDiscover
@@ -43,10 +42,11 @@ func (s *session) handshake(ctx context.Context, known tool.Known) error {
 	case pin == "" && mcp.IsModernProtocol(known.Protocol):
 		res, err = s.discover(ctx, known.Protocol, discoverGrace)
 		if err != nil && s.denied() == nil {
-			res, err = s.initialize(ctx, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
+			res, _, err = s.shakeHands(ctx, methodInitialize, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
 		}
 	default:
-		res, err = s.initialize(ctx, cmp.Or(pin, mcp.LATEST_LEGACY_PROTOCOL_VERSION))
+		version := cmp.Or(pin, mcp.LATEST_LEGACY_PROTOCOL_VERSION)
+		res, _, err = s.shakeHands(ctx, methodInitialize, client.WithProtocolVersion(version))
 		var refused *refusal
 		if errors.As(err, &refused) && pin == "" {
 			res, err = s.discoverAfter(ctx, refused)
@@ -62,15 +62,8 @@ func (s *session) handshake(ctx context.Context, known tool.Known) error {
 	return nil
 }
 
-// initialize shakes hands in the way of the revisions up to 2025-11-25.
-func (s *session) initialize(ctx context.Context, version string) (*mcp.InitializeResult, error) {
-	res, _, err := s.shakeHands(ctx, methodInitialize, client.WithProtocolVersion(version))
-	return res, err
-}
-
-// discoverAfter shakes hands in the way of 2026-07-28 with a server that has refused initialize. If that fails
-// too, the answer to initialize counts more, since it is about a revision that the server knows, unless the server has
-// asked for a login.
+// discoverAfter shakes hands in the way of 2026-07-28 with a server that has refused initialize. If both fail, the
+// answer to initialize counts, which is about a revision that the server knows, unless the server asks for a login.
 func (s *session) discoverAfter(ctx context.Context, refused *refusal) (*mcp.InitializeResult, error) {
 	limit := discoverGrace
 	if refused.details.Code == mcp.UNSUPPORTED_PROTOCOL_VERSION {
@@ -100,8 +93,7 @@ func (s *session) discover(ctx context.Context, version string, limit time.Durat
 	return res, err
 }
 
-// shakeHands shakes hands once by a method, with a client of the SDK. If the server answers with an error, the
-// error is a refusal.
+// shakeHands shakes hands once by a method, with a client of the SDK. An error that the server answers is a refusal.
 func (s *session) shakeHands(ctx context.Context, method string, how ...client.ClientOption) (
 	*mcp.InitializeResult, handshakeReply, error) {
 	h := &handshaker{link: s.wire, method: method}
@@ -183,8 +175,7 @@ type httpHandshaker struct {
 // SetProtocolVersion implements transport.HTTPConnection.
 func (h *httpHandshaker) SetProtocolVersion(version string) { h.setVersion(version) }
 
-// supported returns the valid revisions that the server has named when it refused another. It is nil if the server
-// named none.
+// supported returns the valid revisions that the server has named when it refused another, or nil.
 func (r handshakeReply) supported() []string {
 	if r.response == nil || r.response.Error == nil {
 		return nil

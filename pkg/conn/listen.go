@@ -13,8 +13,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Bounds of the wait before a stream of notifications that has ended is opened again. The wait doubles each time the
-// stream ends at once.
+// Bounds of the wait before a stream of notifications is opened again. It doubles each time the stream ends at once.
 const (
 	minRelisten = time.Second
 	maxRelisten = time.Minute

@@ -31,8 +31,7 @@ func (l *login) header(ctx context.Context) (string, error) {
 	return l.tokens.Header(ctx, l.server)
 }
 
-// step returns the login that helps if a request was refused with bad. It is nil if none does: a server may forbid
-// what no scope allows.
+// step returns the login that helps after bad, or nil: a server may forbid what no scope allows.
 func (l *login) step(ctx context.Context, bad *badResponse) *fault.Step {
 	lacksScope := strings.Contains(strings.Join(bad.challenges, ","), "insufficient_scope")
 	if l == nil || bad.status == http.StatusForbidden && !lacksScope {

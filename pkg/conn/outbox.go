@@ -16,9 +16,8 @@ const maxPending = 16 << 20
 // errPending is the error of a message beyond maxPending.
 var errPending = errors.New("the server does not read what it is sent")
 
-// outbox writes messages to a server, in the order in which they come, from a goroutine of its own. So a
-// server that reads nothing does not block a request: each request ends with its own context, and the end of
-// one never cuts the message of another in two.
+// outbox writes messages to a server, in their order, from a goroutine of its own. So a server that reads nothing does
+// not block a request, and the end of one request never cuts the message of another in two.
 type outbox struct {
 	to   io.WriteCloser
 	done chan struct{} // closed when the goroutine has ended
@@ -46,11 +45,7 @@ func newOutbox(w io.WriteCloser) *outbox {
 
 func (o *outbox) run() {
 	defer close(o.done)
-	for {
-		m, ok := o.next()
-		if !ok {
-			return
-		}
+	for m, ok := o.next(); ok; m, ok = o.next() {
 		var err error
 		if len(m.text) > 0 {
 			_, err = o.to.Write(m.text)
@@ -126,8 +121,7 @@ func (o *outbox) failed() error {
 	return o.err
 }
 
-// Close closes the stream to the server, also in the middle of a message, and drops the queue. The goroutine
-// ends soon after, see done.
+// Close closes the stream, also in the middle of a message, and drops the queue. The goroutine ends soon, see done.
 func (o *outbox) Close() error {
 	o.mu.Lock()
 	if o.err == nil {

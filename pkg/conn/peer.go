@@ -6,8 +6,7 @@ import "github.com/mcp-launchpad/mcpl/pkg/fault"
 type peer interface {
 	// alive reports whether the server can take a request.
 	alive() bool
-	// close ends the connection and returns when nothing of it is left. It is called once, after the wire is
-	// closed if there is one.
+	// close ends the connection and returns when nothing of it is left. It is called once, after the wire's Close.
 	close()
 	// failure returns the fault of a request that ended with err, although neither a time limit nor its caller
 	// ended it and the server did not refuse it.

@@ -163,8 +163,7 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// session returns the live session of a server. It starts one if need be, with what is known of the server, and
-// replaces a dead one.
+// session returns the live session of a server. If there is none, it starts one, with what is known of the server.
 func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*session, error) {
 	server, err := p.cfg.Server(name)
 	if err != nil {

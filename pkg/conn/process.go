@@ -18,8 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/proc"
 )
 
-// askedGrace replaces proc.ExitGrace for a server that sends a request after its stdin was closed: it
-// waits for an answer that it cannot get.
+// askedGrace replaces proc.ExitGrace for a server that, its stdin closed, waits for the answer to a request.
 const askedGrace = 50 * time.Millisecond
 
 // process is the peer over stdio: a server that runs as a child of ours.

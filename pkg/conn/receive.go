@@ -14,9 +14,8 @@ import (
 // maxWaiting bounds the requests of a server that wait for a response at the same time.
 const maxWaiting = 64
 
-// receive takes a request or a notification of the server, or a response that may be an error. request is the id of
-// the request in whose stream it came, as JSON. It is empty if the message came in no request's stream. receive does
-// not wait.
+// receive takes a request or a notification of the server, or a response that may be an error, without waiting. request
+// is the id of the request in whose stream it came, as JSON. It is empty if it came in no request's stream.
 func (s *session) receive(request string, message []byte) {
 	var m struct {
 		ID     json.RawMessage `json:"id"`
@@ -109,8 +108,7 @@ func notOffered(method string) *tool.UpstreamError {
 	return &tool.UpstreamError{Code: mcp.METHOD_NOT_FOUND, Message: "mcpl does not offer " + method}
 }
 
-// forCall answers a request of the server for the call that it belongs to. The server, the end of the call and that
-// of the session withdraw it.
+// forCall answers a request of the server for its call. The server and the ends of call and session withdraw it.
 func (s *session) forCall(ctx context.Context, request, id string, params json.RawMessage,
 	answer func(context.Context, *call, json.RawMessage) (json.RawMessage, *tool.UpstreamError)) (
 	json.RawMessage, *tool.UpstreamError) {

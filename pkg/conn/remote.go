@@ -27,9 +27,8 @@ type remote struct {
 	lost    atomic.Bool                 // the server no longer knows our session
 }
 
-// newRemote returns the peer over HTTP. It sends nothing yet. It trusts the system's certificate authorities and uses
-// the environment's proxy (HTTPS_PROXY, HTTP_PROXY, NO_PROXY). Limits of time are those of the requests' contexts.
-// take is as in roundTripper.
+// newRemote returns the peer over HTTP, and sends nothing yet. It trusts the system's certificate authorities and uses
+// HTTPS_PROXY, HTTP_PROXY and NO_PROXY. Only the requests' contexts limit time. take is as in roundTripper.
 func newRemote(
 	server *config.Server, opt Options, log logger, take func(request string, message []byte)) (*remote, error) {
 	u, err := url.Parse(server.URL)
@@ -78,8 +77,7 @@ func (r *remote) attach(f *fault.Fault, _ phase) *fault.Fault {
 	return f.Trace("last answer: none")
 }
 
-// errLost marks faults of requests whose connection broke off before they were answered. They may have been carried
-// out.
+// errLost marks faults of requests whose connection broke off before the answer. They may have been carried out.
 var errLost = errors.New("the connection was lost")
 
 // cutOff is the error of a request that was sent, or partly so, and whose connection ended before the response.

@@ -60,8 +60,7 @@ func withMeta(params []tool.Field, meta []tool.Field) []tool.Field {
 	return append(kept, tool.Field{Key: "_meta", Value: tool.JoinObject(meta)})
 }
 
-// meta returns our part of the _meta of a request: the token for its progress, and from 2026-07-28 on what the
-// handshake said before (SEP-2575).
+// meta returns our part of a request's _meta: its progress token, and since 2026-07-28 the handshake's (SEP-2575).
 func (s *session) meta(id int64, c *call) []tool.Field {
 	var fields []tool.Field
 	add := func(key string, value any) {
@@ -112,8 +111,7 @@ func (s *session) self() mcp.Implementation {
 }
 
 // capabilities are what mcpl offers a server, in a revision before 2026-07-28 or since. Those of the handshake do not
-// depend on the caller, or lists would. From 2026-07-28 on each request also declares what the audience of its call
-// can do. in is that call, and may be nil.
+// depend on the caller, or lists would. Since then each request declares what the audience of its call, in, can do.
 func (s *session) capabilities(modern bool, in *call) mcp.ClientCapabilities {
 	c := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
 	if modern {

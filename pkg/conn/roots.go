@@ -37,8 +37,7 @@ func rootsOf(server *config.Server, project string) json.RawMessage {
 	return tool.JoinObject([]tool.Field{{Key: "roots", Value: append(list, ']')}})
 }
 
-// fileURI returns the file URI of an absolute path (RFC 8089). On Windows a drive follows the slash, and the
-// server of a network path is the host.
+// fileURI returns the file URI of an absolute path (RFC 8089). A Windows share's server is the host.
 func fileURI(path string, windows bool) string {
 	u := url.URL{Scheme: "file", Path: path}
 	if windows {

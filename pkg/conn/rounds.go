@@ -35,8 +35,7 @@ type resultHead struct {
 	IsError  json.RawMessage `json:"isError"`
 }
 
-// rounds sends a request, and again with the input that the server asks for, until the server answers. It follows the
-// task that the server may make of a call.
+// rounds sends a request, and again with the input that the server asks for, until it answers. It follows a task.
 func (s *session) rounds(ctx context.Context, c *call, method string, params []tool.Field, task bool) (
 	*tool.Result, error) {
 	task = task && method == methodCall && s.takesTasks()

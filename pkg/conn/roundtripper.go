@@ -105,8 +105,7 @@ func (t *roundTripper) roundTrip(req *http.Request, x *httpExchange) (*http.Resp
 	return resp, nil
 }
 
-// withHeaders returns a copy of req with the entry's headers, and with the token of the login unless that is empty.
-// Headers that the protocol sets stay.
+// withHeaders returns a copy of req with the entry's headers, but those that are set, and the token unless it is empty.
 func (t *roundTripper) withHeaders(ctx context.Context, req *http.Request, token string) *http.Request {
 	out := req.Clone(ctx)
 	own := req.Header

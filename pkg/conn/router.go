@@ -78,8 +78,7 @@ func (r *router) fits(c *call) bool {
 	return !slices.ContainsFunc(r.calls, func(other *call) bool { return other.askable && other.client != c.client })
 }
 
-// leave removes a call. answered says that the server has answered it, or never had it: what is still being asked is
-// then not for it.
+// leave removes a call. If answered, the server has answered it or never had it, and open questions are not for it.
 func (r *router) leave(c *call, answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -150,8 +149,7 @@ func (r *router) owner(request string) *call {
 	return c
 }
 
-// find returns the call that a message belongs to, nil for none. ok is false if calls of several clients are in flight
-// and nothing tells them apart. It needs mu.
+// find returns the call that a message belongs to, or nil. ok is false if it may be several clients'. It needs mu.
 func (r *router) find(request, task string) (c *call, ok bool) {
 	if c := cmp.Or(r.requests[request], r.tasks[task]); c != nil {
 		return c, true
@@ -177,8 +175,7 @@ func (r *router) canSample() bool {
 	return slices.ContainsFunc(r.calls, func(c *call) bool { return c.audience != nil && c.audience.Can().Sample })
 }
 
-// rank orders the calls of one client by how likely a question is for them: the call that a question belongs to
-// waits for its answer.
+// rank orders a client's calls by how likely a question is for them: a call that has asked waits for its answer.
 func (r *router) rank(c *call) int {
 	switch {
 	case c.audience == nil:

@@ -124,8 +124,7 @@ func (p *Pool) connect(ctx context.Context, server *config.Server, known tool.Kn
 	return nil, f.Trace(fmt.Sprintf("over %s: %s", second, g.Message))
 }
 
-// connectOver reaches the server over one transport and shakes hands. On failure nothing is left running, and the
-// session only holds what was found.
+// connectOver is connect over one transport. On failure nothing is left running; the session says what was found.
 func (p *Pool) connectOver(ctx context.Context, server *config.Server, via config.Transport, known tool.Known,
 	ph phase) (*session, *fault.Fault) {
 	s := newSession(server, p.opt, via)
@@ -182,8 +181,7 @@ const maxLogged = 4 << 10
 // levelGrace bounds logging/setLevel.
 const levelGrace = 2 * time.Second
 
-// presentable returns text of a server without its secrets, at most n bytes of it. It masks secrets before it cuts the
-// text, since half a secret would not be found.
+// presentable returns at most n bytes of a server's text, masked before it is cut: half a secret would not be found.
 func presentable(server *config.Server, text string, n int) string {
 	// Text far beyond need not be masked; no secret is that long.
 	text = server.Mask(text[:min(len(text), 2*n)])

@@ -296,7 +296,7 @@ func TestExchanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	var of *httpExchange
-	e := &exchanges{tripper: &roundTripper{base: base, origin: at,
+	e := &exchanges{open: make(map[string]*httpExchange), tripper: &roundTripper{base: base, origin: at,
 		answered: func(x *httpExchange, _ *http.Request, _ *http.Response) { of = x }}}
 	first, headers, endFirst := e.begin(mcp.NewRequestId(int64(1)), http.Header{"X": {"y"}})
 	second, _, _ := e.begin(mcp.NewRequestId(int64(2)), nil)

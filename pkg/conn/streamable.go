@@ -17,8 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// streamable is the SDK's Streamable HTTP, which keeps the session and ends it with a DELETE. It adds to errors what
-// the SDK forgets about requests that fail.
+// streamable is the SDK's Streamable HTTP, which keeps and ends the session, with errors that say what the SDK forgets.
 type streamable struct {
 	*transport.StreamableHTTP
 	remote    *remote
@@ -41,7 +40,7 @@ func (u *unfinished) Unwrap() error { return u.cause }
 
 // dialStreamable returns a wire over Streamable HTTP. Nothing is sent yet.
 func dialStreamable(r *remote) (*streamableWire, error) {
-	open := &exchanges{tripper: r.tripper}
+	open := &exchanges{tripper: r.tripper, open: make(map[string]*httpExchange)}
 	sdk, err := transport.NewStreamableHTTP(r.server.URL, transport.WithHTTPBasicClient(&http.Client{Transport: open}),
 		transport.WithHTTPLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
@@ -53,8 +52,7 @@ func dialStreamable(r *remote) (*streamableWire, error) {
 	return &streamableWire{&wire{Interface: s, cancelled: s.cancelled, reply: s.reply}, s}, nil
 }
 
-// streamableWire is a wire that also passes the revision agreed on to the transport, which repeats it in a header of
-// each request.
+// streamableWire is a wire that also passes the revision on to the transport, which repeats it in a header.
 type streamableWire struct {
 	*wire
 	http *streamable

@@ -66,8 +66,7 @@ func (t task) interval() time.Duration {
 	return time.Duration(bounded * float64(time.Millisecond))
 }
 
-// follow waits for the outcome of a task, and cancels it if the call is given up. Each sign of its life restarts the
-// call's limit.
+// follow waits for a task's outcome, and cancels it if the call is given up. Signs of life restart the call's limit.
 func (s *session) follow(ctx context.Context, c *call, created json.RawMessage) (json.RawMessage, error) {
 	t, err := taskIn(created)
 	if err != nil {

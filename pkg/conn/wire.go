@@ -36,8 +36,7 @@ type wire struct {
 	reply func(ctx context.Context, message []byte) error
 }
 
-// newPipeWire returns a wire over two streams of messages. Its Close closes out. It waits for a cancellation to be
-// written, for at most grace.
+// newPipeWire returns a wire over two streams. Its Close closes out. A cancellation may take grace to be written.
 func newPipeWire(in *messageFilter, out *outbox, grace time.Duration) *wire {
 	pipe := transport.NewIO(in, out, nil)
 	cancelled := func(ctx context.Context, note mcp.JSONRPCNotification) {

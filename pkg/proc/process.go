@@ -150,8 +150,7 @@ func (p *Process) closePipes() {
 // still run, and its output may not be read yet.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Ended returns a channel that is closed when nothing of the process's group is left and its output has
-// been read: [Process.Tail] is complete then.
+// Ended returns a channel that is closed when nothing of the group is left and [Process.Tail] is complete.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Running reports whether the process has not ended.
@@ -183,8 +182,7 @@ type State struct {
 	Running bool
 	// Ran is how long the process ran, or has run until now.
 	Ran time.Duration
-	// Err is nil if the process runs or exited with code 0; else it is the error of [exec.Cmd.Wait],
-	// mostly an [exec.ExitError].
+	// Err is that of [exec.Cmd.Wait], mostly an [exec.ExitError]. It is nil if the process runs or exited with code 0.
 	Err error
 }
 

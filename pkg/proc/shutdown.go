@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// The waits of the shutdown ladder, see [Process.Close]. Most processes exit at once when stdin closes;
-// about one MCP server in ten never does.
+// The waits of [Process.Close]. Most processes exit at once when stdin closes; one MCP server in ten never does.
 const (
 	ExitGrace = 500 * time.Millisecond // after stdin was closed; for the rest of a group, after SIGTERM
 	TermGrace = time.Second            // after SIGTERM
@@ -88,8 +87,7 @@ func endGroup(cmd *exec.Cmd) {
 	}
 }
 
-// groupEnds reports whether the group ends before d has passed. It polls: the system announces only the
-// end of our own children.
+// groupEnds reports whether the group ends within d. It polls: the system announces only the end of our own children.
 func groupEnds(cmd *exec.Cmd, d time.Duration) bool {
 	for deadline := time.Now().Add(d); groupAlive(cmd); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {

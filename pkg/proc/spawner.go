@@ -45,8 +45,7 @@ func carryOut(orders <-chan func(), ended chan<- struct{}) {
 	}
 }
 
-// Close ends the thread. No process of the spawner may be left: it would be killed. A Start after Close
-// begins a new thread.
+// Close ends the thread, which kills processes of the spawner that are left. A later Start begins a new thread.
 func (s *Spawner) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
