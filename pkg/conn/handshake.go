@@ -120,12 +120,10 @@ func (s *session) shakeHands(ctx context.Context, method string, how ...client.C
 
 // denied returns the response by which a server over HTTP asked for a login. It is nil if there was none.
 func (s *session) denied() error {
-	r, ok := s.peer.(*remote)
-	if !ok {
-		return nil
-	}
-	if bad := r.denied.Load(); bad != nil {
-		return bad
+	if r, ok := s.peer.(*remote); ok {
+		if bad := r.denied.Load(); bad != nil {
+			return bad
+		}
 	}
 	return nil
 }

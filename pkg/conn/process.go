@@ -116,9 +116,8 @@ func (p *process) failure(err error, ph phase) *fault.Fault {
 		return messageTooLong(p.server)
 	case errors.Is(err, transport.ErrTransportClosed) || p.out.failed() != nil:
 		return p.gone(ph)
-	default:
-		return failedAt(p.server, err, ph)
 	}
+	return failedAt(p.server, err, ph)
 }
 
 // endGrace bounds the wait for the end of a server that has closed its output.

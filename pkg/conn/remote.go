@@ -132,9 +132,3 @@ func (r *remote) failure(err error, ph phase) *fault.Fault {
 func (r *remote) correct(field string) string {
 	return fmt.Sprintf("Correct %q of %s in %s, line %d.", field, r.server.Name, r.server.File, r.server.Line)
 }
-
-// badURL returns the fault of a URL that cannot be parsed. pkg/config lets none through.
-func badURL(server *config.Server) *fault.Fault {
-	return fault.New(fault.Config, fmt.Sprintf("the URL of %s cannot be used", server.Name),
-		fmt.Sprintf("Correct \"url\" in %s, line %d.", server.File, server.Line)).On(server.Name, "")
-}

@@ -192,41 +192,39 @@ func (r *router) rank(c *call) int {
 // that does not help, or if a call leaves without an answer meanwhile: the question may be that call's.
 func (r *router) assign(ctx context.Context, request, task string, shared func()) (*call, error) {
 	r.mu.Lock()
-	c, ok := r.find(request, task)
-	if ok {
-		r.ask(c)
-		r.mu.Unlock()
-		return c, nil
-	}
-	abandoned := r.abandoned
-	r.mu.Unlock()
-	if !r.turns.Swap(true) {
-		shared()
-	}
-	timeout := time.After(holdLimit)
+	defer r.mu.Unlock()
+	abandoned, timeout := r.abandoned, time.After(holdLimit)
 	for {
-		r.mu.Lock()
 		c, ok := r.find(request, task)
 		switch {
 		case r.abandoned != abandoned:
-			r.mu.Unlock()
 			return nil, errWhose
 		case ok:
 			r.ask(c)
-			r.mu.Unlock()
 			return c, nil
 		case r.left == nil:
 			r.left = make(chan struct{})
 		}
-		left := r.left
-		r.mu.Unlock()
-		select {
-		case <-left:
-		case <-timeout:
-			return nil, errWhose
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := r.await(ctx, r.left, timeout, shared); err != nil {
+			return nil, err
 		}
+	}
+}
+
+// await waits outside mu until a call has left.
+func (r *router) await(ctx context.Context, left chan struct{}, timeout <-chan time.Time, shared func()) error {
+	r.mu.Unlock()
+	defer r.mu.Lock()
+	if !r.turns.Swap(true) {
+		shared()
+	}
+	select {
+	case <-left:
+		return nil
+	case <-timeout:
+		return errWhose
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -153,17 +153,16 @@ func (s *session) reach(ctx context.Context, via config.Transport, run *proc.Spa
 	}
 	s.log("connecting to %s over %s", s.server.Display().URL, via)
 	r, err := newRemote(s.server, s.opt, s.log, s.receive)
-	if err != nil {
-		return badURL(s.server)
-	}
-	s.peer = r
-	if via == config.HTTP {
-		wire, err := dialStreamable(r)
-		if err != nil {
-			return badURL(s.server)
+	if s.peer = r; err == nil && via == config.HTTP {
+		var wire *streamableWire
+		if wire, err = dialStreamable(r); err == nil {
+			s.wire, s.http = wire, wire.http
+			return nil
 		}
-		s.wire, s.http = wire, wire.http
-		return nil
+	}
+	if err != nil { // pkg/config lets no such URL through
+		return fault.New(fault.Config, fmt.Sprintf("the URL of %s cannot be used", s.server.Name),
+			fmt.Sprintf("Correct \"url\" in %s, line %d.", s.server.File, s.server.Line)).On(s.server.Name, "")
 	}
 	stream, wire, err := openSSE(ctx, r)
 	if err != nil {
