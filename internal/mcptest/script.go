@@ -77,6 +77,8 @@ type Script struct {
 
 	// IgnoreEOF keeps the server running after its stdin has ended.
 	IgnoreEOF bool `json:"ignoreEOF,omitempty"`
+	// IgnoreCancel has it go on with requests that its client has cancelled, as the protocol allows.
+	IgnoreCancel bool `json:"ignoreCancel,omitempty"`
 	// IgnoreTerm makes it ignore SIGTERM, SIGINT and SIGHUP.
 	IgnoreTerm bool `json:"ignoreTerm,omitempty"`
 	// Grandchild starts a child that sits there and is never waited for.

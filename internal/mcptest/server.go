@@ -345,7 +345,7 @@ func (s *server) cancel(m message) {
 	var p struct {
 		ID json.RawMessage `json:"requestId"`
 	}
-	if json.Unmarshal(m.Params, &p) != nil {
+	if json.Unmarshal(m.Params, &p) != nil || s.script.IgnoreCancel {
 		return
 	}
 	s.mu.Lock()

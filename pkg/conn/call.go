@@ -54,7 +54,11 @@ func (s *session) begin(ctx context.Context, limit time.Duration, opt tool.CallO
 		cancel(nil)
 		return nil, nil, err
 	}
-	if c.turn != nil && !s.alive() {
+	if s.router.spoiled(c) {
+		s.log("it may still ask something for a call of another client that was given up: another one is started")
+		s.retired.Store(true)
+	}
+	if s.retired.Load() || c.turn != nil && !s.alive() {
 		s.router.leave(c, true)
 		cancel(nil)
 		return nil, nil, errSessionEnded

@@ -72,7 +72,10 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 		message := fmt.Sprintf("%s was busy with calls of other clients for %s; nothing was sent", name, ph.limit)
 		return fault.New(fault.Timeout, message,
 			"Type the command again, or give it more time with "+ph.flag+". It asks its users questions that name no call, "+
-				"so that the calls of different clients take turns.").On(name, "")
+				"so that the calls of different clients take turns.").On(name, "").Because(tool.ErrNotSent)
+	case errors.Is(err, errSessionEnded) && !s.overHTTP():
+		return fault.New(fault.ServerConnection, name+" ended before the request was sent", "Try again.").
+			On(name, "").Because(errSessionEnded)
 	case errors.As(err, &refused):
 		return s.peer.attach(s.refused(refused), ph)
 	case errors.As(err, &broke):

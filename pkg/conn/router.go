@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -17,8 +18,11 @@ import (
 const holdLimit = 10 * time.Second
 
 var (
-	// errWhose ends a question that may belong to several clients.
+	// errWhose ends a question of a call that has left, or that may belong to several clients.
 	errWhose = errors.New("mcpl cannot tell to which of several clients this request belongs")
+	// errShared says that calls of several clients are in flight, errLeft that one of another client has left.
+	errShared = fmt.Errorf("%w yet", errWhose)
+	errLeft   = fmt.Errorf("%w, one of which is gone", errWhose)
 	// errTurn ends a call that has waited too long for the calls of other clients.
 	errTurn = errors.New("the calls of other clients did not end in time")
 )
@@ -30,6 +34,9 @@ var (
 // are in flight. With calls of several clients the router never guesses: it holds a question until one client is
 // left, since the call that asked is the one that does not end. A server that has once asked so gets the calls of
 // different clients in turns.
+//
+// A server may go on with a call that was given up, and ask for it later (MCP 2025-11-25, cancellation: a receiver "MAY
+// ignore" the notification). So a question that names no call goes to no other client after that.
 type router struct {
 	turns     atomic.Bool // the calls of different clients take turns
 	questions sync.Map    // by the id of the server's request, as JSON: func() that gives the question up
@@ -42,6 +49,7 @@ type router struct {
 	tasks     map[string]*call           // by the id of the task that a call became
 	left      chan struct{}              // closed when a call leaves; nil if no question is held
 	abandoned int                        // calls that have left without an answer
+	lost      []string                   // their clients; two stand for all, since no client is both
 }
 
 func newRouter() *router {
@@ -90,6 +98,9 @@ func (r *router) leave(c *call, answered bool) {
 	maps.DeleteFunc(r.data, func(id string, _ json.RawMessage) bool { return r.requests[id] == nil })
 	if c.askable && !answered {
 		r.abandoned++
+		if len(r.lost) < 2 && !slices.Contains(r.lost, c.client) {
+			r.lost = append(r.lost, c.client)
+		}
 	}
 	if r.left != nil {
 		close(r.left)
@@ -149,10 +160,14 @@ func (r *router) owner(request string) *call {
 	return c
 }
 
-// find returns the call that a message belongs to, or nil. ok is false if it may be several clients'. It needs mu.
-func (r *router) find(request, task string) (c *call, ok bool) {
-	if c := cmp.Or(r.requests[request], r.tasks[task]); c != nil {
-		return c, true
+// find returns the call that a message belongs to, nil if no call is in flight. It fails with errShared if the message
+// may belong to several clients in flight, and with errWhose if it may belong to a call that has left. It needs mu.
+func (r *router) find(request, task string) (c *call, err error) {
+	if request != "" || task != "" {
+		if c = cmp.Or(r.requests[request], r.tasks[task]); c == nil {
+			err = errWhose
+		}
+		return c, err
 	}
 	for _, other := range r.calls {
 		switch {
@@ -160,12 +175,29 @@ func (r *router) find(request, task string) (c *call, ok bool) {
 		case c == nil:
 			c = other
 		case other.client != c.client:
-			return nil, false
+			return nil, errShared
 		case r.rank(other) > r.rank(c):
 			c = other
 		}
 	}
-	return c, true
+	if c != nil && r.lostByOther(c.client) {
+		return nil, errLeft
+	}
+	return c, nil
+}
+
+// lostByOther reports whether a call of another client has left without an answer. It needs mu.
+func (r *router) lostByOther(client string) bool {
+	return slices.ContainsFunc(r.lost, func(other string) bool { return other != client })
+}
+
+// spoiled reports whether the server must not serve c, the only call in flight: it asks questions that name no call, and
+// it may still ask one for the call of another client.
+func (r *router) spoiled(c *call) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return c.askable && r.turns.Load() && r.lostByOther(c.client) &&
+		!slices.ContainsFunc(r.calls, func(other *call) bool { return other.askable && other != c })
 }
 
 // canSample reports whether some call in flight has an audience with a language model.
@@ -188,20 +220,24 @@ func (r *router) rank(c *call) int {
 
 // assign returns the call that a question belongs to, and counts it as asked until [router.replied]. It returns nil if
 // there is no call. If calls of several clients are in flight it waits until those of one are left, for at most
-// holdLimit, and shared is called: from then on the calls of different clients take turns. It fails with errWhose if
-// that does not help, or if a call leaves without an answer meanwhile: the question may be that call's.
+// holdLimit. It fails with errWhose if that does not help, or if a call leaves without an answer meanwhile: the question
+// may be that call's. shared is called the first time that the router cannot tell the client at once: from then on the
+// calls of different clients take turns.
 func (r *router) assign(ctx context.Context, request, task string, shared func()) (*call, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	abandoned, timeout := r.abandoned, time.After(holdLimit)
 	for {
-		c, ok := r.find(request, task)
+		c, err := r.find(request, task)
 		switch {
-		case r.abandoned != abandoned:
-			return nil, errWhose
-		case ok:
+		case err == nil && r.abandoned == abandoned:
 			r.ask(c)
 			return c, nil
+		case !errors.Is(err, errShared):
+			r.noteShared(errors.Is(err, errLeft), shared)
+			return nil, errWhose
+		case r.abandoned != abandoned:
+			return nil, errWhose
 		case r.left == nil:
 			r.left = make(chan struct{})
 		}
@@ -211,13 +247,20 @@ func (r *router) assign(ctx context.Context, request, task string, shared func()
 	}
 }
 
-// await waits outside mu until a call has left.
-func (r *router) await(ctx context.Context, left chan struct{}, timeout <-chan time.Time, shared func()) error {
+// noteShared notes, outside mu, that the server asks questions of which nothing says whose they are.
+func (r *router) noteShared(is bool, shared func()) {
 	r.mu.Unlock()
 	defer r.mu.Lock()
-	if !r.turns.Swap(true) {
+	if is && !r.turns.Swap(true) {
 		shared()
 	}
+}
+
+// await waits outside mu until a call has left.
+func (r *router) await(ctx context.Context, left chan struct{}, timeout <-chan time.Time, shared func()) error {
+	r.noteShared(true, shared)
+	r.mu.Unlock()
+	defer r.mu.Lock()
 	select {
 	case <-left:
 		return nil

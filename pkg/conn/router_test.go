@@ -44,7 +44,7 @@ func TestRouterFindsTheCall(t *testing.T) {
 		request, task string
 		asked         *call // already
 		want          *call
-		ambiguous     bool
+		err           error
 	}{
 		"no call":                        {},
 		"a listing alone":                {calls: []*call{listing}},
@@ -53,10 +53,11 @@ func TestRouterFindsTheCall(t *testing.T) {
 		"calls of one client":            {calls: []*call{silent, first, second}, want: first},
 		"the first is being asked":       {calls: []*call{first, second}, asked: first, want: second},
 		"all are being asked":            {calls: []*call{silent, first}, asked: first, want: first},
-		"calls of two clients":           {calls: []*call{first, other}, ambiguous: true},
-		"and one of them cannot answer":  {calls: []*call{silent, other}, ambiguous: true},
+		"calls of two clients":           {calls: []*call{first, other}, err: errShared},
+		"and one of them cannot answer":  {calls: []*call{silent, other}, err: errShared},
 		"the stream says it":             {calls: []*call{first, other}, request: "7", want: other},
-		"the stream of another request":  {calls: []*call{first}, request: "9", want: first},
+		"the stream of a dead request":   {calls: []*call{first}, request: "9", err: errWhose},
+		"a dead task":                    {calls: []*call{first}, task: "dead", err: errWhose},
 		"the task says it":               {calls: []*call{first, other}, task: "t", want: other},
 		"the stream counts before tasks": {calls: []*call{first, other}, request: "6", task: "t", want: first},
 	} {
@@ -67,9 +68,9 @@ func TestRouterFindsTheCall(t *testing.T) {
 			r.became("t", other)
 			r.ask(c.asked)
 			defer r.replied(c.asked)
-			got, ok := r.find(c.request, c.task)
-			if ok == c.ambiguous || got != c.want {
-				t.Errorf("got %+v, %v", got, ok)
+			got, err := r.find(c.request, c.task)
+			if !errors.Is(err, c.err) || (err == nil) != (c.err == nil) || got != c.want {
+				t.Errorf("got %+v, %v", got, err)
 			}
 			if owner := r.owner(c.request); c.task == "" && owner != c.want {
 				t.Errorf("a message is for %+v", owner)
@@ -96,8 +97,11 @@ func TestRouterForgets(t *testing.T) {
 		t.Error("a call that has answered is not asked again")
 	}
 	r.leave(b, true)
-	if got, _ := r.assign(t.Context(), "1", "t", unshared(t)); got != a || len(r.requests)+len(r.tasks)+len(r.calls) != 1 {
+	if got, _ := r.assign(t.Context(), "", "", unshared(t)); got != a || len(r.requests)+len(r.tasks)+len(r.calls) != 1 {
 		t.Error("a call that has left is asked")
+	}
+	if got, err := r.assign(t.Context(), "1", "t", unshared(t)); got != nil || !errors.Is(err, errWhose) {
+		t.Errorf("a question of a call that has left is for %+v, %v", got, err)
 	}
 	if got := taskOf([]byte(`{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}}`)); got != "t" || taskOf([]byte("7")) != "" {
 		t.Errorf("task %q", got)
@@ -145,6 +149,88 @@ func TestRouterHoldsQuestions(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A call that was given up may still be asked for: nobody else answers that.
+func TestRouterGivenUp(t *testing.T) {
+	t.Parallel()
+	of := func(client string) *call { return &call{client: client, askable: true, audience: &audience{}} }
+	gone, other, again := of("a"), of("b"), of("a")
+	r := inFlight(t, gone)
+	r.leave(gone, false)
+	for name, c := range map[string]struct {
+		call   *call
+		shared int
+	}{"another client": {other, 1}, "the same client": {again, 0}} {
+		if err := r.enter(t.Context(), c.call, time.Second); err != nil {
+			t.Fatal(err)
+		}
+		r.turns.Store(false)
+		shared := 0
+		got, err := r.assign(t.Context(), "", "", func() { shared++ })
+		if (got == c.call) != (err == nil) || errors.Is(err, errWhose) != (c.call == other) || shared != c.shared {
+			t.Errorf("%s is asked: %v, %v; noted %d times", name, got == c.call, err, shared)
+		}
+		r.turns.Store(true)
+		if spoiled := r.spoiled(c.call); spoiled != (c.call == other) {
+			t.Errorf("for %s it is spoiled: %v", name, spoiled)
+		}
+		r.leave(c.call, true)
+	}
+	for range 3 { // however many are given up
+		r.calls = append(r.calls, of("c"))
+		r.leave(r.calls[0], false)
+	}
+	if len(r.lost) != 2 || !r.lostByOther("a") || !r.lostByOther("c") {
+		t.Errorf("given up by %v", r.lost)
+	}
+}
+
+// A server that asks for a call that was given up gets no answer of another client. Then that client gets another
+// process, where the server cannot ask for it any more.
+func TestQuestionOfAGivenUpCall(t *testing.T) {
+	t.Parallel()
+	starts := t.TempDir() + "/starts"
+	late := asking("late", askName)
+	late.Delay = mcptest.Duration(time.Second)
+	p := newPool(t, scripts{"s": {Starts: starts, IgnoreCancel: true, Tools: []mcptest.Tool{
+		late, {Name: "slow", Text: "done", Behaviour: mcptest.Behaviour{Delay: mcptest.Duration(2 * time.Second)}},
+	}}}, func(o *Options) { o.Changed = func(string) {} })
+	ctx, giveUp := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		_, err := p.Call(ctx, tool.Ref{Server: "s", Name: "late"}, nil, tool.CallOptions{Client: "alice", Audience: answering("alice")})
+		if err == nil {
+			t.Error("it was not given up")
+		}
+	})
+	mcptest.Wait(t, "the call is in flight", func() bool { return len(mcptest.Lines(t, starts)) == 1 && inFlightNow(p) == 1 })
+	giveUp()
+	wg.Wait()
+	bob := answering("bob")
+	if got, err := callFor(t, p, "slow", tool.CallOptions{Client: "bob", Audience: bob}); got != "done" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got := bob.said(); got != "" {
+		t.Errorf("another client heard: %s", got)
+	}
+	if got, err := callFor(t, p, "slow", tool.CallOptions{Client: "bob", Audience: answering("bob")}); got != "done" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if n := len(mcptest.Lines(t, starts)); n != 2 {
+		t.Errorf("%d processes were started", n)
+	}
+}
+
+// inFlightNow counts the calls in flight.
+func inFlightNow(p *Pool) int {
+	s := p.slots["s"]
+	if s == nil || s.session == nil {
+		return 0
+	}
+	s.session.router.mu.Lock()
+	defer s.session.router.mu.Unlock()
+	return len(s.session.router.calls)
 }
 
 // Once a server has asked so, the calls of different clients take turns, in the order in which they came.

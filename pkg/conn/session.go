@@ -46,6 +46,7 @@ type session struct {
 
 	headerTools sync.Map // by name: *mcp.Tool of those whose arguments are repeated in headers
 
+	retired atomic.Bool // no more calls; see router.spoiled
 	closing atomic.Bool // close was called
 }
 
@@ -207,7 +208,7 @@ func (s *session) setLevel(ctx context.Context) {
 func (s *session) overHTTP() bool { return s.http != nil }
 
 // alive reports whether the server can take a request.
-func (s *session) alive() bool { return s.peer.alive() }
+func (s *session) alive() bool { return !s.retired.Load() && s.peer.alive() }
 
 // close stops the server. Requests under way end as interrupted.
 func (s *session) close() {

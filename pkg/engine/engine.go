@@ -23,8 +23,9 @@ type Caller interface {
 	// Call calls a tool, gets a prompt or, without args, reads a resource, as the kind of ref says. A
 	// result may report an error. Errors are faults.
 	Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (*tool.Result, error)
-	// Request sends one request of any method and returns its result, both verbatim. params are a JSON object, or nil. A
-	// JSON-RPC error of the server is a *tool.UpstreamError; other errors are faults.
+	// Request sends one request of any method and returns its result as it came. params are a JSON object, or nil: values,
+	// order and numbers stay, white space and escapes may not, and their _meta gets mcpl's own progress token. A JSON-RPC
+	// error of the server is a *tool.UpstreamError; other errors are faults.
 	Request(
 		ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
 	) (json.RawMessage, error)

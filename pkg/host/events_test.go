@@ -35,6 +35,13 @@ func TestCallerRequest(t *testing.T) {
 	if !errors.As(err, &upstream) || string(upstream.Data) != `{ "a":1.0 }` {
 		t.Errorf("error %v", err)
 	}
+	// A request that never reached the server says nothing about it, however long that took.
+	h.call = func(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
+		return nil, fault.New(fault.Timeout, "no turn", "").Because(tool.ErrNotSent)
+	}
+	if _, err = c.Request(t.Context(), "s", "ping", nil, tool.CallOptions{}); !fault.Is(err, fault.Timeout) {
+		t.Errorf("without a turn: %v", err)
+	}
 	if st := h.Status(); len(st) != 1 || st[0].State != "idle" || len(h.opened) != 1 {
 		t.Errorf("status %+v", st)
 	}

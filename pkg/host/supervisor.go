@@ -327,8 +327,8 @@ func (v *supervisor) release(u *use, err error) {
 		r.used = now
 	}
 	var answered *tool.UpstreamError
-	if errors.As(err, &answered) {
-		err = nil // the server has answered
+	if errors.As(err, &answered) || errors.Is(err, tool.ErrNotSent) {
+		err = nil // the server has answered, or was not asked
 	}
 	v.judge(u, fault.From(err), now)
 	// It counts as a use until here, so that judge leaves the end of a retired run to this.

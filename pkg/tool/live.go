@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -38,6 +39,9 @@ type Known struct {
 	// different clients to one process of it then take turns.
 	Asks bool `json:"asks,omitempty"`
 }
+
+// ErrNotSent is the cause of faults of requests that never reached their server, which is not to blame.
+var ErrNotSent = errors.New("the request was not sent")
 
 // Principal is the one who requests are made for. The empty one is the user of the command line. Requests of
 // different principals never share a server.
