@@ -149,11 +149,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	frames, err := r.frames()
-	if err != nil {
-		return err
-	}
-	s, hello, err := connectTo(place, frames...)
+	s, hello, err := connectTo(place, r.frames()...)
 	if err != nil {
 		return err
 	}
@@ -247,10 +243,7 @@ func (c *Client) ask(ctx context.Context, r *clientRequest) (*answer, error) {
 		return nil, nil
 	}
 	c.fill(r)
-	frames, err := r.frames()
-	if err != nil {
-		return nil, err
-	}
+	frames := r.frames()
 	// A daemon that ends between greeting and request refuses. The second one is then a new one.
 	for range 2 {
 		a, err := c.askOnce(ctx, r, frames)

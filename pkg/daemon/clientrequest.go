@@ -61,16 +61,12 @@ func verbOf(kind tool.Kind) string {
 }
 
 // frames returns the frames of the request.
-func (r *clientRequest) frames() ([]frame, error) {
-	data, err := json.Marshal(r.query)
-	if err != nil {
-		return nil, err
-	}
-	frames := []frame{{kindQuery, [][]byte{data}}, {kindEnviron, [][]byte{[]byte(r.environ)}}}
+func (r *clientRequest) frames() []frame {
+	frames := []frame{{kindQuery, [][]byte{r.query.encode()}}, {kindEnviron, [][]byte{[]byte(r.environ)}}}
 	if r.query.hasArguments() {
 		frames = append(frames, frame{kindArguments, [][]byte{r.args}})
 	}
-	return frames, nil
+	return frames
 }
 
 // wait waits for the answer to a request that was sent. host.ErrEnding says that the daemon has refused it and done

@@ -237,11 +237,7 @@ func (h *home) handOver(s *stream) {
 	h.t.Helper()
 	r := clientRequest{query: query{Op: opCall, Server: "s", Name: "t", Audience: true}}
 	h.client(nil).fill(&r)
-	frames, err := r.frames()
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	if err := s.send(frames...); err != nil {
+	if err := s.send(r.frames()...); err != nil {
 		h.t.Fatal(err)
 	}
 }

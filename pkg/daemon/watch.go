@@ -21,14 +21,12 @@ const (
 // watch connects again, to a new daemon if need be, and tells with an event without a method that others may have been
 // lost. If this process makes the server's requests itself, the events are those of its own server.
 func (c *Client) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
-	r, frames, err := c.watchRequest(server)
-	if err != nil {
-		return nil, err
-	}
+	r := &clientRequest{query: query{Op: opWatch, Server: server}}
+	c.fill(r)
 	if !c.eligible(server) {
 		return c.local().Watch(ctx, server, tell)
 	}
-	s, err := c.openWatch(ctx, r, frames)
+	s, err := c.openWatch(ctx, r)
 	var own *fault.Fault
 	switch {
 	case errors.As(err, &own):
@@ -44,7 +42,7 @@ func (c *Client) Watch(ctx context.Context, server string, tell func(tool.Event)
 	c.watched[s] = cancel
 	c.mu.Unlock()
 	c.watches.Go(func() { // ends with ctx
-		c.keepWatching(ctx, r, frames, s, tell)
+		c.keepWatching(ctx, r, s, tell)
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		delete(c.watched, s)
@@ -52,18 +50,11 @@ func (c *Client) Watch(ctx context.Context, server string, tell func(tool.Event)
 	return cancel, nil
 }
 
-func (c *Client) watchRequest(server string) (*clientRequest, []frame, error) {
-	r := &clientRequest{query: query{Op: opWatch, Server: server}}
-	c.fill(r)
-	frames, err := r.frames()
-	return r, frames, err
-}
-
 // openWatch hands a watch to the daemon and returns once the daemon has taken it on. Errors are the faults of the
 // daemon's host, host.ErrDeclined, or say why no daemon can be had.
-func (c *Client) openWatch(ctx context.Context, r *clientRequest, frames []frame) (*stream, error) {
+func (c *Client) openWatch(ctx context.Context, r *clientRequest) (*stream, error) {
 	for range 2 { // a daemon that ends refuses; the second one is then a new one
-		s, err := c.connect(ctx, frames)
+		s, err := c.connect(ctx, r.frames())
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +76,7 @@ func (c *Client) openWatch(ctx context.Context, r *clientRequest, frames []frame
 }
 
 // keepWatching reads events until ctx ends. A connection that breaks off is made again.
-func (c *Client) keepWatching(ctx context.Context, r *clientRequest, frames []frame, s *stream, tell func(tool.Event)) {
+func (c *Client) keepWatching(ctx context.Context, r *clientRequest, s *stream, tell func(tool.Event)) {
 	for wait := minRewatch; ; wait = min(2*wait, maxRewatch) {
 		if s != nil {
 			if readEvents(ctx, s, tell) {
@@ -101,7 +92,7 @@ func (c *Client) keepWatching(ctx context.Context, r *clientRequest, frames []fr
 		case <-timer.C:
 		}
 		var err error
-		if s, err = c.openWatch(ctx, r, frames); err != nil {
+		if s, err = c.openWatch(ctx, r); err != nil {
 			s = nil
 			continue
 		}
