@@ -507,7 +507,7 @@ func FuzzSides(f *testing.F) {
 		}}
 		var sent bytes.Buffer
 		s := &stream{pipe: writeOnly{w: &sent}, in: bufio.NewReader(bytes.NewReader(data))}
-		_, _ = (&clientRequest{audience: p}).readAnswer(t.Context(), s)
+		_, _, _ = (&clientRequest{audience: p}).readAnswer(t.Context(), s)
 		p.leave(t)
 		for { // its replies are sound
 			k, payload, err := readFrame(&sent)

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -70,9 +71,10 @@ type Client struct {
 
 	watches sync.WaitGroup // the goroutines of Watch
 
+	givenUp atomic.Bool // the daemon was given up: this process makes all requests
+
 	mu        sync.Mutex
 	inProcess engine.Caller                  // nil until needed
-	givenUp   bool                           // the daemon was given up: this process makes all requests
 	watched   map[*stream]context.CancelFunc // ends each watch, by its first stream
 }
 
@@ -83,58 +85,44 @@ func NewClient(sources *config.Sources, opt ClientOptions) *Client {
 }
 
 // List asks a server for what it offers.
-func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
-	q := query{Op: opTools, Server: server}.withOptions(opt)
-	a, err := c.ask(ctx, &clientRequest{query: q, audience: opt.Audience})
-	switch {
-	case err != nil:
-		return tool.Listing{}, err
-	case a == nil:
-		return c.local().List(ctx, server, opt)
+func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) (l tool.Listing, err error) {
+	decode := func(payload []byte) (err error) { l, err = unpackListing(payload); return err }
+	own, err := c.ask(ctx, query{Op: opTools, Server: server}, nil, opt, kindListing, decode)
+	if own != nil {
+		return own.List(ctx, server, opt)
 	}
-	l, err := unpackListing(a.payload)
-	if a.kind != kindListing || err != nil {
-		return tool.Listing{}, unexpected(server, "", err)
-	}
-	return l, nil
+	return l, err
 }
 
 // Call calls a tool, reads a resource or gets a prompt. A result that reports an error is a result.
 func (c *Client) Call(
 	ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions,
-) (*tool.Result, error) {
-	q := query{Op: opCall, Server: ref.Server, Kind: ref.Kind, Name: ref.Name}.withOptions(opt)
-	a, err := c.ask(ctx, &clientRequest{query: q, args: args, audience: opt.Audience})
-	switch {
-	case err != nil:
-		return nil, err
-	case a == nil:
-		return c.local().Call(ctx, ref, args, opt)
+) (res *tool.Result, err error) {
+	decode := func(payload []byte) (err error) { res, err = unpackResult(payload); return err }
+	q := query{Op: opCall, Server: ref.Server, Kind: ref.Kind, Name: ref.Name}
+	own, err := c.ask(ctx, q, args, opt, kindResult, decode)
+	if own != nil {
+		return own.Call(ctx, ref, args, opt)
 	}
-	res, err := unpackResult(a.payload)
-	if a.kind != kindResult || err != nil {
-		return nil, unexpected(ref.Server, ref.Name, err)
-	}
-	return res, nil
+	return res, err
 }
 
 // Request sends one request of any method, verbatim.
 func (c *Client) Request(
 	ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
-) (json.RawMessage, error) {
-	q := query{Op: opRequest, Server: server, Name: method}.withOptions(opt)
-	a, err := c.ask(ctx, &clientRequest{query: q, args: params, audience: opt.Audience})
-	switch {
-	case err != nil:
-		return nil, err
-	case a == nil:
-		return c.local().Request(ctx, server, method, params, opt)
+) (raw json.RawMessage, err error) {
+	decode := func(payload []byte) error {
+		res, err := unpackResult(payload)
+		if err == nil {
+			raw = res.Raw
+		}
+		return err
 	}
-	res, err := unpackResult(a.payload)
-	if a.kind != kindResult || err != nil {
-		return nil, unexpected(server, method, err)
+	own, err := c.ask(ctx, query{Op: opRequest, Server: server, Name: method}, params, opt, kindResult, decode)
+	if own != nil {
+		return own.Request(ctx, server, method, params, opt)
 	}
-	return res.Raw, nil
+	return raw, err
 }
 
 // Refresh asks the daemon to list the servers that are due, and returns as soon as the daemon has begun. It starts no
@@ -143,8 +131,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 	if !c.eligible("") {
 		return errors.New("the configuration is not in files that the daemon can read")
 	}
-	r := clientRequest{query: query{Op: opRefresh}}
-	c.fill(&r)
+	r := c.newRequest(query{Op: opRefresh}, nil, nil)
 	place, err := PlaceOf(c.opt.Env, c.sources.Key())
 	if err != nil {
 		return err
@@ -157,11 +144,7 @@ func (c *Client) Refresh(ctx context.Context) error {
 		return err
 	}
 	defer s.close()
-	a, err := r.wait(ctx, s)
-	if err == nil && a.kind != kindTaken {
-		err = unexpected("", "", fmt.Errorf("a frame of kind %q", a.kind))
-	}
-	return err
+	return r.wait(ctx, s, kindTaken, nil)
 }
 
 // Close ends what is watched and stops the servers of this process. Those of the daemon stay.
@@ -178,56 +161,22 @@ func (c *Client) Close() error {
 		return nil
 	}
 	err := c.inProcess.Close()
-	c.inProcess, c.givenUp = nil, true
+	c.inProcess = nil
+	c.givenUp.Store(true)
 	return err
 }
 
 // local returns the caller in this process.
-func (c *Client) local() engine.Caller {
+func (c *Client) local() (engine.Caller, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case c.opt.InProcess == nil:
-		return declining{}
+		return nil, engine.ErrNotFresh
 	case c.inProcess == nil:
 		c.inProcess = c.opt.InProcess()
 	}
-	return c.inProcess
-}
-
-// declining is the caller of a client that makes no requests in its own process.
-type declining struct{}
-
-func (declining) List(context.Context, string, tool.CallOptions) (tool.Listing, error) {
-	return tool.Listing{}, engine.ErrNotFresh
-}
-
-func (declining) Call(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
-	return nil, engine.ErrNotFresh
-}
-
-func (declining) Request(
-	context.Context, string, string, json.RawMessage, tool.CallOptions,
-) (json.RawMessage, error) {
-	return nil, engine.ErrNotFresh
-}
-
-func (declining) Watch(context.Context, string, func(tool.Event)) (func(), error) {
-	return nil, engine.ErrNotFresh
-}
-
-func (declining) Close() error { return nil }
-
-func (c *Client) giveUp() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.givenUp = true
-}
-
-func (c *Client) hasGivenUp() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.givenUp
+	return c.inProcess, nil
 }
 
 func (c *Client) logf(format string, args ...any) {
@@ -236,59 +185,58 @@ func (c *Client) logf(format string, args ...any) {
 	}
 }
 
-// ask has the daemon do a request. It returns nil without an error if this process has to make the request: nothing
-// has been done yet, or the daemon was lost and doing it twice does no harm. A failure is a fault.
-func (c *Client) ask(ctx context.Context, r *clientRequest) (*answer, error) {
-	if !c.eligible(r.query.Server) {
-		return nil, nil
+// ask has the daemon do a request, and decodes the answer, a frame of the kind want. If this process has to make the
+// request, ask returns the caller for that: nothing has been done yet, or the daemon was lost and doing it twice does
+// no harm. A failure is a fault.
+func (c *Client) ask(
+	ctx context.Context, q query, args json.RawMessage, opt tool.CallOptions, want kind, decode func([]byte) error,
+) (own engine.Caller, err error) {
+	if c.eligible(q.Server) {
+		q.Options, q.Audience = opt, opt.Audience != nil
+		if q.Audience {
+			q.Can = opt.Audience.Can()
+		}
+		err = c.askDaemon(ctx, c.newRequest(q, args, opt.Audience), want, decode)
+		if !errors.Is(err, host.ErrDeclined) {
+			return nil, err
+		}
 	}
-	c.fill(r)
-	frames := r.frames()
+	return c.local()
+}
+
+// askDaemon does that. host.ErrDeclined says that this process has to make the request.
+func (c *Client) askDaemon(ctx context.Context, r *clientRequest, want kind, decode func([]byte) error) error {
 	// A daemon that ends between greeting and request refuses. The second one is then a new one.
 	for range 2 {
-		a, err := c.askOnce(ctx, r, frames)
-		var lost *lostError
+		s, err := c.connect(ctx, r.frames())
+		lost := new(lostError)
+		if err == nil {
+			err = r.wait(ctx, s, want, decode)
+			s.close()
+		} else if !errors.As(err, &lost) {
+			if ctx.Err() == nil {
+				c.logf("no daemon is used: %v", err)
+			}
+			break
+		}
 		switch {
 		case errors.Is(err, host.ErrEnding):
 			continue
-		case err == nil && a != nil && a.kind == kindDecline:
-			return nil, nil
 		case !errors.As(err, &lost):
-			return a, err
+			return err
 		case r.query.Op != opTools && !r.query.Options.Repeatable:
-			return nil, lost.fault(r.query.ref())
+			return lost.fault(r.query.ref())
 		}
 		c.logf("%v; this process makes it again, since that does no harm", err)
 		break
 	}
-	c.giveUp()
-	return nil, nil
-}
-
-// askOnce hands a request to the daemon and waits for the answer. It returns nil without an error if it cannot have the
-// daemon; a daemon may have begun with the request only if the error is a *lostError.
-func (c *Client) askOnce(ctx context.Context, r *clientRequest, frames []frame) (*answer, error) {
-	s, err := c.connect(ctx, frames)
-	if err == nil {
-		defer s.close()
-		return r.wait(ctx, s)
-	}
-	if lost := new(lostError); errors.As(err, &lost) {
-		return nil, err
-	}
-	if ctx.Err() == nil {
-		c.logf("no daemon is used: %v", err)
-	}
-	c.giveUp()
-	return nil, nil
+	c.givenUp.Store(true)
+	return host.ErrDeclined
 }
 
 // eligible reports whether a server can be reached through the daemon at all.
 func (c *Client) eligible(name string) bool {
-	if c.hasGivenUp() {
-		return false
-	}
-	if c.opt.Ephemeral != nil && c.opt.Ephemeral(name) {
+	if c.givenUp.Load() || c.opt.Ephemeral != nil && c.opt.Ephemeral(name) {
 		return false
 	}
 	// The daemon reads the files itself. A pipe, as of --config <(...), can be read only once and not by the daemon. A
@@ -302,14 +250,14 @@ func (c *Client) eligible(name string) bool {
 	return utf8.ValidString(c.opt.Env.Dir) && utf8.ValidString(c.opt.Env.Home)
 }
 
-// fill adds to a request what it says of this process.
-func (c *Client) fill(r *clientRequest) {
-	r.query.Identity = c.opt.Identity
-	r.query.Surroundings = host.Surroundings{Dir: c.opt.Env.Dir, Home: c.opt.Env.Home, Configs: c.opt.Selection.Configs,
+// newRequest returns a request with everything that it says of this process. audience may be nil.
+func (c *Client) newRequest(q query, args json.RawMessage, audience tool.Audience) *clientRequest {
+	q.Identity, q.Events = c.opt.Identity, c.opt.Log != nil
+	q.Surroundings = host.Surroundings{Dir: c.opt.Env.Dir, Home: c.opt.Env.Home, Configs: c.opt.Selection.Configs,
 		EnvFiles: c.opt.Selection.EnvFiles, Limits: c.opt.Limits, Idle: c.opt.Idle}
-	r.query.Options.Client = cmp.Or(r.query.Options.Client, c.id)
-	r.query.Events = c.opt.Log != nil
-	r.environ, r.observe = strings.Join(c.opt.Environ, separator), host.Observer(c.opt.Log)
+	q.Options.Client = cmp.Or(q.Options.Client, c.id)
+	return &clientRequest{query: q, environ: strings.Join(c.opt.Environ, separator), args: args, audience: audience,
+		observe: host.Observer(c.opt.Log)}
 }
 
 // connect hands a request to a daemon of this version, which it starts if need be.

@@ -22,12 +22,6 @@ type clientRequest struct {
 	observe  host.Observer // may be nil
 }
 
-// answer is the last frame of a request.
-type answer struct {
-	kind    kind
-	payload []byte
-}
-
 // lostError says that the daemon went away, or fell silent, after it had got a request.
 type lostError struct{ cause error }
 
@@ -69,42 +63,49 @@ func (r *clientRequest) frames() []frame {
 	return frames
 }
 
-// wait waits for the answer to a request that was sent. host.ErrEnding says that the daemon has refused it and done
-// nothing. When ctx ends, wait asks the daemon to cancel the request, and waits for its answer to that.
-func (r *clientRequest) wait(ctx context.Context, s *stream) (*answer, error) {
+// wait waits for the answer to a request that was sent, and decodes it if it is a frame of the kind want. host.ErrEnding
+// and host.ErrDeclined say that the daemon has done nothing. When ctx ends, wait asks the daemon to cancel the request,
+// and waits for its answer to that.
+func (r *clientRequest) wait(ctx context.Context, s *stream, want kind, decode func([]byte) error) error {
 	s.patience = silence // for a daemon that has stopped reading
 	cancelled := make(chan *time.Timer, 1)
 	stop := context.AfterFunc(ctx, func() {
 		_ = s.write(kindCancel) // if the daemon is gone, the reader below notices
 		cancelled <- time.AfterFunc(cancelPatience, s.interrupt)
 	})
-	a, err := r.readAnswer(ctx, s)
+	got, payload, err := r.readAnswer(ctx, s)
 	if !stop() {
 		(<-cancelled).Stop()
 	}
-	if err == nil && a.kind == kindUpstream {
-		e, err := unpackUpstream(a.payload)
-		if err != nil {
-			return nil, unexpected(r.query.Server, r.query.Name, err)
-		}
-		return nil, e
+	if lost := new(lostError); errors.As(err, &lost) && ctx.Err() != nil {
+		return interrupted(&r.query)
 	}
-	if err == nil && a.kind == kindFailure {
-		f, err := unpackFault(a.payload)
-		if err != nil {
-			return nil, unexpected(r.query.Server, r.query.Name, err)
-		}
-		return nil, f
+	if err != nil {
+		return err
 	}
-	var lost *lostError
-	if errors.As(err, &lost) && ctx.Err() != nil {
-		return nil, interrupted(&r.query)
+	var failure error
+	switch {
+	case got == kindRefusal:
+		return host.ErrEnding
+	case got == kindDecline:
+		return host.ErrDeclined
+	case got == kindUpstream:
+		failure, err = unpackUpstream(payload)
+	case got == kindFailure:
+		failure, err = unpackFault(payload)
+	case got != want:
+		err = fmt.Errorf("a frame of kind %q", got)
+	case decode != nil:
+		err = decode(payload)
 	}
-	return a, err
+	if err != nil {
+		return unexpected(r.query.Server, r.query.Name, err)
+	}
+	return failure
 }
 
 // readAnswer reads frames up to the last one. When it returns, the audience and the observer are not called any more.
-func (r *clientRequest) readAnswer(ctx context.Context, s *stream) (*answer, error) {
+func (r *clientRequest) readAnswer(ctx context.Context, s *stream) (kind, []byte, error) {
 	side := newSideReader(s, r.audience)
 	defer side.wg.Wait()
 	asking, cancel := context.WithCancel(ctx)
@@ -115,7 +116,7 @@ func (r *clientRequest) readAnswer(ctx context.Context, s *stream) (*answer, err
 		}
 		k, payload, err := s.read()
 		if err != nil {
-			return nil, &lostError{err}
+			return 0, nil, &lostError{err}
 		}
 		switch k {
 		case kindBeat:
@@ -124,13 +125,11 @@ func (r *clientRequest) readAnswer(ctx context.Context, s *stream) (*answer, err
 			if unpack(payload, &e) == nil && r.observe != nil {
 				r.observe(e.Server, e.Text)
 			}
-		case kindRefusal:
-			return nil, host.ErrEnding
-		case kindResult, kindListing, kindTaken, kindFailure, kindUpstream, kindDecline:
-			return &answer{k, payload}, nil
+		case kindResult, kindListing, kindTaken, kindFailure, kindUpstream, kindDecline, kindRefusal:
+			return k, payload, nil
 		default:
 			if !side.handleFrame(asking, k, payload) {
-				return nil, unexpected(r.query.Server, r.query.Name, fmt.Errorf("a frame of kind %q", k))
+				return 0, nil, unexpected(r.query.Server, r.query.Name, fmt.Errorf("a frame of kind %q", k))
 			}
 		}
 	}

@@ -4,98 +4,63 @@ import (
 	"encoding/json"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // encode returns the JSON of a query. A process makes one query, for which encoding/json would examine six types, on a
 // stack that it has to enlarge: that takes longer than everything else that a client does with the daemon.
 func (q *query) encode() []byte {
 	s, opt := &q.Surroundings, &q.Options
-	var limits, surroundings, known, options, can, all object
-	limits.number("connect", int64(s.Limits.Connect))
-	limits.number("call", int64(s.Limits.Call))
-	limits.number("forceConnect", int64(s.Limits.ForceConnect))
-	surroundings.text("Dir", s.Dir)
-	surroundings.text("Home", s.Home)
-	surroundings.texts("Configs", s.Configs)
-	surroundings.texts("EnvFiles", s.EnvFiles)
-	surroundings.object("Limits", limits)
-	surroundings.number("Idle", int64(s.Idle))
-	known.text("protocol", opt.Known.Protocol)
-	known.text("transport", opt.Known.Transport)
-	known.flag("asks", opt.Known.Asks)
-	options.number("Timeout", int64(opt.Timeout))
-	options.number("MaxTime", int64(opt.MaxTime))
-	options.flag("Repeatable", opt.Repeatable)
-	options.flag("Task", opt.Task)
-	options.object("Known", known)
-	options.text("Principal", string(opt.Principal))
-	options.text("Client", opt.Client)
-	options.text("HeaderSchema", opt.HeaderSchema)
-	can.flag("sample", q.Can.Sample)
-	can.flag("roots", q.Can.Roots)
-	all.text("op", q.Op)
-	all.text("identity", q.Identity)
-	all.text("server", q.Server)
-	all.text("kind", string(q.Kind))
-	all.text("name", q.Name)
-	all.object("surroundings", surroundings)
-	all.object("options", options)
-	all.flag("audience", q.Audience)
-	all.object("can", can)
-	all.flag("events", q.Events)
-	return append(all, '}')
+	limits := object("connect", s.Limits.Connect, "call", s.Limits.Call, "forceConnect", s.Limits.ForceConnect)
+	surroundings := object("Dir", s.Dir, "Home", s.Home, "Configs", s.Configs, "EnvFiles", s.EnvFiles,
+		"Limits", limits, "Idle", s.Idle)
+	known := object("protocol", opt.Known.Protocol, "transport", opt.Known.Transport, "asks", opt.Known.Asks)
+	options := object("Timeout", opt.Timeout, "MaxTime", opt.MaxTime, "Repeatable", opt.Repeatable, "Task", opt.Task,
+		"Known", known, "Principal", string(opt.Principal), "Client", opt.Client, "HeaderSchema", opt.HeaderSchema)
+	can := object("sample", q.Can.Sample, "roots", q.Can.Roots)
+	return object("op", q.Op, "identity", q.Identity, "server", q.Server, "kind", string(q.Kind), "name", q.Name,
+		"surroundings", surroundings, "options", options, "audience", q.Audience, "can", can, "events", q.Events)
 }
 
-// object is a JSON object that lacks its closing brace. Its methods append members, except those without a value.
-type object []byte
-
-func (o *object) member(name string) {
-	before := byte(',')
-	if len(*o) == 0 {
-		before = '{'
+// object returns a JSON object of names and values in turn. A value is a text, a list of texts, a number, a flag or an
+// object ([]byte). Empty texts, zero and false are left out.
+func object(members ...any) []byte {
+	b := []byte{'{'}
+	for i := 0; i < len(members); i += 2 {
+		before := len(b)
+		if before > 1 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, members[i].(string)), ':')
+		start := len(b)
+		switch v := members[i+1].(type) {
+		case string:
+			if v != "" {
+				b = appendString(b, v)
+			}
+		case []string:
+			for j, text := range v {
+				b = appendString(append(b, "[,"[min(j, 1)]), text)
+			}
+			if len(v) > 0 {
+				b = append(b, ']')
+			}
+		case time.Duration:
+			if v != 0 {
+				b = strconv.AppendInt(b, int64(v), 10)
+			}
+		case bool:
+			if v {
+				b = append(b, "true"...)
+			}
+		case []byte:
+			b = append(b, v...)
+		}
+		if len(b) == start {
+			b = b[:before]
+		}
 	}
-	*o = append(append(append(*o, before, '"'), name...), `":`...)
-}
-
-func (o *object) text(name, value string) {
-	if value != "" {
-		o.member(name)
-		*o = appendString(*o, value)
-	}
-}
-
-func (o *object) texts(name string, values []string) {
-	if len(values) == 0 {
-		return
-	}
-	o.member(name)
-	before := byte('[')
-	for _, value := range values {
-		*o = appendString(append(*o, before), value)
-		before = ','
-	}
-	*o = append(*o, ']')
-}
-
-func (o *object) number(name string, value int64) {
-	if value != 0 {
-		o.member(name)
-		*o = strconv.AppendInt(*o, value, 10)
-	}
-}
-
-func (o *object) flag(name string, value bool) {
-	if value {
-		o.member(name)
-		*o = append(*o, "true"...)
-	}
-}
-
-func (o *object) object(name string, value object) {
-	if len(value) > 0 {
-		o.member(name)
-		*o = append(append(*o, value...), '}')
-	}
+	return append(b, '}')
 }
 
 // appendString appends a JSON string.

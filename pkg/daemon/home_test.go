@@ -235,8 +235,7 @@ func (h *home) connect() *stream {
 // handOver sends a call on a connected stream.
 func (h *home) handOver(s *stream) {
 	h.t.Helper()
-	r := clientRequest{query: query{Op: opCall, Server: "s", Name: "t", Audience: true}}
-	h.client(nil).fill(&r)
+	r := h.client(nil).newRequest(query{Op: opCall, Server: "s", Name: "t", Audience: true}, nil, nil)
 	if err := s.send(r.frames()...); err != nil {
 		h.t.Fatal(err)
 	}

@@ -54,15 +54,6 @@ type query struct {
 	Events bool `json:"events,omitempty"`
 }
 
-// withOptions returns the query with the options of a request.
-func (q query) withOptions(opt tool.CallOptions) query {
-	q.Options, q.Audience = opt, opt.Audience != nil
-	if q.Audience {
-		q.Can = opt.Audience.Can()
-	}
-	return q
-}
-
 // ref returns what the query calls.
 func (q *query) ref() tool.Ref { return tool.Ref{Server: q.Server, Name: q.Name, Kind: q.Kind} }
 

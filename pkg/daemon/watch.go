@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -21,21 +20,27 @@ const (
 // watch connects again, to a new daemon if need be, and tells with an event without a method that others may have been
 // lost. If this process makes the server's requests itself, the events are those of its own server.
 func (c *Client) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
-	r := &clientRequest{query: query{Op: opWatch, Server: server}}
-	c.fill(r)
-	if !c.eligible(server) {
-		return c.local().Watch(ctx, server, tell)
+	watchOwn := func() (func(), error) {
+		own, err := c.local()
+		if err != nil {
+			return nil, err
+		}
+		return own.Watch(ctx, server, tell)
 	}
+	if !c.eligible(server) {
+		return watchOwn()
+	}
+	r := c.newRequest(query{Op: opWatch, Server: server}, nil, nil)
 	s, err := c.openWatch(ctx, r)
 	var own *fault.Fault
 	switch {
 	case errors.As(err, &own):
 		return nil, err
-	case err != nil && !errors.Is(err, host.ErrDeclined):
-		c.giveUp()
-		fallthrough
 	case err != nil:
-		return c.local().Watch(ctx, server, tell)
+		if !errors.Is(err, host.ErrDeclined) {
+			c.givenUp.Store(true)
+		}
+		return watchOwn()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -58,14 +63,8 @@ func (c *Client) openWatch(ctx context.Context, r *clientRequest) (*stream, erro
 		if err != nil {
 			return nil, err
 		}
-		a, err := r.wait(ctx, s)
-		switch {
-		case err == nil && a.kind == kindTaken:
+		if err = r.wait(ctx, s, kindTaken, nil); err == nil {
 			return s, nil
-		case err == nil && a.kind == kindDecline:
-			err = host.ErrDeclined
-		case err == nil:
-			err = unexpected(r.query.Server, "", fmt.Errorf("a frame of kind %q", a.kind))
 		}
 		s.close()
 		if !errors.Is(err, host.ErrEnding) {
