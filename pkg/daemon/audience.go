@@ -109,8 +109,17 @@ func (a *remoteAudience) Roots(ctx context.Context) (json.RawMessage, error) {
 
 // put asks the client something and waits for its reply.
 func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) (reply, error) {
-	id, answer := a.ask()
-	defer a.forget(id)
+	answer := make(chan reply, 1)
+	a.mu.Lock()
+	a.last++
+	id := a.last
+	a.open[id] = answer
+	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.open, id)
+	}()
 	schema := q.Schema
 	q.Schema = nil
 	select {
@@ -129,22 +138,6 @@ func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) 
 	case <-a.gone:
 		return reply{}, errGone
 	}
-}
-
-// ask notes a question that is open.
-func (a *remoteAudience) ask() (id int, answer <-chan reply) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.last++
-	room := make(chan reply, 1)
-	a.open[a.last] = room
-	return a.last, room
-}
-
-func (a *remoteAudience) forget(id int) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	delete(a.open, id)
 }
 
 // handleReply passes a reply frame to the question that it answers. It drops one whose question was withdrawn. It

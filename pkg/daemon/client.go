@@ -136,11 +136,8 @@ func (c *Client) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, hello, err := connectTo(place, r.frames()...)
+	s, err := c.handOver(place, r.frames())
 	if err != nil {
-		return err
-	}
-	if s, err = c.checkVersion(s, hello); err != nil {
 		return err
 	}
 	defer s.close()
@@ -266,20 +263,15 @@ func (c *Client) connect(ctx context.Context, request []frame) (*stream, error) 
 	if err != nil {
 		return nil, err
 	}
-	s, hello, err := connectTo(place, request...)
-	switch {
-	case err != nil:
-	case c.opt.InProcess == nil:
-		return c.checkVersion(s, hello)
-	case hello.Ending > 0 || hello.Version != c.opt.Identity:
-		s.close()
+	s, err := c.handOver(place, request)
+	if other := new(otherError); c.opt.InProcess != nil && errors.As(err, &other) {
 		c.logf("the daemon is ending, or of another version (%s); waiting for its running calls to finish",
-			hello.Version)
-		err = replace(ctx, place, replacePatience-hello.Ending)
-	default:
-		return s, nil
+			other.hello.Version)
+		err = replace(ctx, place, replacePatience-other.hello.Ending)
 	}
 	switch {
+	case err == nil:
+		return s, nil
 	case !absent(err):
 		return nil, err
 	case c.opt.Start == nil:
@@ -370,15 +362,14 @@ func (c *Client) start(ctx context.Context, place Place, request []frame) (*stre
 		if err != nil {
 			return nil, err
 		}
-		s, hello, err := connectTo(place, request...)
-		if lost := new(lostError); err == nil || errors.As(err, &lost) {
+		s, err := c.handOver(place, request)
+		lost, other := new(lostError), new(otherError)
+		// A daemon that is lost may have begun with the request, so that no other daemon may get it.
+		if err == nil || errors.As(err, &lost) || errors.As(err, &other) {
 			if mine {
 				lock.Unlock()
 			}
-			if err != nil { // it may have begun with the request, so that no other daemon may get it
-				return nil, err
-			}
-			return c.checkVersion(s, hello)
+			return s, err
 		}
 		if mine {
 			break
@@ -391,22 +382,29 @@ func (c *Client) start(ctx context.Context, place Place, request []frame) (*stre
 	}
 	defer lock.Unlock()
 	began := time.Now()
-	if err := spawn(ctx, c.opt.Start, c.opt.Env.Dir, place.Log); err != nil {
+	if err := Start(ctx, place, c.opt.Start, c.opt.Env.Dir); err != nil {
 		return nil, err
 	}
 	c.logf("started in %d ms", time.Since(began).Milliseconds())
+	return c.handOver(place, request)
+}
+
+// handOver connects to the daemon and sends it a request. It fails if the daemon is of another version or is ending.
+func (c *Client) handOver(place Place, request []frame) (*stream, error) {
 	s, hello, err := connectTo(place, request...)
 	if err != nil {
 		return nil, err
 	}
-	return c.checkVersion(s, hello)
+	if hello.Version != c.opt.Identity || hello.Ending > 0 {
+		s.close()
+		return nil, &otherError{hello}
+	}
+	return s, nil
 }
 
-// checkVersion returns the stream if the daemon at its other end is of this version and takes requests.
-func (c *Client) checkVersion(s *stream, hello greeting) (*stream, error) {
-	if hello.Version == c.opt.Identity && hello.Ending == 0 {
-		return s, nil
-	}
-	s.close()
-	return nil, fmt.Errorf("another process has just started or ended one (version %s)", hello.Version)
+// otherError says that the daemon is of another version, or is ending.
+type otherError struct{ hello greeting }
+
+func (e *otherError) Error() string {
+	return fmt.Sprintf("another process has just started or ended one (version %s)", e.hello.Version)
 }

@@ -236,11 +236,12 @@ func unpackUpstream(payload []byte) (*tool.UpstreamError, error) {
 	return e, unpack(payload, e, &e.Data)
 }
 
-func packResult(res *tool.Result) (flag, raw []byte) {
+func packResult(res *tool.Result) [][]byte {
+	flag := []byte{0}
 	if res.IsError {
-		return []byte{1}, res.Raw
+		flag[0] = 1
 	}
-	return []byte{0}, res.Raw
+	return [][]byte{flag, res.Raw}
 }
 
 func unpackResult(payload []byte) (*tool.Result, error) {

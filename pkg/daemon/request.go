@@ -96,10 +96,10 @@ func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMes
 	var reader, writer sync.WaitGroup
 	reader.Go(func() { readReplies(s, client, cancel) })   // ends when interrupt below makes reading fail
 	writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
-	writeAnswer := d.do(ctx, q, args, client)
+	answer := d.do(ctx, q, args, client)
 	close(done)
 	writer.Wait()
-	writeAnswer(s)
+	_ = s.send(answer)
 	s.interrupt()
 	reader.Wait()
 	cancel(nil)
@@ -108,8 +108,8 @@ func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMes
 // relayEvents writes the events of a server until its client goes away, is too slow, or the daemon ends. Meanwhile the
 // connection does not count as a request: it keeps the daemon neither from ending nor from being idle.
 func (d *daemon) relayEvents(ctx context.Context, s *stream, q *query) {
-	d.passive()
-	defer d.activeAgain()
+	d.addActive(-1)
+	defer d.addActive(1)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	frames, done := make(chan sideFrame, maxSideFrames), make(chan struct{})
@@ -126,7 +126,7 @@ func (d *daemon) relayEvents(ctx context.Context, s *stream, q *query) {
 		}
 	})
 	if err != nil {
-		failed(err)(s)
+		_ = s.send(failed(err))
 	} else {
 		_ = s.write(kindTaken)
 		writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
@@ -158,8 +158,8 @@ func readReplies(s *stream, client *remoteAudience, cancel context.CancelCauseFu
 	}
 }
 
-// do does a call or a listing and returns the function that writes its answer.
-func (d *daemon) do(ctx context.Context, q *query, args json.RawMessage, client *remoteAudience) func(*stream) {
+// do does a request to a server and returns the frame that answers it.
+func (d *daemon) do(ctx context.Context, q *query, args json.RawMessage, client *remoteAudience) frame {
 	var observe host.Observer
 	if q.Events {
 		observe = client.observe
@@ -169,52 +169,43 @@ func (d *daemon) do(ctx context.Context, q *query, args json.RawMessage, client 
 		opt.Audience = client
 	}
 	caller := d.host.Caller(q.Surroundings, observe)
+	answer, payload, err := kindResult, [][]byte(nil), error(nil)
 	switch q.Op {
 	case opRequest:
-		raw, err := caller.Request(ctx, q.Server, q.Name, args, opt)
-		if err != nil {
-			return failed(err)
-		}
-		return func(s *stream) { _ = s.write(kindResult, []byte{0}, raw) }
+		var raw json.RawMessage
+		raw, err = caller.Request(ctx, q.Server, q.Name, args, opt)
+		payload = packResult(&tool.Result{Raw: raw})
 	case opTools:
-		l, err := caller.List(ctx, q.Server, opt)
-		if err != nil {
-			return failed(err)
+		var l tool.Listing
+		var packed []byte
+		if l, err = caller.List(ctx, q.Server, opt); err == nil {
+			packed, err = packListing(l)
 		}
-		return func(s *stream) {
-			payload, err := packListing(l)
-			if err != nil {
-				failed(err)(s)
-				return
-			}
-			_ = s.write(kindListing, payload)
+		answer, payload = kindListing, [][]byte{packed}
+	default:
+		var res *tool.Result
+		if res, err = caller.Call(ctx, q.ref(), args, opt); err == nil {
+			payload = packResult(res)
 		}
 	}
-	res, err := caller.Call(ctx, q.ref(), args, opt)
 	if err != nil {
 		return failed(err)
 	}
-	return func(s *stream) {
-		flag, raw := packResult(res)
-		_ = s.write(kindResult, flag, raw)
-	}
+	return frame{answer, payload}
 }
 
-// failed returns the function that writes a failure: the whole fault, or that the host has done nothing.
-func failed(err error) func(*stream) {
-	return func(s *stream) {
-		var upstream *tool.UpstreamError
-		switch {
-		case errors.As(err, &upstream):
-			if payload, err := packUpstream(upstream); err == nil { // its texts always encode
-				_ = s.write(kindUpstream, payload)
-			}
-		case errors.Is(err, host.ErrEnding):
-			_ = s.write(kindRefusal)
-		case errors.Is(err, host.ErrDeclined):
-			_ = s.write(kindDecline)
-		default:
-			_ = s.writeJSON(kindFailure, fault.From(err))
-		}
+// failed returns the frame of a failure: the whole fault, or that the host has done nothing.
+func failed(err error) frame {
+	var upstream *tool.UpstreamError
+	switch {
+	case errors.As(err, &upstream):
+		payload, _ := packUpstream(upstream) // its texts always encode
+		return frame{kindUpstream, [][]byte{payload}}
+	case errors.Is(err, host.ErrEnding):
+		return frame{kind: kindRefusal}
+	case errors.Is(err, host.ErrDeclined):
+		return frame{kind: kindDecline}
 	}
+	payload, _ := json.Marshal(fault.From(err)) // an empty one is a failure too, though one without a text
+	return frame{kindFailure, [][]byte{payload}}
 }

@@ -214,9 +214,7 @@ func (d *daemon) run(ctx context.Context, listener *net.UnixListener) {
 	// The listings of the host count as one more request.
 	wg.Go(func() {
 		d.host.Drain(base)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.ended()
+		d.addActive(-1)
 	})
 	// The socket stays until the last server has ended, so that clients hear why the daemon does nothing for them, and
 	// start no second daemon beside this one.
@@ -311,28 +309,17 @@ func (d *daemon) connected(s *stream) {
 // disconnected notes that a connection has gone.
 func (d *daemon) disconnected(s *stream) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	delete(d.streams, s)
 	d.asked = time.Now()
-	d.ended()
+	d.mu.Unlock()
+	d.addActive(-1)
 }
 
-// passive notes that a connection does not count as active any more, until activeAgain.
-func (d *daemon) passive() {
+// addActive changes how much is active.
+func (d *daemon) addActive(n int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ended()
-}
-
-func (d *daemon) activeAgain() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.active++
-}
-
-// ended notes the end of something active, while mu is held.
-func (d *daemon) ended() {
-	d.active--
+	d.active += n
 	if d.active == 0 {
 		select {
 		case d.idle <- struct{}{}:

@@ -20,9 +20,9 @@ const readyFD = 3
 // ready is the text that says so. Any other text says why it does not.
 const ready = "ready\n"
 
-// spawn starts this program with args as a daemon, in a session of its own without our terminal or pipes, and waits
-// until it listens or says why it does not. A daemon ends by itself, and init reaps it.
-func spawn(ctx context.Context, args []string, dir, log string) error {
+// Start starts the daemon at place: this program with args, in dir, in a session of its own without our terminal or
+// pipes. It waits until the daemon listens or says why it does not. A daemon ends by itself, and init reaps it.
+func Start(ctx context.Context, place Place, args []string, dir string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func spawn(ctx context.Context, args []string, dir, log string) error {
 	cmd := &exec.Cmd{Path: self, Args: append([]string{os.Args[0]}, args...), Dir: dir,
 		ExtraFiles: []*os.File{say}, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
 	// The trace of a crash goes to the daemon's log, like everything else.
-	crash, err := openLog(log)
+	crash, err := openLog(place.Log)
 	if err == nil {
 		cmd.Stderr = crash
 		defer crash.Close()
@@ -58,7 +58,7 @@ func spawn(ctx context.Context, args []string, dir, log string) error {
 	case err != nil:
 		return fmt.Errorf("the daemon has not started: %w", err)
 	}
-	return fmt.Errorf("the daemon ended at once, see %s", log)
+	return fmt.Errorf("the daemon ended at once, see %s", place.Log)
 }
 
 // KeepToSelf keeps processes that are started from now on from inheriting the descriptors that this process has

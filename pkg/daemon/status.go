@@ -37,10 +37,9 @@ func (d *daemon) status() Status {
 // cannot be used or does not answer.
 func Ask(place Place) (st Status, running bool, err error) {
 	s, _, err := connectTo(place, opFrame(opStatus))
-	if err != nil {
-		if absent(err) {
-			err = nil
-		}
+	if absent(err) {
+		return Status{}, false, nil
+	} else if err != nil {
 		return Status{}, false, err
 	}
 	defer s.close()
@@ -53,10 +52,9 @@ func Ask(place Place) (st Status, running bool, err error) {
 // 10 s. stopped is false if none ran.
 func Stop(ctx context.Context, place Place) (stopped bool, err error) {
 	s, _, err := connectTo(place, opFrame(opStopNow))
-	if err != nil {
-		if absent(err) {
-			err = nil
-		}
+	if absent(err) {
+		return false, nil
+	} else if err != nil {
 		return false, err
 	}
 	defer s.close()
@@ -69,9 +67,4 @@ func Stop(ctx context.Context, place Place) (stopped bool, err error) {
 		err = ctx.Err()
 	}
 	return false, err
-}
-
-// Start starts the daemon at place with these arguments of this program, in dir, and returns when it listens.
-func Start(ctx context.Context, place Place, args []string, dir string) error {
-	return spawn(ctx, args, dir, place.Log)
 }

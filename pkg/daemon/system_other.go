@@ -24,7 +24,8 @@ func checkPeer(int) error { return errors.ErrUnsupported }
 
 func private(string) error { return errors.ErrUnsupported }
 
-func spawn(context.Context, []string, string, string) error { return errors.ErrUnsupported }
+// Start fails: this system has no daemon.
+func Start(context.Context, Place, []string, string) error { return errors.ErrUnsupported }
 
 // Announce does nothing: on this system no process spawns a daemon.
 func Announce(error) {}
