@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -37,10 +38,11 @@ type clientEnv struct {
 	// complaint is the last error that was logged about the files.
 	complaint string
 
+	refreshing atomic.Bool
+
 	// Host.mu guards these.
-	limits     tool.Limits // of the last request
-	used       time.Time
-	refreshing bool
+	limits tool.Limits // of the last request
+	used   time.Time
 }
 
 func newClientEnv(id string, s Surroundings) *clientEnv {

@@ -75,14 +75,3 @@ func (v *supervisor) publish(key string, e tool.Event) {
 		tell(e)
 	}
 }
-
-// watchedEnvs returns the ids of the client environments with watchers.
-func (v *supervisor) watchedEnvs() []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var ids []string
-	for _, w := range v.watchers {
-		ids = append(ids, w.env)
-	}
-	return ids
-}

@@ -14,6 +14,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -99,12 +100,8 @@ func New(opt Options) *Host {
 	if opt.Looked == nil {
 		opt.Looked = func() {}
 	}
-	if opt.watchEvery == 0 {
-		opt.watchEvery = watchEvery
-	}
-	if opt.relistAfter == 0 {
-		opt.relistAfter = relistAfter
-	}
+	opt.watchEvery = cmp.Or(opt.watchEvery, watchEvery)
+	opt.relistAfter = cmp.Or(opt.relistAfter, relistAfter)
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{opt: opt, cancel: cancel, envs: make(map[string]*clientEnv)}
 	h.supervisor = newSupervisor(opt, func(server, env string) { h.relist(ctx, server, env) })

@@ -31,58 +31,36 @@ type CatalogOptions struct {
 // same surroundings, or if the host is ending. Failures go to the log.
 func (h *Host) Refresh(ctx context.Context, s Surroundings) {
 	e := h.env(s, s.key())
-	if !h.beginRefresh(e) {
+	if !e.refreshing.CompareAndSwap(false, true) {
 		return
 	}
-	defer h.endRefresh(e)
-	h.list(ctx, e, false, catalog.Need{List: catalog.ListDue})
-}
-
-// beginRefresh reports whether a refresh may begin for a client environment, and counts it as a listing.
-func (h *Host) beginRefresh(e *clientEnv) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.draining || e.refreshing {
-		return false
+	defer e.refreshing.Store(false)
+	if h.beginListing() {
+		defer h.listings.Done()
+		h.list(ctx, e, false, catalog.Need{List: catalog.ListDue})
 	}
-	e.refreshing = true
-	h.listings.Add(1)
-	return true
 }
 
-func (h *Host) endRefresh(e *clientEnv) {
-	defer h.listings.Done()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	e.refreshing = false
-}
-
-// relist lists a warm server again that said that its lists have changed, for the client environment with this id.
+// relist lists a warm server again that said that its lists have changed, for the client environment with this id,
+// unless the host has forgotten that.
 func (h *Host) relist(ctx context.Context, server, id string) {
-	e := h.beginListing(id)
-	if e == nil {
-		return
-	}
-	defer h.listings.Done()
-	h.opt.Log(server, "its lists have changed; it is listed again")
-	h.list(ctx, e, true, catalog.Need{Servers: []string{server}, List: catalog.ListChanged})
-}
-
-// beginListing returns the client environment with this id and counts one more listing. It returns nil if the host is
-// ending or has forgotten the environment.
-func (h *Host) beginListing(id string) *clientEnv {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.draining {
-		return nil
-	}
-	for _, e := range h.envs {
-		if e.id == id {
-			h.listings.Add(1)
-			return e
+	for _, e := range h.envsOf([]string{id}) {
+		if h.beginListing() {
+			h.opt.Log(server, "its lists have changed; it is listed again")
+			h.list(ctx, e, true, catalog.Need{Servers: []string{server}, List: catalog.ListChanged})
+			h.listings.Done()
 		}
 	}
-	return nil
+}
+
+// beginListing counts one more listing, which ends with listings.Done. It reports false if the host is ending.
+func (h *Host) beginListing() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.draining {
+		h.listings.Add(1)
+	}
+	return !h.draining
 }
 
 // list lists servers for the index of a client environment. If another process does that, nothing is left to do.

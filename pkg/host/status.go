@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -42,10 +43,7 @@ func (v *supervisor) status() []ServerStatus {
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b ServerStatus) int {
-		if c := strings.Compare(a.Name, b.Name); c != 0 {
-			return c
-		}
-		return a.Started.Compare(b.Started)
+		return cmp.Or(strings.Compare(a.Name, b.Name), a.Started.Compare(b.Started))
 	})
 	return list
 }

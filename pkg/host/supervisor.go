@@ -187,17 +187,19 @@ func (srv *server) unwantedBy(env string) {
 	srv.envs = slices.DeleteFunc(srv.envs, func(other string) bool { return other == env })
 }
 
-// envs returns the ids of the client environments that servers run for.
-func (v *supervisor) envs() []string {
+// envs returns the ids of the client environments that servers run for, and of those with watchers.
+func (v *supervisor) envs() (running, watched []string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var ids []string
 	for _, srv := range v.servers {
 		if srv.run != nil {
-			ids = append(ids, srv.envs...)
+			running = append(running, srv.envs...)
 		}
 	}
-	return ids
+	for _, w := range v.watchers {
+		watched = append(watched, w.env)
+	}
+	return running, watched
 }
 
 // follow stops the servers that the configuration of a client environment wants no more. current is that of a spec.

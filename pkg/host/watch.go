@@ -45,7 +45,8 @@ func (h *Host) watch(ctx context.Context) {
 
 // look looks once at the files of the client environments that servers run for. It reports whether there are any.
 func (h *Host) look() bool {
-	envs := h.envsOf(h.supervisor.envs())
+	running, _ := h.supervisor.envs()
+	envs := h.envsOf(running)
 	for _, e := range envs {
 		cfg, complaint := e.look()
 		if complaint != "" {
@@ -75,9 +76,9 @@ func (h *Host) envsOf(ids []string) []*clientEnv {
 func (h *Host) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	wanted := append(h.supervisor.envs(), h.supervisor.watchedEnvs()...)
+	running, watched := h.supervisor.envs()
 	for key, e := range h.envs {
-		if !slices.Contains(wanted, e.id) && time.Since(e.used) > envMemory {
+		if !slices.Contains(running, e.id) && !slices.Contains(watched, e.id) && time.Since(e.used) > envMemory {
 			delete(h.envs, key)
 		}
 	}
