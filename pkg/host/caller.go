@@ -30,11 +30,9 @@ func (h *Host) Caller(s Surroundings, observe Observer) *Caller {
 }
 
 // List implements [engine.Caller].
-func (c *Caller) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
-	var l tool.Listing
-	err := c.use(server, opt, func(r running) (err error) {
-		opt.Audience = r.audience(opt.Audience)
-		l, err = r.caller.List(ctx, server, opt)
+func (c *Caller) List(ctx context.Context, server string, opt tool.CallOptions) (l tool.Listing, err error) {
+	err = c.use(server, opt, func(warm engine.Caller, opt tool.CallOptions, _ time.Duration) (err error) {
+		l, err = warm.List(ctx, server, opt)
 		return err
 	})
 	return l, err
@@ -44,10 +42,10 @@ func (c *Caller) List(ctx context.Context, server string, opt tool.CallOptions) 
 // holds from the next call on without a new server.
 func (c *Caller) Call(
 	ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions,
-) (*tool.Result, error) {
-	var res *tool.Result
-	err := c.use(ref.Server, opt, func(r running) (err error) {
-		res, err = r.caller.Call(ctx, ref, args, c.options(opt, r))
+) (res *tool.Result, err error) {
+	err = c.use(ref.Server, opt, func(warm engine.Caller, opt tool.CallOptions, limit time.Duration) (err error) {
+		opt.Timeout = cmp.Or(opt.Timeout, limit)
+		res, err = warm.Call(ctx, ref, args, opt)
 		return err
 	})
 	return res, err
@@ -56,44 +54,23 @@ func (c *Caller) Call(
 // Request implements [engine.Caller].
 func (c *Caller) Request(
 	ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
-) (json.RawMessage, error) {
-	var res json.RawMessage
-	err := c.use(server, opt, func(r running) (err error) {
-		res, err = r.caller.Request(ctx, server, method, params, c.options(opt, r))
+) (res json.RawMessage, err error) {
+	err = c.use(server, opt, func(warm engine.Caller, opt tool.CallOptions, limit time.Duration) (err error) {
+		opt.Timeout = cmp.Or(opt.Timeout, limit)
+		res, err = warm.Request(ctx, server, method, params, opt)
 		return err
 	})
 	return res, err
 }
 
-// options returns the options of a request for the server that serves it.
-func (c *Caller) options(opt tool.CallOptions, r running) tool.CallOptions {
-	opt.Timeout = cmp.Or(opt.Timeout, r.entry.CallTimeout, c.surroundings.Limits.Call)
-	opt.Audience = r.audience(opt.Audience)
-	return opt
-}
-
 // Close implements [engine.Caller]. The servers belong to the host and stay.
 func (c *Caller) Close() error { return nil }
 
-// running is a server in the hands of a request.
-type running struct {
-	caller engine.Caller
-	entry  *config.Server
-	alive  func() // notes a sign of life of the server
-}
-
-// audience returns an audience that also notes signs of life. If a is nil, it returns nil.
-func (r running) audience(a tool.Audience) tool.Audience {
-	if a == nil {
-		return nil
-	}
-	return &audience{a, r.alive}
-}
-
-// use runs f with a server, which it starts if need be.
-func (c *Caller) use(name string, opt tool.CallOptions, f func(running) error) (err error) {
-	env := c.host.env(c.surroundings, c.key)
-	wanted, entry, err := c.spec(env, name, opt.Principal)
+// use runs f with a server, which it starts if need be, the options of the request for it, and the limit of its calls.
+func (c *Caller) use(
+	name string, opt tool.CallOptions, f func(warm engine.Caller, opt tool.CallOptions, limit time.Duration) error,
+) (err error) {
+	wanted, entry, err := c.spec(c.host.env(c.surroundings, c.key), name, opt.Principal)
 	if err != nil {
 		return err
 	}
@@ -102,7 +79,10 @@ func (c *Caller) use(name string, opt tool.CallOptions, f func(running) error) (
 		return err
 	}
 	defer func() { c.host.supervisor.release(u, err) }()
-	return f(running{u.run.caller, entry, func() { c.host.supervisor.alive(u.run) }})
+	if opt.Audience != nil {
+		opt.Audience = &audience{opt.Audience, func() { c.host.supervisor.alive(u.run) }}
+	}
+	return f(u.run.caller, opt, cmp.Or(entry.CallTimeout, c.surroundings.Limits.Call))
 }
 
 // spec returns what the supervisor has to know of the server that is wanted.
