@@ -24,7 +24,8 @@ import (
 //	daemon: any number of event, notification, progress, message, question, withdrawal and beat
 //	client: a reply to each question that is not withdrawn
 //	client: cancel, or the end of the stream, at any time: it gives the request up
-//	daemon: one of result, listing, report, taken, failure, upstream, decline, refusal; none to one that watches
+//	daemon: one of result, listing, report, taken, failure, upstream, decline, refusal; to one that watches a taken
+//	        before its notifications, and a refusal when they end
 //
 // An unexpected frame ends the request. Packed payloads are those of pack: JSON and raw texts beside it.
 type kind byte
@@ -46,7 +47,7 @@ const (
 	kindResult     kind = 'r' // one byte, 1 if the tool reports an error, then the result byte for byte
 	kindListing    kind = 't' // packed, see listing; the definitions
 	kindReport     kind = 's' // JSON, see Status
-	kindTaken      kind = 'k' // empty: the daemon does it, and the client need not wait
+	kindTaken      kind = 'k' // the daemon does it, and the client need not wait
 	kindFailure    kind = 'f' // JSON of a fault.Fault
 	kindUpstream   kind = 'u' // packed, see tool.UpstreamError; the data
 	kindDecline    kind = 'd' // empty: the daemon does not serve this server, nothing was done

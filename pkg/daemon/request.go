@@ -41,8 +41,6 @@ func (d *daemon) serve(ctx context.Context, s *stream) (keep bool) {
 		if s.write(kindTaken) == nil { // otherwise the client does it in another way
 			d.host.Refresh(ctx, q.Surroundings)
 		}
-	case q.Op == opWatch:
-		d.relayEvents(ctx, s, &q)
 	case q.onServers():
 		d.work(ctx, s, &q, args)
 	}
@@ -88,55 +86,52 @@ func (d *daemon) askedToStop(s *stream, hurry bool) {
 	d.leave.close()
 }
 
-// work does a call or a listing and writes its answer. It ends early when the client cancels it or is gone.
+// work does a request to a server and writes its answer. It ends early when the client cancels it or is gone.
 func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMessage) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	frames, done := make(chan sideFrame, maxSideFrames), make(chan struct{})
-	client := newRemoteAudience(q.Can, frames, ctx.Done())
-	var reader, writer sync.WaitGroup
-	reader.Go(func() { readReplies(s, client, cancel) })   // ends when interrupt below makes reading fail
-	writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
-	answer := d.do(ctx, q, args, client)
-	close(done)
-	writer.Wait()
-	_ = s.send(answer)
-	s.interrupt()
-	reader.Wait()
-	cancel(nil)
-}
-
-// relayEvents writes the events of a server until its client goes away, is too slow, or the daemon ends. Meanwhile the
-// connection does not count as a request: it keeps the daemon neither from ending nor from being idle.
-func (d *daemon) relayEvents(ctx context.Context, s *stream, q *query) {
-	d.addActive(-1)
-	defer d.addActive(1)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	frames, done := make(chan sideFrame, maxSideFrames), make(chan struct{})
 	client := newRemoteAudience(q.Can, frames, ctx.Done())
 	var reader, writer sync.WaitGroup
-	reader.Go(func() { readReplies(s, client, cancel) }) // ends when interrupt below makes reading fail
+	reader.Go(func() { readReplies(s, client, cancel) })   // ends when interrupt below makes reading fail
+	writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
+	var answer frame
+	if q.Op == opWatch {
+		answer = failed(d.relayEvents(ctx, q, frames, cancel))
+	} else {
+		answer = d.do(ctx, q, args, client)
+	}
+	close(done)
+	writer.Wait()
+	_ = s.send(answer)
+	s.interrupt()
+	reader.Wait()
+}
+
+// relayEvents sends the events of a server until its client goes away, is too slow, or the daemon ends. Meanwhile the
+// connection does not count as a request: it keeps the daemon neither from ending nor from being idle.
+func (d *daemon) relayEvents(ctx context.Context, q *query, out chan<- sideFrame, cancel context.CancelCauseFunc) error {
+	d.addActive(-1)
+	defer d.addActive(1)
+	taken := make(chan struct{}) // the client waits for kindTaken before it takes events
 	stop, err := d.host.Caller(q.Surroundings, nil).Watch(ctx, q.Server, func(e tool.Event) {
+		<-taken
 		params := e.Params
 		e.Params = nil
 		select {
-		case frames <- sideFrame{kindNotify, e, [][]byte{params}}:
+		case out <- sideFrame{kindNotify, e, [][]byte{params}}:
 		default: // the client connects again, and takes events for lost
 			cancel(errGone)
 		}
 	})
 	if err != nil {
-		_ = s.send(failed(err))
-	} else {
-		_ = s.write(kindTaken)
-		writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
-		<-ctx.Done()
-		stop()
+		return err
 	}
-	close(done)
-	writer.Wait()
-	s.interrupt()
-	reader.Wait()
+	out <- sideFrame{kind: kindTaken} // the first, so that there is room
+	close(taken)
+	<-ctx.Done()
+	stop()
+	return host.ErrEnding
 }
 
 // readReplies reads the replies of a request's client. It cancels the request when the client says so, is gone, or

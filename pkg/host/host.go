@@ -125,7 +125,7 @@ func (h *Host) Close() error {
 	h.cancel()
 	h.supervisor.stop()
 	h.Drain(context.Background())
-	h.supervisor.wait()
+	h.supervisor.runs.Wait()
 	h.watching.Wait()
 	return nil
 }

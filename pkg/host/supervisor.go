@@ -38,7 +38,7 @@ type supervisor struct {
 	relistAfter time.Duration
 	// started gets a value after a server was started.
 	started chan struct{}
-	// runs counts the runs that have not been closed. Add only while mu is held and ending is false.
+	// runs counts the runs that have not been closed. Wait only after stop; add only while mu is held and ending is false.
 	runs sync.WaitGroup
 
 	mu       sync.Mutex
@@ -433,6 +433,3 @@ func (v *supervisor) stop() {
 		}
 	}
 }
-
-// wait returns when the last run has ended. It is for after stop.
-func (v *supervisor) wait() { v.runs.Wait() }

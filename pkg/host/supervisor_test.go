@@ -111,7 +111,7 @@ func (b *bench) call(s spec) error {
 
 func (b *bench) close() {
 	b.stop()
-	b.wait()
+	b.runs.Wait()
 }
 
 func (b *bench) want(t testing.TB, opened, open int) {
