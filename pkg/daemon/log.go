@@ -116,7 +116,11 @@ type LogLine struct {
 func ReadLog(ctx context.Context, p Place, server string, follow bool, line func(LogLine) error) error {
 	r := &logReader{path: p.Log, server: server, line: line}
 	defer r.close()
-	if err := r.readWhole(p.Log + ".1"); err != nil {
+	rotated, err := os.ReadFile(p.Log + ".1")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := r.take(rotated); err != nil {
 		return err
 	}
 	for {
@@ -145,18 +149,6 @@ func (r *logReader) close() {
 	if r.file != nil {
 		r.file.Close()
 	}
-}
-
-// readWhole reads a log that is written no more.
-func (r *logReader) readWhole(path string) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return r.take(data)
 }
 
 // readMore reads what was written since the last time, also to a log that was rotated away.

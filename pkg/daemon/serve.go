@@ -166,24 +166,6 @@ func newDaemon(opt Options, socket fs.FileInfo, log func(who, text string)) *dae
 	return d
 }
 
-// bind makes the daemon's socket. The one that holds the lock owns the path: a socket that is there was left by a
-// daemon that was killed.
-func bind(path string) (*net.UnixListener, fs.FileInfo, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
-	}
-	listener, err := listen(path)
-	if err != nil {
-		return nil, nil, err
-	}
-	socket, err := os.Stat(path)
-	if err != nil {
-		listener.Close()
-		return nil, nil, err
-	}
-	return listener, socket, nil
-}
-
 // takeLock takes the lock that the daemon of a configuration set holds for its life. The system frees it however the
 // daemon ends.
 func takeLock(ctx context.Context, path string) (*flock.Flock, error) {

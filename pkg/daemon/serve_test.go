@@ -55,7 +55,7 @@ func TestOneDaemon(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	// A killed daemon leaves a socket that no process listens on.
-	l, err := listen(h.place.Socket)
+	l, _, err := bind(h.place.Socket)
 	if err != nil {
 		t.Fatal(err)
 	}

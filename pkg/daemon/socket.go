@@ -1,6 +1,9 @@
 package daemon
 
 import (
+	"cmp"
+	"errors"
+	"io/fs"
 	"net"
 	"os"
 	"time"
@@ -22,19 +25,25 @@ func deadline(d time.Duration) time.Time {
 	return time.Now().Add(d)
 }
 
-// listen makes a socket that only this user can connect to. Its folder is private, so that no other user connects
-// before the mode is set.
-func listen(path string) (*net.UnixListener, error) {
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		return nil, err
+// bind makes the daemon's socket, that only this user can connect to. Its folder is private, so that no other user
+// connects before the mode is set. The one that holds the lock owns the path: a socket that is there was left by a
+// daemon that was killed.
+func bind(path string) (l *net.UnixListener, socket fs.FileInfo, err error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	if l, err = net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"}); err != nil {
+		return nil, nil, err
 	}
 	l.SetUnlinkOnClose(false) // Serve removes it, in its own order
-	if err := os.Chmod(path, 0o600); err != nil {
-		l.Close()
-		return nil, err
+	if err = os.Chmod(path, 0o600); err == nil {
+		socket, err = os.Stat(path)
 	}
-	return l, nil
+	if err != nil {
+		l.Close()
+		return nil, nil, err
+	}
+	return l, socket, nil
 }
 
 // accept waits for the next connection of this user. It ends when the listener is closed.
@@ -58,8 +67,6 @@ func samePeer(conn *net.UnixConn) error {
 		return err
 	}
 	var failed error
-	if err := raw.Control(func(fd uintptr) { failed = checkPeer(int(fd)) }); err != nil {
-		return err
-	}
-	return failed
+	err = raw.Control(func(fd uintptr) { failed = checkPeer(int(fd)) })
+	return cmp.Or(err, failed)
 }
