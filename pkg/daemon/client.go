@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -282,7 +283,7 @@ func (c *Client) connect(ctx context.Context, request []frame) (*stream, error) 
 
 // absent reports whether err says that no daemon runs.
 func absent(err error) bool {
-	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, errRefused) || errors.Is(err, io.EOF)
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, io.EOF)
 }
 
 // connectTo connects to the daemon, sends a request without waiting for more, and reads the greeting. A daemon of
@@ -301,7 +302,7 @@ func connectTo(place Place, request ...frame) (*stream, greeting, error) {
 	}
 	if err != nil {
 		s.close()
-		if errors.Is(err, errReset) || errors.Is(err, errPipe) {
+		if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 			err = io.EOF
 		}
 		return nil, greeting{}, err
@@ -343,7 +344,7 @@ func replace(ctx context.Context, place Place, patience time.Duration) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errBusyEnding
 	}
-	if errors.Is(err, errReset) {
+	if errors.Is(err, syscall.ECONNRESET) {
 		err = io.EOF
 	}
 	return err

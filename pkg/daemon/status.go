@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/host"
@@ -60,7 +61,7 @@ func Stop(ctx context.Context, place Place) (stopped bool, err error) {
 	defer s.close()
 	s.readWithin(0)
 	defer context.AfterFunc(ctx, s.interrupt)()
-	if _, _, err = s.read(); errors.Is(err, io.EOF) || errors.Is(err, errReset) {
+	if _, _, err = s.read(); errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		return true, nil
 	}
 	if ctx.Err() != nil {

@@ -5,18 +5,11 @@ package daemon
 import (
 	"context"
 	"errors"
-	"syscall"
 )
 
 // Supported says whether this system can have a daemon. On systems other than Linux and macOS every command makes its
 // requests in its own process.
 const Supported = false
-
-const (
-	errRefused = syscall.ECONNREFUSED
-	errReset   = syscall.ECONNRESET
-	errPipe    = syscall.EPIPE
-)
 
 func dial(string) (*stream, error) { return nil, errors.ErrUnsupported }
 

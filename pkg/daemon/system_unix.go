@@ -11,13 +11,6 @@ import (
 // Supported says whether this system can have a daemon.
 const Supported = true
 
-// Errors for: no process listens, connection reset, broken pipe.
-const (
-	errRefused = syscall.ECONNREFUSED
-	errReset   = syscall.ECONNRESET
-	errPipe    = syscall.EPIPE
-)
-
 // private makes dir for this user alone. It fails if others can use dir.
 func private(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
