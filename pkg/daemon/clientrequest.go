@@ -63,9 +63,9 @@ func (r *clientRequest) frames() []frame {
 	return frames
 }
 
-// wait waits for the answer to a request that was sent, and decodes it if it is a frame of the kind want. host.ErrEnding
-// and host.ErrDeclined say that the daemon has done nothing. When ctx ends, wait asks the daemon to cancel the request,
-// and waits for its answer to that.
+// wait waits for the answer to a request that was sent, and decodes it if it is a frame of the kind want.
+// host.ErrEnding and host.ErrDeclined say that the daemon has done nothing. When ctx ends, wait asks the daemon to
+// cancel the request, and waits for its answer to that.
 func (r *clientRequest) wait(ctx context.Context, s *stream, want kind, decode func([]byte) error) error {
 	s.patience = silence // for a daemon that has stopped reading
 	cancelled := make(chan *time.Timer, 1)

@@ -110,7 +110,7 @@ func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMes
 
 // relayEvents sends the events of a server until its client goes away, is too slow, or the daemon ends. Meanwhile the
 // connection does not count as a request: it keeps the daemon neither from ending nor from being idle.
-func (d *daemon) relayEvents(ctx context.Context, q *query, out chan<- sideFrame, cancel context.CancelCauseFunc) error {
+func (d *daemon) relayEvents(ctx context.Context, q *query, out chan<- sideFrame, cancel func(error)) error {
 	d.addActive(-1)
 	defer d.addActive(1)
 	taken := make(chan struct{}) // the client waits for kindTaken before it takes events

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -151,12 +152,7 @@ func (e *clientEnv) keyIn(cfg *config.Config, name string, p tool.Principal) str
 }
 
 // folder returns the folder that a server runs in.
-func (e *clientEnv) folder(entry *config.Server) string {
-	if entry.Cwd != "" {
-		return entry.Cwd
-	}
-	return e.dir
-}
+func (e *clientEnv) folder(entry *config.Server) string { return cmp.Or(entry.Cwd, e.dir) }
 
 // open opens a caller for one server of a configuration. o has what the configuration does not say.
 func (h *Host) open(e *clientEnv, cfg *config.Config, entry *config.Server, o CallerOptions) engine.Caller {
