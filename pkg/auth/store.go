@@ -131,8 +131,7 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
 }
 
-// makePrivate makes the folder for this user alone, even if it exists. It fails if the folder belongs to another
-// user.
+// makePrivate makes the folder for this user alone, even if it exists. It fails if the folder belongs to another user.
 func (st *store) makePrivate() error {
 	if err := os.MkdirAll(st.dir, 0o700); err != nil {
 		return err
@@ -155,8 +154,7 @@ func (st *store) sweep(path string) {
 	}
 }
 
-// load returns the record of a server's login. It is nil if there is none. A damaged file is a fault.Config, and
-// stays.
+// load returns the record of a server's login. It is nil if there is none. A damaged file is a fault.Config, and stays.
 func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 	binding := bindingOf(s)
 	path := st.path(binding)

@@ -5,10 +5,9 @@ import "path/filepath"
 // mcpServers is where most clients have their servers.
 func mcpServers() [][]string { return [][]string{{"mcpServers"}} }
 
-// claudeCode keeps servers in ~/.claude.json, or in .claude.json in the folder that
-// CLAUDE_CONFIG_DIR names: those of all projects at the top, those of one project under its
-// folder, which win (https://code.claude.com/docs/en/mcp). A project's .mcp.json is a file that
-// mcpl reads by itself.
+// claudeCode keeps servers in ~/.claude.json, or in .claude.json in the folder that CLAUDE_CONFIG_DIR names: those of
+// all projects at the top, those of one project under its folder, which win (https://code.claude.com/docs/en/mcp). A
+// project's .mcp.json is a file that mcpl reads by itself.
 func claudeCode(f finder) []place {
 	var keys [][]string
 	for _, dir := range f.env.Upwards() {
@@ -27,8 +26,7 @@ func claudeDesktop(f finder) []place {
 	return []place{{path: filepath.Join(f.appData(), "Claude", "claude_desktop_config.json"), keys: mcpServers()}}
 }
 
-// cursor has a file for the user and one for a project, which wins
-// (https://cursor.com/docs/mcp).
+// cursor has a file for the user and one for a project, which wins (https://cursor.com/docs/mcp).
 func cursor(f finder) []place {
 	return append(f.project(mcpServers(), ".cursor", "mcp.json"),
 		place{path: f.home(".cursor", "mcp.json"), keys: mcpServers()})

@@ -2,9 +2,8 @@ package config
 
 import "path/filepath"
 
-// The folders follow the XDG Base Directory Specification on Unix and the places that programs of macOS and Windows
-// use there. This file computes them by hand because the libraries for it read files and the whole environment before
-// main.
+// The folders follow the XDG Base Directory Specification on Unix and the places that programs of macOS and Windows use
+// there. This file computes them by hand because the libraries for it read files and the whole environment before main.
 
 // CacheDir returns mcpl's folder for what can be made again: $XDG_CACHE_HOME/mcpl, by default in
 // ~/.cache, ~/Library/Caches or %LOCALAPPDATA%\cache.

@@ -8,9 +8,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// ReadForeign reads another program's configuration file: text of at most 16 MB, its byte order mark taken off. If
-// the file cannot be read, the error is a fault.Config that says why; errors.Is(err, fs.ErrNotExist) tells a missing
-// file.
+// ReadForeign reads another program's configuration file: text of at most 16 MB, its byte order mark taken off. If the
+// file cannot be read, the error is a fault.Config that says why; errors.Is(err, fs.ErrNotExist) tells a missing file.
 func ReadForeign(path string) ([]byte, error) {
 	data, err := readText(path)
 	if err != nil {

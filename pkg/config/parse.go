@@ -31,9 +31,8 @@ type member struct {
 	value hujson.Value
 }
 
-// parseFile reads the bytes of a configuration file: JSON, or JSON with comments and trailing commas, with the
-// servers under "mcpServers" or, as VS Code has it, "servers". It fails with a fault.Config if the bytes are not such
-// JSON.
+// parseFile reads the bytes of a configuration file: JSON, or JSON with comments and trailing commas, with the servers
+// under "mcpServers" or, as VS Code has it, "servers". It fails with a fault.Config if the bytes are not such JSON.
 func parseFile(path string, data []byte) ([]written, []Problem, error) {
 	p := &parser{path: path, starts: lineStarts(data)}
 	if len(bytes.TrimSpace(data)) == 0 {

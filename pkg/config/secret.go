@@ -16,8 +16,7 @@ const minSecret = 4
 // minLine is the length of the shortest line, in bytes, that is masked by itself in a secret of several lines.
 const minLine = 8
 
-// looksSecret reports whether a variable, header, flag or parameter of that name holds a secret. In doubt it says
-// yes.
+// looksSecret reports whether a variable, header, flag or parameter of that name holds a secret. In doubt it says yes.
 func looksSecret(name string) bool {
 	name = strings.ToUpper(name)
 	for _, harmless := range []string{"KEYWORD", "KEYBOARD", "MONKEY", "MAX_TOKEN", "MAX-TOKEN", "MAXTOKEN"} {

@@ -7,8 +7,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// nearest returns up to three names that differ from text by few letters, best first. Case and
-// separators do not count.
+// nearest returns up to three names that differ from text by few letters, best first. Case and separators do not count.
 func nearest(text string, names []string) []string {
 	type near struct {
 		name string

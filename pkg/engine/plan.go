@@ -32,10 +32,9 @@ type Plan struct {
 // Builder builds the arguments of a call for an input schema.
 type Builder func(inputSchema []byte) (json.RawMessage, error)
 
-// Plan finds the definition of a tool or prompt, has its arguments built for its schema, and checks
-// them if check is set. Arguments that do not fit give one fault that names everything that is wrong.
-// A resource has no arguments; its URI need not be listed if its server has resources. No
-// server is started, unless the index does not know it yet.
+// Plan finds the definition of a tool or prompt, has its arguments built for its schema, and checks them if check is
+// set. Arguments that do not fit give one fault that names everything that is wrong. A resource has no arguments; its
+// URI need not be listed if its server has resources. No server is started, unless the index does not know it yet.
 func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bool) (*Plan, error) {
 	if ref.Kind == tool.Resource {
 		return e.planRead(ctx, ref)

@@ -135,9 +135,8 @@ func (e *Engine) checkOn(c configured, name string) error {
 	return nil
 }
 
-// Name returns the name by which a server or tool is switched, "server" or "server/tool", for
-// any of its spellings. ok is false if no server has it. A server that could not be listed may have
-// any tool. No server is listed.
+// Name returns the name by which a server or tool is switched, "server" or "server/tool", for any of its spellings. ok
+// is false if no server has it. A server that could not be listed may have any tool. No server is listed.
 func (e *Engine) Name(text string) (name string, ok bool, err error) {
 	err = e.withServers(func(c configured) error {
 		names := c.names()

@@ -94,8 +94,7 @@ func (t *Text) Line(parts ...any) {
 	t.buf.WriteByte('\n')
 }
 
-// Wrap writes text in lines that fit the width, each behind indent. It keeps line breaks and folds longer white
-// space.
+// Wrap writes text in lines that fit the width, each behind indent. It keeps line breaks and folds longer white space.
 func (t *Text) Wrap(indent, text string) {
 	for _, par := range strings.Split(clean(strings.TrimSpace(text)), "\n") {
 		for _, line := range wrap(par, t.Width()-columns(indent)) {

@@ -135,8 +135,7 @@ type Message struct {
 	Raw json.RawMessage `json:"-"`
 }
 
-// Question is what a server asks its user in the middle of a request (MCP 2025-11-25,
-// client/elicitation).
+// Question is what a server asks its user in the middle of a request (MCP 2025-11-25, client/elicitation).
 type Question struct {
 	Server  string `json:"server"`
 	Message string `json:"message"`

@@ -197,8 +197,7 @@ func SplitArray(raw []byte) ([]json.RawMessage, error) {
 	return elems, nil
 }
 
-// JoinObject is the inverse of [SplitObject]. Unlike encoding/json it neither compacts nor
-// escapes the values.
+// JoinObject is the inverse of [SplitObject]. Unlike encoding/json it neither compacts nor escapes the values.
 func JoinObject(fields []Field) []byte {
 	var b bytes.Buffer
 	b.WriteByte('{')
