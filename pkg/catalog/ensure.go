@@ -85,8 +85,8 @@ func (c *Catalog) fresh(v *View, need Need) (fresh, late bool) {
 		if !need.covers(s.Name) || s.Off || !c.opt.Allows(s.Name) {
 			continue
 		}
-		a := attempts{s.State, s.ListedAt, s.TriedAt, s.TTL, s.Error, need.List != ListExpired && v.triedSince(s.Name)}
-		switch c.due(a, need, clock) {
+		tried := need.List != ListExpired && v.triedSince(s.Name)
+		switch c.due(&s.Facts, tried, need, clock) {
 		case dueNow:
 			return false, false
 		case dueLater:

@@ -83,8 +83,7 @@ func (c *Catalog) start(ctx context.Context, u *update, need Need, since uint64)
 			continue
 		}
 		entry := &u.cat.Servers[i]
-		a := attempts{entry.State, entry.ListedAt, entry.TriedAt, entry.TTL, entry.Error, c.tried[s.Name] > since}
-		if c.due(a, need, clock) != dueNow {
+		if c.due(&entry.Facts, c.tried[s.Name] > since, need, clock) != dueNow {
 			continue
 		}
 		l := c.listingOf(s.Name, need, since)

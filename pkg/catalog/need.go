@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -48,16 +49,6 @@ func (n Need) covers(server string) bool {
 	return n.Servers == nil || slices.Contains(n.Servers, server)
 }
 
-// attempts describe the last attempts to list a server.
-type attempts struct {
-	state         index.State
-	listed, tried time.Time // the last good one, the last one
-	ttl           time.Duration
-	failure       *fault.Fault
-	// meanwhile is true if an attempt was started after the request came, and has ended.
-	meanwhile bool
-}
-
 // urgency says when a server has to be listed.
 type urgency int
 
@@ -68,44 +59,37 @@ const (
 )
 
 // due says when a server has to be listed. A list that is older than its TTL serves for the grace period. A failure
-// serves for ever: a request must not wait, every ten minutes, for a server that is down.
-func (c *Catalog) due(a attempts, need Need, clock time.Time) urgency {
+// serves for ever: a request must not wait, every ten minutes, for a server that is down. tried reports whether a
+// listing was started after the request came, and has ended.
+func (c *Catalog) due(s *index.Facts, tried bool, need Need, clock time.Time) urgency {
 	late := dueLater
 	switch need.List {
 	case ListAll, ListChanged:
-		if a.meanwhile {
+		if tried {
 			return notDue
 		}
 		return dueNow
 	case ListDue:
 		late = dueNow
 	}
-	switch a.state {
-	case index.Listed:
-		ttl := a.ttl
-		if ttl == 0 {
-			ttl = c.opt.Settings.TTL
-		}
-		ttl = max(ttl, minTTL)
-		switch {
-		case passed(a.listed, clock, ttl+c.opt.Settings.Grace):
-			return dueNow
-		case passed(a.listed, clock, ttl):
-			return late
-		}
+	ttl := max(cmp.Or(s.TTL, c.opt.Settings.TTL), minTTL)
+	switch {
+	case s.State == index.Listed && passed(s.ListedAt, clock, ttl+c.opt.Settings.Grace):
+		return dueNow
+	case s.State == index.Listed && passed(s.ListedAt, clock, ttl):
+		return late
+	case s.State == index.Listed:
 		return notDue
-	case index.Failed:
-		switch {
-		case a.failure != nil && a.failure.Type == fault.MissingVariable:
-			return notDue // only another configuration or environment gives it a value
-		case need.List == ListFailed && !a.meanwhile:
-			return dueNow
-		case passed(a.tried, clock, retryAfter):
-			return late
-		}
-		return notDue
+	case s.State != index.Failed:
+		return dueNow
+	case s.Error != nil && s.Error.Type == fault.MissingVariable:
+		return notDue // only another configuration or environment gives it a value
+	case need.List == ListFailed && !tried:
+		return dueNow
+	case passed(s.TriedAt, clock, retryAfter):
+		return late
 	}
-	return dueNow
+	return notDue
 }
 
 // passed reports whether d has passed since t. A time in the future (the clock was set back) counts as long ago.

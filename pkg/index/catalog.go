@@ -78,32 +78,38 @@ func (s *Server) count(kind tool.Kind) (n int) {
 	return n
 }
 
+// Facts are what a [Snapshot] knows of a server.
+type Facts struct {
+	Name  string `json:"name"`
+	State State  `json:"state"`
+	// ListedAt is the time of the last listing, TriedAt that of the last attempt.
+	ListedAt time.Time `json:"listedAt,omitzero"`
+	TriedAt  time.Time `json:"triedAt,omitzero"`
+	// TTL is how long the listing holds. Zero means that neither the server nor its entry says.
+	TTL time.Duration `json:"ttl,omitzero"`
+	// Known says how the server was last reached. ServerName and Instructions are the server's own words, of which a
+	// snapshot has the beginning.
+	Known        tool.Known   `json:"known,omitzero"`
+	ServerName   string       `json:"serverName,omitempty"`
+	Instructions string       `json:"instructions,omitempty"`
+	Notes        []string     `json:"notes,omitempty"`
+	Error        *fault.Fault `json:"error,omitempty"`
+	// Off says that the entry itself switches the server off ("disabled": true).
+	Off bool `json:"off,omitempty"`
+}
+
 // Meta is everything known of a server except its definitions.
 type Meta struct {
-	Name string `json:"name"`
+	Facts
 	// Transport is "stdio", "http" or "sse".
 	Transport string `json:"transport"`
 	// Fingerprint of the resolved entry at the last attempt.
 	Fingerprint string `json:"fingerprint"`
-	State       State  `json:"state"`
-	// ListedAt is the time of the last listing, TriedAt that of the last attempt.
-	ListedAt time.Time `json:"listedAt,omitzero"`
-	TriedAt  time.Time `json:"triedAt,omitzero"`
-	// TTL is how long the listing holds: SaidTTL, the server's own word, or else the entry's. Zero means that neither
-	// says.
-	TTL     time.Duration `json:"ttl,omitzero"`
+	// SaidTTL is the TTL by the server's own word, which wins over the entry's.
 	SaidTTL time.Duration `json:"saidTTL,omitzero"`
 	// Took is the duration of start, handshake and listing.
-	Took time.Duration `json:"took,omitzero"`
-	// Known says how the server was reached. The other fields are the server's own words.
-	Known         tool.Known   `json:"known,omitzero"`
-	ServerName    string       `json:"serverName,omitempty"`
-	ServerVersion string       `json:"serverVersion,omitempty"`
-	Instructions  string       `json:"instructions,omitempty"`
-	Notes         []string     `json:"notes,omitempty"`
-	Error         *fault.Fault `json:"error,omitempty"`
-	// Off says that the entry itself switches the server off ("disabled": true).
-	Off bool `json:"off,omitempty"`
+	Took          time.Duration `json:"took,omitzero"`
+	ServerVersion string        `json:"serverVersion,omitempty"`
 }
 
 // Stamp identifies what the index was made from. While it stays the same, the configuration need not be read again.

@@ -10,8 +10,9 @@ import (
 
 // readServer reads a server that packServer has written.
 func readServer(r *packed.Reader) ServerInfo {
-	s := ServerInfo{Name: r.Text(), State: State(r.Text()), ServerName: r.Text(), Instructions: r.Text(),
-		ListedAt: timeOf(r.Varint()), TriedAt: timeOf(r.Varint()), TTL: time.Duration(r.Varint()),
+	s := ServerInfo{
+		Facts: Facts{Name: r.Text(), State: State(r.Text()), ServerName: r.Text(), Instructions: r.Text(),
+			ListedAt: timeOf(r.Varint()), TriedAt: timeOf(r.Varint()), TTL: time.Duration(r.Varint())},
 		Tools: int(r.Uvarint()), Resources: int(r.Uvarint()), Templates: int(r.Uvarint()), Prompts: int(r.Uvarint()),
 		Tokens: int(r.Uvarint())}
 	if known := r.Texts(); len(known) == 2 {

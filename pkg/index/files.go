@@ -126,7 +126,7 @@ func parseDefinitions(data []byte) ([]Server, error) {
 	}
 	servers := make([]Server, 0, len(file.Servers))
 	for _, s := range file.Servers {
-		server := Server{Meta: Meta{Name: s.Name, State: Unknown}}
+		server := Server{Meta: Meta{Facts: Facts{Name: s.Name, State: Unknown}}}
 		var errs [3]error
 		server.Tools, errs[0] = parseAll(s.Name, tool.Tool, s.Tools)
 		server.Resources, errs[1] = parseAll(s.Name, tool.Resource, s.Resources)

@@ -41,10 +41,10 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 	cat := &Catalog{
 		Warnings: []string{"/x/.mcp.json:3: something is odd"},
 		Servers: []Server{
-			{Meta: Meta{Name: "git", Transport: "stdio", Fingerprint: "f1", State: Listed, ListedAt: at, TriedAt: at, TTL: time.Hour,
-				SaidTTL: time.Hour, Took: time.Second, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true},
-				ServerName: "git-server", ServerVersion: "1.2",
-				Instructions: "Keeps repositories. Use it well.", Notes: []string{"a note"}},
+			{Meta: Meta{Facts: Facts{Name: "git", State: Listed, ListedAt: at, TriedAt: at, TTL: time.Hour,
+				Known:      tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true},
+				ServerName: "git-server", Instructions: "Keeps repositories. Use it well.", Notes: []string{"a note"}},
+				Transport: "stdio", Fingerprint: "f1", SaidTTL: time.Hour, Took: time.Second, ServerVersion: "1.2"},
 				Tools: []tool.Def{
 					def(t, `{"name":"create_issue","title":"Create issue","description":"Create an issue.\n\nMore of it.","inputSchema":{ "type":"object",`+
 						`"properties":{"title":{"type":"string"},"n":{"type":"integer"}},"required":["title"]},"x-vendor":1.0}`),
@@ -58,15 +58,15 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 				Prompts: []tool.Def{defOf(t, tool.Prompt, `{"name":"create_issue","description":"Ask for an issue to create",`+
 					`"arguments":[{"name":"topic","required":true},{"name":"tone"}]}`)},
 			},
-			{Meta: Meta{Name: "off", Transport: "http", State: Unknown, Off: true}},
-			{Meta: Meta{Name: "down", Transport: "stdio", State: Failed, TriedAt: at,
+			{Meta: Meta{Facts: Facts{Name: "off", State: Unknown, Off: true}, Transport: "http"}},
+			{Meta: Meta{Transport: "stdio", Facts: Facts{Name: "down", State: Failed, TriedAt: at,
 				Error: fault.New(fault.Timeout, "down is down", "wait").Trace("a\nb").On("down", "").
 					Then("Ask it again with", fault.Step{Verb: "list", Server: "down", Args: []string{"--refresh"}}).
-					ThenSet("Put", fault.Set{Variable: "TOKEN", File: "/x/.env"})},
+					ThenSet("Put", fault.Set{Variable: "TOKEN", File: "/x/.env"})}},
 				Tools:   []tool.Def{def(t, `{"name":"größe","description":"Größe <b>&amp;</b> \u001b[31m"}`)},
 				Prompts: []tool.Def{defOf(t, tool.Prompt, `{"name":"größe"}`), defOf(t, tool.Prompt, `{"name":"kleine"}`)}},
-			{Meta: Meta{Name: "empty", Transport: "stdio", State: Listed, ListedAt: at, TriedAt: at}},
-			{Meta: Meta{Name: "books", Transport: "stdio", State: Listed, ListedAt: at, TriedAt: at},
+			{Meta: Meta{Transport: "stdio", Facts: Facts{Name: "empty", State: Listed, ListedAt: at, TriedAt: at}}},
+			{Meta: Meta{Transport: "stdio", Facts: Facts{Name: "books", State: Listed, ListedAt: at, TriedAt: at}},
 				Resources: []tool.Def{defOf(t, tool.Resource, `{"uriTemplate":"book://{isbn}","name":"book"}`)}},
 		},
 	}
@@ -100,9 +100,7 @@ func check(t testing.TB, sn *Snapshot) {
 	}
 	for i, got := range sn.Servers() {
 		in := cat.Servers[i]
-		want := ServerInfo{Name: in.Name, State: in.State, ServerName: in.ServerName, Instructions: in.Instructions,
-			ListedAt: in.ListedAt, TriedAt: in.TriedAt, TTL: in.TTL, Tools: len(in.Tools), Prompts: len(in.Prompts),
-			Known: in.Known, Off: in.Off, Notes: in.Notes, Error: in.Error}
+		want := ServerInfo{Facts: in.Facts, Tools: len(in.Tools), Prompts: len(in.Prompts)}
 		for _, d := range in.Tools {
 			want.Tokens += d.Tokens()
 		}

@@ -9,10 +9,8 @@ import (
 	"io"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -45,21 +43,11 @@ type Snapshot struct {
 
 // ServerInfo is a snapshot's record of a server.
 type ServerInfo struct {
-	Name         string
-	State        State
-	ServerName   string // the server's own name for itself
-	Instructions string // their beginning
-	ListedAt     time.Time
-	TriedAt      time.Time
-	TTL          time.Duration
+	Facts
 	// Tools, Resources, Templates and Prompts count what the server has. Tokens estimates what the definitions of the
 	// tools cost a model.
 	Tools, Resources, Templates, Prompts, Tokens int
-	// Known says how the server was last reached.
-	Known tool.Known
-	Off   bool
-	Notes []string
-	Error *fault.Fault
+
 	first int           // number of its first document
 	place [rankings]int // its first place in each ranking
 }
