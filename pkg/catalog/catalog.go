@@ -12,6 +12,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -101,11 +102,11 @@ func (c *Catalog) Close() error {
 	for l := range c.active {
 		l.cancel()
 	}
-	last := c.release(c.current)
+	last := c.current
 	c.current = nil
 	c.mu.Unlock()
 	c.listings.Wait()
-	return last.close()
+	return last.release()
 }
 
 // locate finds the configuration files and opens the index if it matches them. It is called with mu held.
@@ -126,14 +127,12 @@ func (c *Catalog) locate() error {
 	c.sources = sources
 	c.store = index.Store{Dir: filepath.Join(c.opt.Env.CacheDir(), sources.Key())}
 	c.looked = c.opt.Now()
-	if sn := c.open(); sn != nil {
-		c.current = &opened{sn: sn, users: 1}
-	}
+	c.current = c.open()
 	return nil
 }
 
 // open opens the index on disk. It returns nil if that is missing, damaged, or made from other sources.
-func (c *Catalog) open() *index.Snapshot {
+func (c *Catalog) open() *opened {
 	sn, err := c.store.Open()
 	if err != nil {
 		return nil
@@ -142,7 +141,7 @@ func (c *Catalog) open() *index.Snapshot {
 		_ = sn.Close() // it was only read
 		return nil
 	}
-	return sn
+	return newOpened(sn)
 }
 
 func (c *Catalog) files() []config.Source {
@@ -167,14 +166,11 @@ func (c *Catalog) Config() (*config.Config, error) {
 	if c.opt.Lister == nil {
 		return nil, ErrNotFresh
 	}
+	var err error
 	if c.cfg == nil {
-		cfg, err := c.opt.Env.Load(c.sources)
-		if err != nil {
-			return nil, err
-		}
-		c.cfg = cfg
+		c.cfg, err = c.opt.Env.Load(c.sources)
 	}
-	return c.cfg, nil
+	return c.cfg, err
 }
 
 // Folder returns the folder that the index of this configuration set is kept in.
@@ -211,12 +207,9 @@ func (c *Catalog) Subscribe(f func()) (stop func()) {
 // announce tells the subscribers that the index was replaced. It is called without any lock held.
 func (c *Catalog) announce() {
 	c.mu.Lock()
-	var feed []func()
-	for f := range c.feed {
-		feed = append(feed, *f)
-	}
+	feed := slices.Collect(maps.Keys(c.feed))
 	c.mu.Unlock()
 	for _, f := range feed {
-		f()
+		(*f)()
 	}
 }

@@ -64,23 +64,17 @@ func (c *Catalog) serve(need Need, since uint64) *View {
 	c.mu.Lock()
 	v := c.acquire(since)
 	c.mu.Unlock()
-	if v == nil {
-		return nil
+	if v == nil || c.fresh(v, need) {
+		return v
 	}
-	fresh, late := c.fresh(v, need)
-	if !fresh {
-		v.Release()
-		return nil
-	}
-	if late {
-		c.noteLate(v)
-	}
-	return v
+	v.Release()
+	return nil
 }
 
-// fresh reports whether a view serves the need. If it does so only because a background refresh follows, late is true.
-func (c *Catalog) fresh(v *View, need Need) (fresh, late bool) {
-	clock := c.opt.Now()
+// fresh reports whether a view serves the need. If it does so only because a background refresh follows, fresh notes
+// that for Settle.
+func (c *Catalog) fresh(v *View, need Need) bool {
+	clock, late := c.opt.Now(), false
 	for _, s := range v.Servers() {
 		if !need.covers(s.Name) || s.Off || !c.opt.Allows(s.Name) {
 			continue
@@ -88,18 +82,17 @@ func (c *Catalog) fresh(v *View, need Need) (fresh, late bool) {
 		tried := need.List != ListExpired && v.triedSince(s.Name)
 		switch c.due(&s.Facts, tried, need, clock) {
 		case dueNow:
-			return false, false
+			return false
 		case dueLater:
 			late = true
 		}
 	}
-	return true, late
-}
-
-func (c *Catalog) noteLate(v *View) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	v.opened.late = true
+	if late {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		v.opened.late = true
+	}
+	return true
 }
 
 // update is one period in which this process keeps the index locked. All requests that list servers meanwhile share it.
@@ -134,7 +127,13 @@ func (c *Catalog) join(ctx context.Context, need Need, since uint64) (*update, *
 	if v := c.serve(need, since); v != nil {
 		return nil, v, nil
 	}
-	if u := c.running(); u != nil {
+	c.mu.Lock()
+	u := c.update
+	if u != nil {
+		u.users++
+	}
+	c.mu.Unlock()
+	if u != nil {
 		return u, nil, nil
 	}
 	unlock, err := c.lock(ctx, need)
@@ -149,21 +148,9 @@ func (c *Catalog) join(ctx context.Context, need Need, since uint64) (*update, *
 	return c.begin(cfg, unlock, need), nil, nil
 }
 
-// running joins the update that runs. It returns nil if there is none.
-func (c *Catalog) running() *update {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.update != nil {
-		c.update.users++
-	}
-	return c.update
-}
-
 // begin begins an update of the locked index: it reads what is known and reconciles that with the configuration.
 func (c *Catalog) begin(cfg *config.Config, unlock func(), need Need) *update {
-	c.mu.Lock()
-	old := c.unsaved
-	c.mu.Unlock()
+	old := c.unsaved // only a request with the turn changes it, as this one
 	if old == nil {
 		var notice string
 		if old, notice = c.store.Load(); notice != "" && need.List != ListChanged {
@@ -238,9 +225,7 @@ func (c *Catalog) save(u *update, need Need, since uint64) (*View, error) {
 	if replaced {
 		c.announce()
 	}
-	if _, late := c.fresh(v, need); late {
-		c.noteLate(v)
-	}
+	c.fresh(v, need) // it may still rely on a list that has expired
 	return v, nil
 }
 
@@ -265,13 +250,14 @@ func (c *Catalog) write(u *update) (replaced bool, err error) {
 	} else {
 		cat = nil
 	}
+	last := newOpened(sn)
 	c.mu.Lock()
-	last := &opened{sn: sn}
 	if !c.closed {
-		last, c.damaged, c.unsaved = c.replace(sn), false, cat
+		c.current, last = last, c.current
+		c.damaged, c.unsaved = false, cat
 	}
 	c.mu.Unlock()
-	_ = last.close() // the file was only read
+	_ = last.release() // the file was only read
 	return true, nil
 }
 

@@ -20,20 +20,16 @@ func (c *Catalog) Settle(ctx context.Context) error {
 	c.mu.Lock()
 	changed, late := slices.Clone(c.changed), c.lateSnapshot()
 	c.mu.Unlock()
-	var errs []error
+	var errs [2]error
 	if len(changed) > 0 {
-		errs = append(errs, c.relist(ctx, changed))
+		limited, cancel := context.WithTimeout(ctx, settleLimit)
+		errs[0] = c.Read(limited, Need{Servers: changed, List: ListChanged}, nil)
+		cancel()
 	}
 	if late != nil {
-		errs = append(errs, c.refreshBehind(late))
+		errs[1] = c.refreshBehind(late)
 	}
-	return errors.Join(errs...)
-}
-
-func (c *Catalog) relist(ctx context.Context, servers []string) error {
-	ctx, cancel := context.WithTimeout(ctx, settleLimit)
-	defer cancel()
-	return c.Read(ctx, Need{Servers: servers, List: ListChanged}, nil)
+	return errors.Join(errs[:]...)
 }
 
 // lateSnapshot returns the current snapshot if it needs a background refresh, and notes that the caller starts that.
@@ -49,22 +45,15 @@ func (c *Catalog) lateSnapshot() *opened {
 
 // refreshBehind starts the background refresh. While the index is being written it does not: the refresh could not
 // write anything.
-func (c *Catalog) refreshBehind(late *opened) error {
-	started, err := c.startRefresh()
-	if !started {
-		c.mu.Lock()
-		late.renewed = false // a later answer tries again
-		c.mu.Unlock()
+func (c *Catalog) refreshBehind(late *opened) (err error) {
+	if unlock, free, lockErr := c.store.TryLock(); lockErr == nil && free {
+		unlock()
+		if err = c.opt.Background(c.sources); err == nil {
+			return nil
+		}
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	late.renewed = false // a later answer tries again
 	return err
-}
-
-func (c *Catalog) startRefresh() (started bool, err error) {
-	unlock, free, err := c.store.TryLock()
-	if err != nil || !free {
-		return false, nil
-	}
-	unlock()
-	err = c.opt.Background(c.sources)
-	return err == nil, err
 }

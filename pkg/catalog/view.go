@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -21,14 +22,8 @@ type View struct {
 
 // Release ends the use of a view. Answers that were read stay valid. Further calls do nothing.
 func (v *View) Release() {
-	if v.opened == nil {
-		return
-	}
-	v.catalog.mu.Lock()
-	last := v.catalog.release(v.opened)
-	v.catalog.mu.Unlock()
+	_ = v.opened.release() // the file was only read
 	v.Snapshot, v.opened = nil, nil
-	_ = last.close() // the file was only read
 }
 
 // Tried reports whether the request of this view waited for a listing of the server, or one was started and has ended
@@ -43,13 +38,28 @@ func (v *View) triedSince(server string) bool {
 	return v.catalog.tried[server] > v.since
 }
 
-// opened is an open snapshot. Its fields are guarded by the catalog's mu.
+// opened is an open snapshot. The catalog's mu guards late and renewed.
 type opened struct {
 	sn *index.Snapshot
-	// users are the views of it, and one for the catalog while it is current. Without users it is closed.
-	users int
+	// users counts the views, and one for the catalog while the snapshot is current.
+	users atomic.Int32
 	// late is true if an answer relied on a list that a background refresh has to renew, renewed if that was started.
 	late, renewed bool
+}
+
+// newOpened returns a snapshot with one user.
+func newOpened(sn *index.Snapshot) *opened {
+	o := &opened{sn: sn}
+	o.users.Store(1)
+	return o
+}
+
+// release ends one use of o, which may be nil. The last one unmaps the snapshot: call it without mu held.
+func (o *opened) release() error {
+	if o == nil || o.users.Add(-1) > 0 {
+		return nil
+	}
+	return o.sn.Close()
 }
 
 // acquire returns a view of the current snapshot, nil if there is none. It is called with mu held.
@@ -57,35 +67,8 @@ func (c *Catalog) acquire(since uint64) *View {
 	if c.current == nil {
 		return nil
 	}
-	c.current.users++
+	c.current.users.Add(1)
 	return &View{Snapshot: c.current.sn, catalog: c, opened: c.current, since: since}
-}
-
-// release ends one use of o, which may be nil. If that was the last one, it returns o, for the caller to close once it
-// does not hold mu any more. It is called with mu held.
-func (c *Catalog) release(o *opened) (last *opened) {
-	if o == nil {
-		return nil
-	}
-	if o.users--; o.users > 0 {
-		return nil
-	}
-	return o
-}
-
-// close unmaps a snapshot without users. o may be nil.
-func (o *opened) close() error {
-	if o == nil {
-		return nil
-	}
-	return o.sn.Close()
-}
-
-// replace makes sn the current snapshot and releases the one before. It is called with mu held.
-func (c *Catalog) replace(sn *index.Snapshot) (last *opened) {
-	last = c.release(c.current)
-	c.current = &opened{sn: sn, users: 1}
-	return last
 }
 
 // Current returns the index as it is, without listing a server; nil if there is none that matches the configuration.
@@ -124,34 +107,30 @@ func (c *Catalog) arrive() (since uint64, err error) {
 }
 
 // look opens the index on disk if another process has replaced it, and reports whether it did. An index that cannot be
-// opened changes nothing: a writer may have replaced only some of the files yet.
+// opened changes nothing: a writer may have replaced only some of the files yet. If this process has replaced the
+// current snapshot meanwhile, that one is newer and stays.
 func (c *Catalog) look() (replaced bool) {
 	c.mu.Lock()
-	trusted := !c.damaged && c.unsaved == nil
-	old := c.acquire(0)
+	trusted, old, view := !c.damaged && c.unsaved == nil, c.current, c.acquire(0)
 	c.mu.Unlock()
-	if old != nil {
-		defer old.Release()
+	if view != nil {
+		defer view.Release()
 	}
-	if !trusted || old != nil && c.store.Holds(old.Snapshot) {
+	if !trusted || old != nil && c.store.Holds(old.sn) {
 		return false
 	}
-	sn := c.open()
-	return sn != nil && c.adopt(sn, old)
-}
-
-// adopt makes sn the current snapshot in place of old, which may be nil. If this process has replaced old meanwhile,
-// adopt closes sn: the other one is newer.
-func (c *Catalog) adopt(sn *index.Snapshot, old *View) bool {
+	last := c.open()
+	if last == nil {
+		return false
+	}
 	c.mu.Lock()
-	adopted := !c.closed && (old == nil && c.current == nil || old != nil && old.opened == c.current)
-	last := &opened{sn: sn}
-	if adopted {
-		last = c.replace(sn)
+	replaced = !c.closed && c.current == old
+	if replaced {
+		c.current, last = last, c.current
 	}
 	c.mu.Unlock()
-	_ = last.close() // the file was only read
-	return adopted
+	_ = last.release() // the file was only read
+	return replaced
 }
 
 // maxReads is how often Read calls its function at most. Twice is rare, more often takes several writers.
@@ -188,13 +167,12 @@ func (c *Catalog) repair(v *View, err error) bool {
 		c.announce()
 	}
 	c.mu.Lock()
-	var last *opened
 	first := c.current == v.opened
 	if first {
-		last, c.current, c.damaged = c.release(c.current), nil, damaged
+		c.current, c.damaged = nil, damaged
+		_ = v.opened.release() // the catalog's use: v still has one, so that nothing is unmapped here
 	}
 	c.mu.Unlock()
-	_ = last.close() // v still uses it
 	if first && damaged && c.opt.Lister != nil {
 		c.opt.Events.Notice("the packed index in %s is damaged and is built anew", c.store.Dir)
 	}
