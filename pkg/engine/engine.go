@@ -10,6 +10,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"sync"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -26,9 +27,8 @@ type Caller interface {
 	// Request sends one request of any method and returns its result as it came. params are a JSON object, or nil: values,
 	// order and numbers stay, white space and escapes may not, and their _meta gets mcpl's own progress token. A JSON-RPC
 	// error of the server is a *tool.UpstreamError; other errors are faults.
-	Request(
-		ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
-	) (json.RawMessage, error)
+	Request(ctx context.Context, server, method string, params json.RawMessage,
+		opt tool.CallOptions) (json.RawMessage, error)
 	// Watch calls tell with each notification of a server that belongs to no call, until ctx ends or stop is called. It
 	// starts no server. tell may be called concurrently and must not wait. Errors are faults.
 	Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error)
@@ -106,4 +106,48 @@ func (e *Engine) callable() (Caller, error) {
 		return nil, err
 	}
 	return e.callers.get(func() Caller { return e.callers.warm(sources) })
+}
+
+// callers opens the caller that all requests and the catalog share, when it is first needed.
+type callers struct {
+	full func(*config.Config) Caller  // nil if there is only warm
+	warm func(*config.Sources) Caller // nil if there is only full
+
+	mu     sync.Mutex
+	caller Caller // nil before it is opened
+	closed bool
+}
+
+func (c *callers) get(open func() Caller) (Caller, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, errors.New("the engine is closed")
+	}
+	if c.caller == nil {
+		c.caller = open()
+	}
+	return c.caller, nil
+}
+
+// close closes the caller. No other is opened any more.
+func (c *callers) close() error {
+	c.mu.Lock()
+	c.closed = true
+	caller := c.caller
+	c.mu.Unlock()
+	if caller == nil {
+		return nil
+	}
+	return caller.Close()
+}
+
+// list is the lister of the catalog.
+func (c *callers) list(
+	ctx context.Context, cfg *config.Config, server string, opt tool.CallOptions) (tool.Listing, error) {
+	caller, err := c.get(func() Caller { return c.full(cfg) })
+	if err != nil {
+		return tool.Listing{}, err
+	}
+	return caller.List(ctx, server, opt)
 }

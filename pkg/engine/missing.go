@@ -21,7 +21,7 @@ func (e *Engine) noServer(c configured, text string) error {
 		return err
 	}
 	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", text), "").On(word, rest)
-	if near := nearest(word, c.names()); len(near) > 0 {
+	if near := nearest(word, c.names); len(near) > 0 {
 		f.Suggestions = near
 		f.Help = fmt.Sprintf("Did you mean %s?", strings.Join(near, " or "))
 	} else if refs := e.toolsNamed(c, text); len(refs) > 0 {
@@ -75,10 +75,6 @@ func (e *Engine) toolsNamed(c configured, name string) []tool.Ref {
 func (e *Engine) noTool(v *catalog.View, ref tool.Ref) error {
 	message := fmt.Sprintf("%s has no %s %q", ref.Server, ref.Kind, ref.Name)
 	f := fault.New(fault.ToolNotFound, message, "").On(ref.Server, ref.Tool())
-	names, err := e.namesLike(v, ref)
-	if err != nil {
-		return err
-	}
 	switch kind, ok, err := e.otherKind(v, ref); {
 	case err != nil:
 		return err
@@ -87,7 +83,8 @@ func (e *Engine) noTool(v *catalog.View, ref tool.Ref) error {
 		f.Help = fmt.Sprintf("It is a %s.", kind)
 		return f.Then("Use it with", fault.Step{Verb: verb, Server: ref.Server, Tool: ref.Name})
 	}
-	if f.Suggestions, err = suggestions(v, ref, names); err != nil {
+	var err error
+	if f.Suggestions, err = e.suggestions(v, ref); err != nil {
 		return err
 	}
 	if len(f.Suggestions) > 0 {
@@ -105,7 +102,11 @@ func (e *Engine) noTool(v *catalog.View, ref tool.Ref) error {
 
 // suggestions returns the names that may have been meant: those with a similar spelling, or else those that a search
 // finds.
-func suggestions(v *catalog.View, ref tool.Ref, names []string) ([]string, error) {
+func (e *Engine) suggestions(v *catalog.View, ref tool.Ref) ([]string, error) {
+	names, err := e.namesLike(v, ref)
+	if err != nil {
+		return nil, err
+	}
 	if near := nearest(ref.Name, names); len(near) > 0 {
 		return near, nil
 	}
@@ -149,4 +150,22 @@ func (e *Engine) namesLike(v *catalog.View, ref tool.Ref) ([]string, error) {
 		}
 	}
 	return names, err
+}
+
+// nearest returns up to three names that differ from text by few letters, best first. Case and separators do not
+// count.
+func nearest(text string, names []string) []string {
+	want := fold(text)
+	return fault.Nearest(names, func(name string) int {
+		got := fold(name)
+		d := fault.Edits(want, got)
+		if d > max(1, len(want)/4) && (len(want) < 4 || !strings.HasPrefix(got, want)) {
+			return -1
+		}
+		return d
+	})
+}
+
+func fold(s string) string {
+	return strings.NewReplacer("_", "", "-", "", ".", "", "/", "", " ", "").Replace(strings.ToLower(s))
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
-	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -15,8 +14,9 @@ import (
 
 // configured knows the configured servers: from the index, or from the configuration if there is no index.
 type configured struct {
-	view *catalog.View  // nil: no index matches the configuration
-	cfg  *config.Config // nil unless view is
+	view  *catalog.View // nil if no index matches the configuration
+	names []string      // in the order of the configuration
+	off   []string      // those whose entry switches them off
 }
 
 // withServers calls use with the configured servers. No server is listed.
@@ -25,39 +25,27 @@ func (e *Engine) withServers(use func(configured) error) error {
 	if err != nil {
 		return err
 	}
+	c := configured{view: view}
+	add := func(name string, off bool) {
+		if c.names = append(c.names, name); off {
+			c.off = append(c.off, name)
+		}
+	}
 	if view != nil {
 		defer view.Release()
-		return use(configured{view: view})
+		for _, s := range view.Servers() {
+			add(s.Name, s.Off)
+		}
+		return use(c)
 	}
 	cfg, err := e.catalog.Config()
 	if err != nil {
 		return err
 	}
-	return use(configured{cfg: cfg})
-}
-
-// names returns the servers in the order of the configuration.
-func (c configured) names() (names []string) {
-	if c.view == nil {
-		for _, s := range c.cfg.Servers {
-			names = append(names, s.Name)
-		}
-		return names
+	for _, s := range cfg.Servers {
+		add(s.Name, s.Disabled)
 	}
-	for _, s := range c.view.Servers() {
-		names = append(names, s.Name)
-	}
-	return names
-}
-
-// off reports whether the entry of a server switches it off.
-func (c configured) off(name string) bool {
-	if c.view == nil {
-		s, err := c.cfg.Server(name)
-		return err == nil && s.Disabled
-	}
-	info, _ := c.view.Server(name)
-	return info.Off
+	return use(c)
 }
 
 // Resolve reads a reference to a tool from the front of args: SERVER TOOL, SERVER/TOOL or
@@ -75,16 +63,15 @@ func (e *Engine) resolve(c configured, args []string) (tool.Ref, []string, error
 		return tool.Ref{}, nil, fault.New(fault.Usage, "which tool?", "Name it as SERVER TOOL.").
 			Then("Find one with", fault.Step{Verb: "search", Args: []string{"WORDS"}})
 	}
-	names := c.names()
-	if slices.Contains(names, args[0]) {
+	if slices.Contains(c.names, args[0]) {
 		if len(args) == 1 {
 			return tool.Ref{}, nil, fault.New(fault.Usage, fmt.Sprintf("which tool of %s?", args[0]), "").
 				Then("See its tools with", fault.Step{Verb: "list", Server: args[0]}).On(args[0], "")
 		}
-		return tool.Ref{Server: args[0], Name: args[1]}, args[2:], e.checkOn(c, args[0])
+		return tool.Ref{Server: args[0], Name: args[1]}, args[2:], e.checkOn(args[0], c.off)
 	}
-	if ref, ok := splitRef(args[0], names); ok {
-		return ref, args[1:], e.checkOn(c, ref.Server)
+	if ref, ok := splitRef(args[0], c.names); ok {
+		return ref, args[1:], e.checkOn(ref.Server, c.off)
 	}
 	return tool.Ref{}, nil, e.noServer(c, args[0])
 }
@@ -108,12 +95,11 @@ func (e *Engine) CheckServers(servers []string) error {
 		return nil
 	}
 	return e.withServers(func(c configured) error {
-		names := c.names()
 		for _, name := range servers {
-			if !slices.Contains(names, name) {
+			if !slices.Contains(c.names, name) {
 				return e.noServer(c, name)
 			}
-			if err := e.checkOn(c, name); err != nil {
+			if err := e.checkOn(name, c.off); err != nil {
 				return err
 			}
 		}
@@ -121,13 +107,13 @@ func (e *Engine) CheckServers(servers []string) error {
 	})
 }
 
-// checkOn fails for a configured server that is off.
-func (e *Engine) checkOn(c configured, name string) error {
+// checkOn fails for a configured server that is off, by choice or by its entry.
+func (e *Engine) checkOn(name string, entriesOff []string) error {
 	switch {
 	case !e.switches.AllowsServer(name):
 		return fault.New(fault.ServerNotFound, name+" is disabled", "").
 			Then("Switch it on with", fault.Step{Verb: "enable", Server: name}).On(name, "")
-	case c.off(name):
+	case slices.Contains(entriesOff, name):
 		return fault.New(fault.ServerNotFound, name+" is disabled in its configuration entry",
 			`Remove "disabled": true from its entry.`).On(name, "").
 			Then("See which file has it with", fault.Step{Verb: "config"})
@@ -139,11 +125,10 @@ func (e *Engine) checkOn(c configured, name string) error {
 // is false if no server has it. A server that could not be listed may have any tool. No server is listed.
 func (e *Engine) Name(text string) (name string, ok bool, err error) {
 	err = e.withServers(func(c configured) error {
-		names := c.names()
-		if name, ok = text, slices.Contains(names, text); ok {
+		if name, ok = text, slices.Contains(c.names, text); ok {
 			return nil
 		}
-		ref, isRef := splitRef(text, names)
+		ref, isRef := splitRef(text, c.names)
 		name, ok = ref.String(), isRef
 		if !ok || c.view == nil {
 			return nil
@@ -219,7 +204,7 @@ func (e *Engine) allowed(v *catalog.View, ref tool.Ref, found bool) error {
 	info, _ := v.Server(ref.Server)
 	switch {
 	case ref.Kind != tool.Tool && !e.allows(ref):
-		return e.checkOn(configured{view: v}, ref.Server)
+		return e.checkOn(ref.Server, nil)
 	case !e.allows(ref) && (found || info.State != index.Listed):
 		return fault.New(fault.ToolNotFound, ref.String()+" is disabled", "").
 			Then("Switch it on with", fault.Step{Verb: "enable", Args: []string{ref.String()}}).On(ref.Server, ref.Name)

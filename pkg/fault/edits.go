@@ -1,6 +1,10 @@
 package fault
 
-import "github.com/agnivade/levenshtein"
+import (
+	"slices"
+
+	"github.com/agnivade/levenshtein"
+)
 
 // Edits counts the slips between two names, for suggestions: letters omitted, added or changed. Two neighbours that
 // have changed places, the commonest slip, count as one unless they are the whole name.
@@ -15,4 +19,16 @@ func Edits(a, b string) int {
 		}
 	}
 	return levenshtein.ComputeDistance(a, b)
+}
+
+// Nearest returns up to three names, the nearest first. distance is negative for a name that cannot be meant.
+func Nearest(names []string, distance func(name string) int) (near []string) {
+	far := make(map[string]int)
+	for _, name := range names {
+		if d := distance(name); d >= 0 {
+			far[name], near = d, append(near, name)
+		}
+	}
+	slices.SortStableFunc(near, func(a, b string) int { return far[a] - far[b] })
+	return near[:min(3, len(near))]
 }
