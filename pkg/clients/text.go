@@ -22,7 +22,7 @@ func editorVariables(r *reader, text string) string {
 			return reference(variable)
 		}
 		if id, ok := strings.CutPrefix(name, "input:"); ok {
-			variable := variableFor(id)
+			variable := config.VariableName(id, "INPUT_")
 			r.note("%s asks for %q when it starts the server; here set the variable %s", r.client.name, id, variable)
 			return reference(variable)
 		}
@@ -72,7 +72,7 @@ func braceVariables(r *reader, text string) string {
 			return reference(variable)
 		}
 		if file, ok := strings.CutPrefix(name, "file:"); ok {
-			variable := variableFor(filepath.Base(file))
+			variable := config.VariableName(filepath.Base(file), "INPUT_")
 			r.note("opencode reads %s; here set the variable %s to its content", file, variable)
 			return reference(variable)
 		}
@@ -107,15 +107,4 @@ func references(text, open string, f func(name string) (string, bool)) string {
 // reference returns a reference to a variable. ok is false if name is not a variable's name.
 func reference(name string) (string, bool) {
 	return "${" + name + "}", name != "" && config.NameLength(name) == len(name)
-}
-
-// variableFor returns a variable's name made of any words.
-func variableFor(words string) string {
-	parts := strings.FieldsFunc(strings.ToUpper(words),
-		func(c rune) bool { return (c < 'A' || c > 'Z') && (c < '0' || c > '9') })
-	name := strings.Join(parts, "_")
-	if name == "" || name[0] <= '9' {
-		return "INPUT_" + name
-	}
-	return name
 }

@@ -35,9 +35,10 @@ type Entry struct {
 // inner returns the part of the entry that says how to reach the server.
 func (d Entry) inner() entry {
 	e := entry{command: d.Command, args: d.Args, env: d.Env, cwd: d.Cwd, url: d.URL, headers: d.Headers}
-	if d.OAuth != nil {
-		e.oauthTexts = oauthTexts{clientID: d.OAuth.ClientID, clientSecret: d.OAuth.ClientSecret,
-			privateKey: d.OAuth.PrivateKey, metadataURL: d.OAuth.MetadataURL, scopes: d.OAuth.Scopes}
+	if d.OAuth.members() != nil {
+		login := *d.OAuth
+		login.Grant, login.Scopes = cmp.Or(login.Grant, AuthorizationCode), slices.Concat(login.Scopes)
+		e.login = &login
 	}
 	return e
 }

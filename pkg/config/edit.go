@@ -29,13 +29,9 @@ func newEditor(path string, data []byte) (*editor, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{\n}\n")
 	}
-	p := &parser{path: path, starts: lineStarts(data)}
-	if line := tooDeep(data); line > 0 {
-		return nil, p.notJSON(line, "the values are nested too deep")
-	}
-	root, err := parseText(data)
+	root, err := (&parser{path: path}).parse(data)
 	if err != nil {
-		return nil, p.notJSON(position(err))
+		return nil, err
 	}
 	e := &editor{path: path, data: data, root: root, style: style{newline: "\n", unit: "  "}}
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {

@@ -73,6 +73,8 @@ func TestSetEntryFields(t *testing.T) {
 		`{"type": "http", "url": "https://h/x", "headers": {"H": "v"}, "connectTimeout": "2h"}`: {
 			URL: "https://h/x", Headers: []KeyValue{{"H", "v"}}, ConnectTimeout: 2 * time.Hour},
 		`{"type": "sse", "url": "https://h/x"}`: {URL: "https://h/x", Transport: SSE},
+		`{"type": "http", "url": "https://h/x", "oauth": {"clientId": "c", "scopes": ["r"], "redirectPort": 8765}}`: {
+			URL: "https://h/x", OAuth: &OAuth{ClientID: "c", Scopes: []string{"r"}, RedirectPort: 8765}},
 	} {
 		got, _, err := SetEntry("/f", []byte(`{"mcpServers": {"a": 1}}`), "n", d, false)
 		if err != nil || string(got) != `{"mcpServers": {"a": 1, "n": `+want+`}}` {

@@ -23,7 +23,7 @@ type entry struct {
 	url     string
 	headers []KeyValue
 	roots   []string
-	oauthTexts
+	login   *OAuth // nil if the entry says nothing of one
 }
 
 // written is a server's entry as it stands in a file.
@@ -39,7 +39,6 @@ type written struct {
 	disabled                               bool
 	fallBack                               bool // see Server
 	allowHTTP                              bool // "url" may be plain http:// to another machine
-	login                                  writtenOAuth
 }
 
 // entryParser reads the fields of one entry.

@@ -22,13 +22,7 @@ func ReadForeign(path string) ([]byte, error) {
 // ParseForeign parses JSON with comments and trailing commas. For other text the error is a fault.Config that names
 // the line and quotes nothing. line returns the line of a value, from 1.
 func ParseForeign(path string, data []byte) (root hujson.Value, line func(hujson.Value) int, err error) {
-	p := &parser{path: path, starts: lineStarts(data)}
-	if at := tooDeep(data); at > 0 {
-		return root, p.line, p.notJSON(at, "the values are nested too deep")
-	}
-	root, err = parseText(data)
-	if err != nil {
-		return root, p.line, p.notJSON(position(err))
-	}
-	return root, p.line, nil
+	p := &parser{path: path}
+	root, err = p.parse(data)
+	return root, p.line, err
 }

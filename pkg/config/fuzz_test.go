@@ -121,9 +121,9 @@ func FuzzSettings(f *testing.F) {
 			}
 			return
 		}
-		for _, slot := range (&Settings{}).slots() {
-			if text := slot.in(&file.values); text != nil {
-				_ = slot.set(string(*text))
+		for _, slot := range new(Settings).slots(file.values) {
+			if slot.text != nil {
+				_ = slot.set(string(*slot.text))
 				if line := file.line(slot.name); line < 0 || line > 1+strings.Count(string(data), "\n") {
 					t.Errorf("%s is in line %d", slot.name, line)
 				}

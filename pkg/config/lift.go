@@ -39,7 +39,7 @@ func (t *Trial) Lift(server string, d Entry) (Entry, []Literal) {
 	}
 	if d.OAuth != nil && d.OAuth.ClientSecret != "" {
 		login := *d.OAuth
-		one := entry{oauthTexts: oauthTexts{clientSecret: login.ClientSecret}}
+		one := entry{login: &OAuth{ClientSecret: login.ClientSecret}}
 		l.lift("oauth.clientSecret", &login.ClientSecret, one, l.named("CLIENT_SECRET"))
 		d.OAuth = &login
 	}
@@ -185,13 +185,16 @@ func labelOf(text, secret, server string) string {
 	return variableName(server + "_TOKEN")
 }
 
-// variableName makes a name of a variable: capitals, digits and single underscores.
-func variableName(text string) string {
-	words := strings.FieldsFunc(strings.ToUpper(text),
+func variableName(text string) string { return VariableName(text, "MCP_") }
+
+// VariableName makes a variable's name of any words: capitals, digits and single underscores. If it would not begin
+// with a letter, it begins with prefix.
+func VariableName(words, prefix string) string {
+	parts := strings.FieldsFunc(strings.ToUpper(words),
 		func(r rune) bool { return (r < 'A' || r > 'Z') && (r < '0' || r > '9') })
-	name := strings.Join(words, "_")
+	name := strings.Join(parts, "_")
 	if name == "" || name[0] <= '9' {
-		name = "MCP_" + name
+		return prefix + name
 	}
 	return name
 }

@@ -35,27 +35,19 @@ type OAuth struct {
 	RedirectPort int
 }
 
-// writtenOAuth is OAuth as it stands in a file. Its texts are in entry.oauthTexts.
-type writtenOAuth struct {
-	given bool
-	grant Grant
-	port  int
-}
-
-// oauthTexts holds the texts of an entry's "oauth", in which variables are filled in.
-type oauthTexts struct {
-	clientID, clientSecret, privateKey, metadataURL string
-	scopes                                          []string
-}
-
-// mapTexts is that of entry, for these texts.
-func (o oauthTexts) mapTexts(f func(where, text string) string) oauthTexts {
-	r := oauthTexts{clientID: f("oauth.clientId", o.clientID), clientSecret: f("oauth.clientSecret", o.clientSecret),
-		privateKey: f("oauth.privateKey", o.privateKey), metadataURL: f("oauth.clientMetadataUrl", o.metadataURL)}
-	for i, scope := range o.scopes {
-		r.scopes = append(r.scopes, f(fmt.Sprintf("oauth.scopes[%d]", i), scope))
+// mapTexts is that of entry, for the texts of a login. The login may be nil.
+func (o *OAuth) mapTexts(f func(where, text string) string) *OAuth {
+	if o == nil {
+		return nil
 	}
-	return r
+	r := *o
+	r.ClientID, r.ClientSecret = f("oauth.clientId", o.ClientID), f("oauth.clientSecret", o.ClientSecret)
+	r.PrivateKey, r.MetadataURL = f("oauth.privateKey", o.PrivateKey), f("oauth.clientMetadataUrl", o.MetadataURL)
+	r.Scopes = nil
+	for i, scope := range o.Scopes {
+		r.Scopes = append(r.Scopes, f(fmt.Sprintf("oauth.scopes[%d]", i), scope))
+	}
+	return &r
 }
 
 // oauth reads the entry's "oauth". Claude Code uses the names clientId and callbackPort too.
@@ -68,32 +60,33 @@ func (e *entryParser) oauth(w *written, m member) {
 		}
 		return
 	}
-	w.login.given = true
+	o := new(OAuth)
+	w.login = o
 	for _, field := range e.members(object, e.name) {
 		switch field.key {
 		case "grant":
-			w.login.grant = Grant(e.string(field))
+			o.Grant = Grant(e.string(field))
 		case "clientId":
-			w.oauthTexts.clientID = e.string(field)
+			o.ClientID = e.string(field)
 		case "clientSecret":
-			w.oauthTexts.clientSecret = e.string(field)
+			o.ClientSecret = e.string(field)
 		case "privateKey":
-			w.oauthTexts.privateKey = e.string(field)
+			o.PrivateKey = e.string(field)
 		case "clientMetadataUrl":
-			w.oauthTexts.metadataURL = e.string(field)
+			o.MetadataURL = e.string(field)
 		case "scopes":
 			if field.value.Value.Kind() == '"' {
-				w.oauthTexts.scopes = strings.Fields(text(field.value))
+				o.Scopes = strings.Fields(text(field.value))
 			} else {
-				w.oauthTexts.scopes = e.strings(field)
+				o.Scopes = e.strings(field)
 			}
 		case "redirectPort", "callbackPort":
-			w.login.port = e.port(field)
+			o.RedirectPort = e.port(field)
 		}
 	}
-	switch w.login.grant {
+	switch o.Grant {
 	case "":
-		w.login.grant = AuthorizationCode
+		o.Grant = AuthorizationCode
 	case AuthorizationCode, ClientCredentials:
 	default:
 		e.fail(m.line, `"grant" of "oauth" is unknown`,
@@ -116,22 +109,16 @@ func (e *entryParser) port(m member) int {
 	return n
 }
 
+// keyFile returns the path of the private key's file. It is empty if there is none. o may be nil.
+func (o *OAuth) keyFile() string {
+	if o == nil || IsPEM(o.PrivateKey) {
+		return ""
+	}
+	return o.PrivateKey
+}
+
 // IsPEM reports whether a private key is the key itself, not the path of a file.
 func IsPEM(key string) bool { return strings.Contains(key, "-----BEGIN ") }
-
-// resolvedOAuth returns the login of an entry whose variables are filled in. It is nil if the entry says nothing of a
-// login. A relative path of a key starts from dir.
-func (w written) resolvedOAuth(filled oauthTexts, dir, home string) *OAuth {
-	if !w.login.given {
-		return nil
-	}
-	key := filled.privateKey
-	if key != "" && !IsPEM(key) {
-		key = absolute(key, dir, home)
-	}
-	return &OAuth{Grant: w.login.grant, ClientID: filled.clientID, ClientSecret: filled.clientSecret, PrivateKey: key,
-		MetadataURL: filled.metadataURL, Scopes: filled.scopes, RedirectPort: w.login.port}
-}
 
 // unusable says what is wrong with a login, and how to mend it. It quotes no values.
 func (o *OAuth) unusable() (message, fix string) {

@@ -34,17 +34,14 @@ type member struct {
 // parseFile reads the bytes of a configuration file: JSON, or JSON with comments and trailing commas, with the servers
 // under "mcpServers" or, as VS Code has it, "servers". It fails with a fault.Config if the bytes are not such JSON.
 func parseFile(path string, data []byte) ([]written, []Problem, error) {
-	p := &parser{path: path, starts: lineStarts(data)}
+	p := &parser{path: path}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil, fault.New(fault.Config, path+":1: the file is empty",
 			"Put your servers into it, for a start:\n"+minimal)
 	}
-	if line := tooDeep(data); line > 0 {
-		return nil, nil, p.notJSON(line, "the values are nested too deep")
-	}
-	root, err := parseText(data)
+	root, err := p.parse(data)
 	if err != nil {
-		return nil, nil, p.notJSON(position(err))
+		return nil, nil, err
 	}
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
@@ -78,16 +75,23 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 	return entries, p.problems, nil
 }
 
-// parseText parses JSON with comments and trailing commas. The library accepts a line comment at the very end only
-// with a line break behind it.
-func parseText(data []byte) (hujson.Value, error) {
+// parse parses JSON with comments and trailing commas. For other text it fails with a fault.Config. The library accepts
+// a line comment at the very end only with a line break behind it.
+func (p *parser) parse(data []byte) (hujson.Value, error) {
+	p.starts = lineStarts(data)
+	if line := tooDeep(data); line > 0 {
+		return hujson.Value{}, p.notJSON(line, "the values are nested too deep")
+	}
 	root, err := hujson.Parse(data)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
 		if again, err := hujson.Parse(append(data[:len(data):len(data)], '\n')); err == nil {
 			return again, nil
 		}
 	}
-	return root, err
+	if err != nil {
+		return root, p.notJSON(position(err))
+	}
+	return root, nil
 }
 
 // withoutServers says what is wrong with a file that has neither of the two keys.
@@ -121,8 +125,8 @@ func (p *parser) members(object *hujson.Object, within string) []member {
 			list = append(list, next)
 			continue
 		}
-		p.problem(Warning, next.line, within, fmt.Sprintf("%s stands here and in line %d, and only the last one counts",
-			printable(next.key), list[i].line), "Remove one of the two.")
+		p.problem(Warning, next.line, within, fmt.Sprintf("%q stands here and in line %d, and only the last one counts",
+			next.key, list[i].line), "Remove one of the two.")
 		list[i] = next
 	}
 	return list
@@ -236,9 +240,6 @@ func kind(v hujson.Value) string {
 		return "a number"
 	}
 }
-
-// printable returns a key of a file in quotes, with characters that are not printable escaped.
-func printable(key string) string { return fmt.Sprintf("%q", key) }
 
 // invalidName says what is wrong with a server's name. It is empty if the name is valid.
 func invalidName(name string) string {

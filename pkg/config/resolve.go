@@ -29,7 +29,7 @@ func (e entry) mapTexts(f func(where, text string) string) entry {
 	for i, root := range e.roots {
 		r.roots[i] = f(fmt.Sprintf("roots[%d]", i), root)
 	}
-	r.oauthTexts = e.oauthTexts.mapTexts(f)
+	r.login = e.login.mapTexts(f)
 	return r
 }
 
@@ -68,7 +68,10 @@ func (l *loader) resolve(file Source, w written) *Server {
 	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url,
 		filled.headers
 	s.Roots = l.roots(file, filled.roots)
-	s.OAuth = w.resolvedOAuth(filled.oauthTexts, projectDir(file.Path), l.env.Home)
+	s.OAuth = filled.login
+	if key := s.OAuth.keyFile(); key != "" {
+		s.OAuth.PrivateKey = absolute(key, projectDir(file.Path), l.env.Home)
+	}
 	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
 	s.secrets = replacer(append(through, filled.secrets()...))
 	s.literals, s.hidden = replacer(w.entry.secrets()), new(hidden)

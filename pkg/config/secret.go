@@ -52,14 +52,10 @@ func hasTokenPrefix(word string) bool {
 	if len(word) < 16 {
 		return false
 	}
-	for _, prefix := range []string{"ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
+	prefixes := []string{"ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
 		"xapp-", "sk-", "sk_", "rk_", "pk_live_", "AKIA", "AIza", "ya29.", "eyJ", "ntn_", "lin_api_", "lin_oauth_",
-		"sntrys_", "sntryu_", "tvly-", "fc-", "figd_", "hf_", "r8_", "pplx-", "npm_", "dop_v1_", "sbp_", "BSA"} {
-		if strings.HasPrefix(word, prefix) {
-			return true
-		}
-	}
-	return false
+		"sntrys_", "sntryu_", "tvly-", "fc-", "figd_", "hf_", "r8_", "pplx-", "npm_", "dop_v1_", "sbp_", "BSA"}
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(word, prefix) })
 }
 
 // secretList collects secret values.
@@ -85,9 +81,11 @@ func (e entry) secrets() []string {
 			l.add(p.Value)
 		}
 	}
-	l.add(e.clientSecret)
-	if IsPEM(e.privateKey) {
-		l.add(e.privateKey)
+	if e.login != nil {
+		l.add(e.login.ClientSecret)
+		if IsPEM(e.login.PrivateKey) {
+			l.add(e.login.PrivateKey)
+		}
 	}
 	for i, arg := range e.args {
 		if i > 0 && strings.HasPrefix(e.args[i-1], "-") && !strings.HasPrefix(arg, "-") &&

@@ -73,11 +73,11 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 		return Settings{}, nil, err
 	}
 	var shown []Setting
-	for _, slot := range s.slots() {
+	for _, slot := range s.slots(file.values) {
 		from := "default"
-		if text := slot.in(&file.values); text != nil {
+		if slot.text != nil {
 			from = fmt.Sprintf("%s:%d", file.path, file.line(slot.name))
-			if err := slot.set(string(*text)); err != nil {
+			if err := slot.set(string(*slot.text)); err != nil {
 				return Settings{}, nil, badSetting(from+": "+slot.name, err)
 			}
 		}
@@ -95,6 +95,7 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 // slot is the place of one setting, by its name in the file.
 type slot struct {
 	name string
+	text *rawText // in the settings file; nil if that does not set it
 	time *time.Duration
 	zero bool // the time may be 0
 	int  *int
@@ -103,18 +104,18 @@ type slot struct {
 	keep *Credentials
 }
 
-func (s *Settings) slots() []slot {
+func (s *Settings) slots(file settingValues) []slot {
 	return []slot{
-		{name: "connect_timeout", time: &s.ConnectTimeout},
-		{name: "call_timeout", time: &s.CallTimeout},
-		{name: "max_time", time: &s.MaxTime},
-		{name: "ttl", time: &s.TTL},
-		{name: "grace", time: &s.Grace, zero: true},
-		{name: "limit", int: &s.Limit, min: 1},
-		{name: "max_bytes", int: &s.MaxBytes},
-		{name: "daemon", bool: &s.Daemon},
-		{name: "idle", time: &s.Idle},
-		{name: "credentials", keep: &s.Credentials},
+		{name: "connect_timeout", text: file.ConnectTimeout, time: &s.ConnectTimeout},
+		{name: "call_timeout", text: file.CallTimeout, time: &s.CallTimeout},
+		{name: "max_time", text: file.MaxTime, time: &s.MaxTime},
+		{name: "ttl", text: file.TTL, time: &s.TTL},
+		{name: "grace", text: file.Grace, time: &s.Grace, zero: true},
+		{name: "limit", text: file.Limit, int: &s.Limit, min: 1},
+		{name: "max_bytes", text: file.MaxBytes, int: &s.MaxBytes},
+		{name: "daemon", text: file.Daemon, bool: &s.Daemon},
+		{name: "idle", text: file.Idle, time: &s.Idle},
+		{name: "credentials", text: file.Credentials, keep: &s.Credentials},
 	}
 }
 
@@ -208,32 +209,6 @@ type settingValues struct {
 	Credentials    *rawText `toml:"credentials"`
 }
 
-// in returns the setting's text in the file. It is nil if the file does not set it.
-func (s slot) in(v *settingValues) *rawText {
-	switch s.name {
-	case "connect_timeout":
-		return v.ConnectTimeout
-	case "call_timeout":
-		return v.CallTimeout
-	case "max_time":
-		return v.MaxTime
-	case "ttl":
-		return v.TTL
-	case "grace":
-		return v.Grace
-	case "limit":
-		return v.Limit
-	case "max_bytes":
-		return v.MaxBytes
-	case "daemon":
-		return v.Daemon
-	case "idle":
-		return v.Idle
-	default:
-		return v.Credentials
-	}
-}
-
 // settingsFile is a parsed settings file.
 type settingsFile struct {
 	path   string
@@ -283,7 +258,7 @@ func (f *settingsFile) parse() error {
 // unknown is the fault of a key that is not a setting.
 func (f *settingsFile) unknown(line int, key string) *fault.Fault {
 	var known []string
-	for _, slot := range (&Settings{}).slots() {
+	for _, slot := range new(Settings).slots(settingValues{}) {
 		known = append(known, slot.name)
 	}
 	fix := "The settings are " + strings.Join(known, ", ") + "."
