@@ -46,13 +46,13 @@ func (d *Dialog) Close() {
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
 	d.p.asking = false
-	_, _ = d.p.err.Write(d.p.later) // nowhere to report it
+	_, _ = d.p.opt.Err.Write(d.p.later) // nowhere to report it
 	d.p.later = nil
 }
 
 // Show writes text.
 func (d *Dialog) Show(render func(*Text)) {
-	t := newText(d.p.errTTY)
+	t := newText(d.p.opt.ErrTTY)
 	render(t)
 	d.write(t.buf.Bytes())
 }
@@ -60,7 +60,7 @@ func (d *Dialog) Show(render func(*Text)) {
 func (d *Dialog) write(data []byte) {
 	d.p.mu.Lock()
 	defer d.p.mu.Unlock()
-	_, _ = d.p.err.Write(data) // nowhere to report it
+	_, _ = d.p.opt.Err.Write(data) // nowhere to report it
 }
 
 // Line writes a prompt, made of strings and [Span]s, and returns the typed line without its end. The end of the input

@@ -9,6 +9,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,12 +36,7 @@ type RawDocument interface {
 
 // Printer writes answers, faults and notices. Its methods may be called concurrently.
 type Printer struct {
-	out, err io.Writer
-	json     bool
-	verbose  bool
-	outTTY   Terminal
-	errTTY   Terminal
-	started  time.Time
+	opt Options
 
 	mu     sync.Mutex
 	status string // the progress line on the terminal now
@@ -64,27 +60,24 @@ type Options struct {
 }
 
 // New returns a printer.
-func New(o Options) *Printer {
-	return &Printer{out: o.Out, err: o.Err, json: o.JSON, verbose: o.Verbose,
-		outTTY: o.OutTTY, errTTY: o.ErrTTY, started: o.Started}
-}
+func New(o Options) *Printer { return &Printer{opt: o} }
 
 // JSON reports whether answers are JSON.
-func (p *Printer) JSON() bool { return p.json }
+func (p *Printer) JSON() bool { return p.opt.JSON }
 
 // Answer writes d to stdout. The error is that of the stream, for example that its reader has gone.
 func (p *Printer) Answer(d Document) error {
-	if !p.json {
+	if !p.opt.JSON {
 		return p.text(d.WriteText)
 	}
 	if raw, ok := d.(RawDocument); ok {
-		return p.write(p.out, append(raw.RawJSON(), '\n'))
+		return p.write(p.opt.Out, append(raw.RawJSON(), '\n'))
 	}
 	data, err := marshal(d)
 	if err != nil {
 		return err
 	}
-	return p.write(p.out, data)
+	return p.write(p.opt.Out, data)
 }
 
 // Raw writes bytes to stdout as they are, and a newline if they do not end in one.
@@ -92,13 +85,13 @@ func (p *Printer) Raw(data []byte) error {
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		data = append(bytes.Clone(data), '\n')
 	}
-	return p.write(p.out, data)
+	return p.write(p.opt.Out, data)
 }
 
 func (p *Printer) text(render func(*Text)) error {
-	t := newText(p.outTTY)
+	t := newText(p.opt.OutTTY)
 	render(t)
-	return p.write(p.out, t.buf.Bytes())
+	return p.write(p.opt.Out, t.buf.Bytes())
 }
 
 // failure is the JSON document of a fault.
@@ -110,14 +103,14 @@ type failure struct {
 // Fault writes a fault: as the JSON answer on stdout, or as text on stderr.
 func (p *Printer) Fault(f *fault.Fault) error {
 	f = InWords(f)
-	if p.json {
+	if p.opt.JSON {
 		data, err := marshal(failure{Error: f})
 		if err != nil {
 			return err
 		}
-		return p.write(p.out, data)
+		return p.write(p.opt.Out, data)
 	}
-	t := newText(p.errTTY)
+	t := newText(p.opt.ErrTTY)
 	// A server may have a part in the message: only the first line begins where mcpl's own lines do.
 	message, more, _ := strings.Cut(f.Message, "\n")
 	t.Line(Red("error: "), strings.TrimRight(message, "\r"))
@@ -125,7 +118,7 @@ func (p *Printer) Fault(f *fault.Fault) error {
 		t.Line("  ", strings.TrimRight(line, "\r\n"))
 	}
 	for _, a := range f.Arguments {
-		t.Line("  ", Bold(orRoot(a.Pointer)), ": ", a.Problem, prefixed("; expected ", a.Expected),
+		t.Line("  ", Bold(cmp.Or(a.Pointer, "(the whole object)")), ": ", a.Problem, prefixed("; expected ", a.Expected),
 			prefixed("; did you mean ", a.Nearest))
 	}
 	for line := range strings.Lines(f.Traceback) {
@@ -143,13 +136,6 @@ func (p *Printer) Fault(f *fault.Fault) error {
 	return p.aside(t.buf.Bytes())
 }
 
-func orRoot(pointer string) string {
-	if pointer == "" {
-		return "(the whole object)"
-	}
-	return pointer
-}
-
 func prefixed(prefix, s string) string {
 	if s == "" {
 		return ""
@@ -159,36 +145,36 @@ func prefixed(prefix, s string) string {
 
 // Notice writes a note beside the answer, on stderr.
 func (p *Printer) Notice(format string, args ...any) {
-	t := newText(p.errTTY)
+	t := newText(p.opt.ErrTTY)
 	t.Line(Yellow("note: "), fmt.Sprintf(format, args...))
 	_ = p.aside(t.buf.Bytes()) // nowhere to report it
 }
 
 // Aside prints a line by itself on stderr, never broken: an address to be opened or copied.
 func (p *Printer) Aside(line string) {
-	t := newText(p.errTTY)
+	t := newText(p.opt.ErrTTY)
 	t.Print(line, "\n")
-	_ = p.write(p.err, t.buf.Bytes()) // nowhere to report it
+	_ = p.write(p.opt.Err, t.buf.Bytes()) // nowhere to report it
 }
 
 // Verbose writes what happens and when, on stderr, with --verbose.
 func (p *Printer) Verbose(who, event string) {
-	if !p.verbose {
+	if !p.opt.Verbose {
 		return
 	}
-	t := newText(p.errTTY)
-	t.Line(Dim(fmt.Sprintf("%8.3fs ", time.Since(p.started).Seconds())), Bold(who), " ", event)
+	t := newText(p.opt.ErrTTY)
+	t.Line(Dim(fmt.Sprintf("%8.3fs ", time.Since(p.opt.Started).Seconds())), Bold(who), " ", event)
 	_ = p.aside(t.buf.Bytes())
 }
 
 // Status shows a line of progress on a terminal, in place of the last one; an empty one removes it. It does nothing
 // if stderr is not a terminal, and while a person answers a question.
 func (p *Printer) Status(status string) {
-	if !p.errTTY.Is || p.verbose {
+	if !p.opt.ErrTTY.Is || p.opt.Verbose {
 		return
 	}
 	status = clip(strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(status)), p.statusWidth())
-	t := newText(p.errTTY)
+	t := newText(p.opt.ErrTTY)
 	t.Print(Dim(status))
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +184,7 @@ func (p *Printer) Status(status string) {
 		p.clearStatus()
 	default:
 		// In one write, with the old line's rest removed last: a line that is removed first flickers.
-		_, _ = fmt.Fprintf(p.err, "\r%s\x1b[K", t.buf.Bytes())
+		_, _ = fmt.Fprintf(p.opt.Err, "\r%s\x1b[K", t.buf.Bytes())
 		p.status = status
 	}
 }
@@ -206,15 +192,15 @@ func (p *Printer) Status(status string) {
 // statusWidth returns the width of the progress line in columns. The last column stays free, since a character there
 // moves the cursor on some terminals.
 func (p *Printer) statusWidth() int {
-	if p.errTTY.Width <= 1 {
+	if p.opt.ErrTTY.Width <= 1 {
 		return defaultWidth
 	}
-	return p.errTTY.Width - 1
+	return p.opt.ErrTTY.Width - 1
 }
 
 func (p *Printer) clearStatus() {
 	if p.status != "" {
-		_, _ = io.WriteString(p.err, "\r\x1b[K")
+		_, _ = io.WriteString(p.opt.Err, "\r\x1b[K")
 		p.status = ""
 	}
 }
@@ -227,7 +213,7 @@ func (p *Printer) aside(data []byte) error {
 		p.later = append(p.later, data...)
 		return nil
 	}
-	return p.put(p.err, data)
+	return p.put(p.opt.Err, data)
 }
 
 func (p *Printer) write(w io.Writer, data []byte) error {

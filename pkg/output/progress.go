@@ -28,7 +28,7 @@ type Bar struct {
 // Bar returns a bar for an operation, like "calling demo/add". It shows nothing until the first [Bar.Set], and never
 // shows anything if stderr is not a terminal or --json or --verbose are on.
 func (p *Printer) Bar(what string) *Bar {
-	return &Bar{p: p, what: what, ended: !p.errTTY.Is || p.verbose || p.json}
+	return &Bar{p: p, what: what, ended: !p.opt.ErrTTY.Is || p.opt.Verbose || p.opt.JSON}
 }
 
 // Set shows that done of total is done. A total that is not positive is unknown. message is shown as one line, as far

@@ -180,28 +180,19 @@ func weaken(s *js.Schema) {
 
 // inPlace returns the subschemas of s that apply to the same value as s, without its $ref.
 func inPlace(s *js.Schema) []*js.Schema {
-	subs := slices.Concat(s.AllOf, s.AnyOf, s.OneOf)
-	for _, sub := range []*js.Schema{s.Not, s.If, s.Then, s.Else} {
-		if sub != nil {
-			subs = append(subs, sub)
-		}
-	}
-	return append(subs, sortedValues(s.DependentSchemas)...)
+	return present(s.AllOf, s.AnyOf, s.OneOf, []*js.Schema{s.Not, s.If, s.Then, s.Else}, sortedValues(s.DependentSchemas))
 }
 
 // below returns the subschemas of s that apply to members, elements or keys of the value.
 func below(s *js.Schema) []*js.Schema {
-	subs := slices.Clone(s.PrefixItems)
-	for _, sub := range []*js.Schema{
-		s.Items, s.Contains, s.UnevaluatedItems,
-		s.AdditionalProperties, s.PropertyNames, s.UnevaluatedProperties,
-	} {
-		if sub != nil {
-			subs = append(subs, sub)
-		}
-	}
-	subs = append(subs, sortedValues(s.Properties)...)
-	return append(subs, sortedValues(s.PatternProperties)...)
+	single := []*js.Schema{s.Items, s.Contains, s.UnevaluatedItems, s.AdditionalProperties, s.PropertyNames,
+		s.UnevaluatedProperties}
+	return present(s.PrefixItems, single, sortedValues(s.Properties), sortedValues(s.PatternProperties))
+}
+
+// present joins lists, without the nil schemas in them.
+func present(lists ...[]*js.Schema) []*js.Schema {
+	return slices.DeleteFunc(slices.Concat(lists...), func(s *js.Schema) bool { return s == nil })
 }
 
 // types returns every JSON type that s may take, through references and combinators. None means that mcpl knows of

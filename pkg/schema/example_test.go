@@ -110,7 +110,7 @@ func TestCorrected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := corrected([]byte(issueSchema), []byte(tt.args))
+			got := Corrected([]byte(issueSchema), []byte(tt.args))
 			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}

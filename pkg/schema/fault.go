@@ -35,7 +35,7 @@ func Fault(ref tool.Ref, inputSchema, args []byte, faults []fault.Argument) *fau
 		help.WriteString("To send unknown keys all the same, add --no-validate.\n")
 	}
 	f := fault.New(fault.InvalidArguments, what+ref.String(), help.String()).
-		Then("Try", Step(ref, corrected(inputSchema, args)))
+		Then("Try", Step(ref, Corrected(inputSchema, args)))
 	f.Arguments = faults
 	return f.On(ref.Server, ref.Tool())
 }

@@ -80,10 +80,6 @@ func (m Member) Check(value json.RawMessage) []fault.Argument {
 	return faults
 }
 
-// Corrected returns an object that fits the schema and is as near to args as possible: it keeps what is right and
-// makes up what is missing, as [Example] does.
-func Corrected(inputSchema, args []byte) json.RawMessage { return corrected(inputSchema, args) }
-
 // membersOf returns the members of an object by name. It is nil if raw is not an object.
 func membersOf(raw json.RawMessage) map[string]json.RawMessage {
 	fields, err := tool.SplitObject(raw)

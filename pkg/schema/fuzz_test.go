@@ -35,7 +35,7 @@ func FuzzValidate(f *testing.F) {
 		if len(faults) > 0 && len(fault.Next) == 0 {
 			t.Fatal("no step")
 		}
-		fixed := corrected(schema, args)
+		fixed := Corrected(schema, args)
 		if _, ok := decode(fixed).(map[string]any); !ok {
 			t.Fatalf("corrected to %s", fixed)
 		}

@@ -9,9 +9,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// corrected returns arguments that fit the schema and are as near to args as possible: it keeps what is right, converts
+// Corrected returns arguments that fit the schema and are as near to args as possible: it keeps what is right, converts
 // a value of the wrong type if it can, renames a misspelt key, and makes up what is missing, as [Example] does.
-func corrected(inputSchema, args []byte) json.RawMessage {
+func Corrected(inputSchema, args []byte) json.RawMessage {
 	d := open(inputSchema)
 	least := d.objectExample(false)
 	given, err := tool.SplitObject(args)
