@@ -67,7 +67,7 @@ type Fault struct {
 	Traceback string `json:"traceback"`
 	// Help says what to do now, in words that fit every face. Verbs and variables are in Next.
 	Help string `json:"help"`
-	// Next lists what can be done now, the best first. A face that shows text appends it to Help ([Fault.InWords]).
+	// Next lists what can be done now, the best first. A face that shows text appends it to Help.
 	Next []Next `json:"next,omitempty"`
 	// Server and Tool name what the fault is about. Either may be empty.
 	Server string `json:"server,omitempty"`

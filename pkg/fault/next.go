@@ -51,18 +51,3 @@ func (s Step) Words() []string {
 	}
 	return append(words, s.Args...)
 }
-
-// InWords returns a copy of f whose help says in words what Next holds, for a face that shows only text. say writes
-// all of it. Next of the copy is nil. If Next is empty, InWords returns f itself.
-func (f *Fault) InWords(say func([]Next) string) *Fault {
-	if len(f.Next) == 0 {
-		return f
-	}
-	said := *f
-	said.Next = nil
-	if said.Help != "" && !strings.HasSuffix(said.Help, " ") && !strings.HasSuffix(said.Help, "\n") {
-		said.Help += " "
-	}
-	said.Help += say(f.Next)
-	return &said
-}

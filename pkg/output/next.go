@@ -2,19 +2,25 @@ package output
 
 import (
 	"cmp"
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// InWords returns f as the command line shows it: its help says what can be done next, as commands to type. Every
-// answer that holds a fault passes it through here. nil stays nil.
+// InWords returns f as the command line shows it: its help says what can be done next, as commands to type, and Next is
+// nil. Every answer that holds a fault passes it through here. A fault without Next, or nil, stays as it is.
 func InWords(f *fault.Fault) *fault.Fault {
-	if f == nil {
-		return nil
+	if f == nil || len(f.Next) == 0 {
+		return f
 	}
-	return f.InWords(nextInWords)
+	said := *f
+	said.Next = nil
+	if said.Help != "" && !strings.HasSuffix(said.Help, " ") && !strings.HasSuffix(said.Help, "\n") {
+		said.Help += " "
+	}
+	said.Help += nextInWords(f.Next)
+	return &said
 }
 
 // nextInWords writes steps one after the other. Several variables of one file are lines to copy into it.
@@ -34,43 +40,37 @@ func nextInWords(next []fault.Next) string {
 }
 
 func oneInWords(n fault.Next) string {
-	why := ""
-	if n.Why != "" {
-		why = n.Why + ": "
+	why := n.Why
+	if why != "" {
+		why += ": "
 	}
 	switch {
 	case n.Step != nil:
 		return why + Command(*n.Step)
-	case n.Set != nil && n.Set.File != "":
-		return fmt.Sprintf("%s%s=... in %s", why, n.Set.Variable, n.Set.File)
 	case n.Set != nil:
-		return why + n.Set.Variable + "=..."
+		return why + n.Set.Variable + "=..." + inFile(n.Set)
 	}
 	return n.Why
 }
 
+func inFile(s *fault.Set) string { return prefixed(" in ", s.File) }
+
 // variablesOfOneFile counts the variables that next begins with and that belong into the same file.
 func variablesOfOneFile(next []fault.Next) int {
-	for i, n := range next {
-		if n.Set == nil || n.Set.File != next[0].Set.File {
-			return i
-		}
+	other := func(n fault.Next) bool { return n.Set == nil || n.Set.File != next[0].Set.File }
+	if i := slices.IndexFunc(next, other); i >= 0 {
+		return i
 	}
 	return len(next)
 }
 
 // variablesInWords writes the variables of one file as lines of it. The first of them says why.
 func variablesInWords(sets []fault.Next) string {
-	var b strings.Builder
-	b.WriteString(cmp.Or(sets[0].Why, "Set"))
-	if file := sets[0].Set.File; file != "" {
-		b.WriteString(" in " + file)
-	}
-	b.WriteByte(':')
+	text := cmp.Or(sets[0].Why, "Set") + inFile(sets[0].Set) + ":"
 	for _, n := range sets {
-		b.WriteString("\n  " + n.Set.Variable + "=...")
+		text += "\n  " + n.Set.Variable + "=..."
 	}
-	return b.String()
+	return text
 }
 
 // Command returns a step as a command to type, quoted for a POSIX shell.

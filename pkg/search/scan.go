@@ -72,16 +72,29 @@ type scan struct {
 	top topList
 }
 
-// ends returns where the texts of the document at place end in the folded and text sections.
-func (r *reader) ends(place int) (folded, text uint64, err error) {
+// end returns where the texts of the document at place end in a section: sectFolded or sectText.
+func (r *reader) end(sect, place int) (uint64, error) {
 	if place < 0 {
-		return 0, 0, nil
+		return 0, nil
 	}
 	b, err := r.section(sectDocs, uint64(place)*docRecord, uint64(place+1)*docRecord)
 	if err != nil {
-		return 0, 0, err
+		return 0, err
 	}
-	return binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint64(b[12:]), nil
+	return binary.LittleEndian.Uint64(b[4+8*(sect-sectFolded):]), nil
+}
+
+// texts returns the record of the document at place: sectFolded or sectText.
+func (r *reader) texts(sect, place int) ([]byte, error) {
+	from, err := r.end(sect, place-1)
+	if err != nil {
+		return nil, err
+	}
+	to, err := r.end(sect, place)
+	if err != nil {
+		return nil, err
+	}
+	return r.section(sect, from, to)
 }
 
 // scanExact finds the substring q.Text in the folded texts, in one pass over all of them.
@@ -93,15 +106,7 @@ func (ix *Index) scanExact(q Query) ([]Hit, error) {
 	s := scan{r: ix.reader(), q: &q, top: topList{limit: q.Limit}}
 	fields := map[int]uint8{}
 	err := s.containing(needle, func(place int) error {
-		from, _, err := s.r.ends(place - 1)
-		if err != nil {
-			return err
-		}
-		to, _, err := s.r.ends(place)
-		if err != nil {
-			return err
-		}
-		rec, err := s.r.section(sectFolded, from, to)
+		rec, err := s.r.texts(sectFolded, place)
 		if err != nil {
 			return err
 		}
@@ -126,7 +131,7 @@ func (s *scan) containing(needle []byte, use func(place int) error) error {
 		}
 		at += i
 		for ; place < ix.docs; place++ {
-			end, _, err := s.r.ends(place)
+			end, err := s.r.end(sectFolded, place)
 			if err != nil {
 				return err
 			}
@@ -220,15 +225,7 @@ func (ix *Index) scanRegex(q Query) ([]Hit, error) {
 		return loc != nil && loc[0] == 0 && loc[1] == len(name)
 	}
 	err = s.possible(needles, func(place int) error {
-		_, from, err := s.r.ends(place - 1)
-		if err != nil {
-			return err
-		}
-		_, to, err := s.r.ends(place)
-		if err != nil {
-			return err
-		}
-		rec, err := s.r.section(sectText, from, to)
+		rec, err := s.r.texts(sectText, place)
 		if err != nil {
 			return err
 		}

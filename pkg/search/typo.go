@@ -1,5 +1,7 @@
 package search
 
+import "strings"
+
 // A word is corrected only if neither it nor its stem stands in any document. Candidates are the words of about the
 // same length with the same first letter, or with the query's second one, which covers a first letter that was
 // omitted, doubled or swapped.
@@ -11,15 +13,8 @@ const minCorrectable = 4
 // isCorrectable reports whether a word may be corrected, and may be a correction: ASCII letters only, and long enough
 // to tell a slip from another word.
 func isCorrectable(w string) bool {
-	if len(w) < minCorrectable || len(w) > 24 {
-		return false
-	}
-	for i := range len(w) {
-		if w[i] < 'a' || w[i] > 'z' {
-			return false
-		}
-	}
-	return true
+	return len(w) >= minCorrectable && len(w) <= 24 &&
+		!strings.ContainsFunc(w, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
 func similarKey(first byte, length int) string {

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"unicode"
 	"unicode/utf8"
 )
@@ -168,12 +169,7 @@ func caseBreak(run []rune, i int) bool {
 }
 
 func allUpper(run []rune) bool {
-	for _, r := range run {
-		if !unicode.IsUpper(r) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(run, func(r rune) bool { return !unicode.IsUpper(r) })
 }
 
 func caseBreaks(run []rune) int {

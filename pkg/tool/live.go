@@ -74,6 +74,15 @@ type CallOptions struct {
 	HeaderSchema string
 }
 
+// Limits bound the phases of what is asked of a server. Zero sets none.
+type Limits struct {
+	// Connect bounds start and handshake, Call each listing and call, for servers whose entry sets none.
+	Connect time.Duration `json:"connect,omitempty"`
+	Call    time.Duration `json:"call,omitempty"`
+	// ForceConnect beats the entries' own limits (the --connect-timeout flag).
+	ForceConnect time.Duration `json:"forceConnect,omitempty"`
+}
+
 // Audience receives progress, log messages and elicitation requests of one call, and answers the requests. Its
 // methods may be called concurrently, and are not called after the call has returned. Texts come from a server and
 // are not yet safe for a terminal.
