@@ -141,7 +141,6 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 	return c, nil
 }
 
-// askRegistration sends a request for a client.
 func (m *Manager) askRegistration(ctx context.Context, s *config.Server, endpoint string,
 	ask registration) (*registration, error) {
 	body, err := json.Marshal(ask)

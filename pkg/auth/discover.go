@@ -87,8 +87,7 @@ func (m *Manager) discover(ctx context.Context, s *config.Server, c challenge) (
 		return nil, badMetadata(s, "its authorization server has no metadata", issuer, nil)
 	default: // MCP 2025-03-26, authorization, fallbacks for servers without metadata discovery
 		st.serverMetadata = serverMetadata{Issuer: issuer, AuthorizationEndpoint: issuer + "/authorize",
-			TokenEndpoint: issuer + "/token", RegistrationEndpoint: issuer + "/register",
-			ChallengeMethods: []string{"S256"}}
+			TokenEndpoint: issuer + "/token", RegistrationEndpoint: issuer + "/register", ChallengeMethods: []string{"S256"}}
 	}
 	return st, nil
 }

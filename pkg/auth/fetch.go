@@ -89,7 +89,6 @@ func readDocument(resp *http.Response, v any) error {
 	return nil
 }
 
-// isAbsent reports whether an error says that there is no document.
 func isAbsent(err error) bool {
 	var absent *absentError
 	return errors.As(err, &absent)

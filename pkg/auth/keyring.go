@@ -102,7 +102,6 @@ func (st *store) ringGet(ctx context.Context, binding string) (text string, err 
 	return <-got, nil
 }
 
-// toRing puts the secrets of a record into the keyring.
 func (st *store) toRing(ctx context.Context, r *record) error {
 	text, err := json.Marshal(r.Secrets)
 	if err != nil {
@@ -111,7 +110,6 @@ func (st *store) toRing(ctx context.Context, r *record) error {
 	return st.useRing(ctx, func(k keyring) error { return k.Set(ringService, r.Binding, string(text)) })
 }
 
-// ringDelete takes the secrets of a binding out of the keyring.
 func (st *store) ringDelete(ctx context.Context, binding string) error {
 	return st.useRing(ctx, func(k keyring) error {
 		if err := k.Delete(ringService, binding); err != nil && !errors.Is(err, ring.ErrNotFound) {

@@ -211,7 +211,6 @@ func (m *Manager) revoke(ctx context.Context, s *config.Server, r *record, token
 	return nil
 }
 
-// expired reports whether a token has ended.
 func (r *record) expired(now time.Time) bool { return r.endsWithin(0, now) }
 
 // expiring reports whether a token is due for renewal: within skew of its end, or within a quarter of its life if

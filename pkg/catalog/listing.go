@@ -20,7 +20,6 @@ import (
 // catalog's mu guards waiting and err.
 type listing struct {
 	server *config.Server
-	known  tool.Known
 	update *update
 	number uint64 // of all listings of the catalog
 	// once says that it is a [ListChanged].
@@ -116,7 +115,7 @@ func (c *Catalog) listingOf(server string, need Need, since uint64) *listing {
 // startOne starts a listing. If the request that started it is cancelled, the listing goes on while others wait for it.
 func (c *Catalog) startOne(ctx context.Context, u *update, s *config.Server, known tool.Known, once bool) *listing {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &listing{server: s, known: known, update: u, number: c.nextListing(), once: once, cancel: cancel}
+	l := &listing{server: s, update: u, number: c.nextListing(), once: once, cancel: cancel}
 	c.active[l] = struct{}{}
 	// The listing covers everything that the server has said of changes so far.
 	c.changed = slices.DeleteFunc(c.changed, func(name string) bool { return name == s.Name })
@@ -129,13 +128,11 @@ func (c *Catalog) startOne(ctx context.Context, u *update, s *config.Server, kno
 	return l
 }
 
-// nextListing returns the number of the next listing.
 func (c *Catalog) nextListing() uint64 {
 	c.started++
 	return c.started
 }
 
-// ended notes that a listing of the server has ended.
 func (c *Catalog) ended(server string, number uint64) {
 	c.tried[server] = max(c.tried[server], number)
 }

@@ -122,7 +122,6 @@ type loader struct {
 	used          []Variable // in the order of reading
 }
 
-// read adds the servers of one configuration file.
 func (l *loader) read(file Source) error {
 	data, err := readText(file.Path)
 	if err != nil {
@@ -132,7 +131,6 @@ func (l *loader) read(file Source) error {
 	return l.add(file, data)
 }
 
-// add adds the servers in a configuration file's bytes.
 func (l *loader) add(file Source, data []byte) error {
 	entries, problems, err := parseFile(file.Path, data)
 	if err != nil {
@@ -165,7 +163,6 @@ func (l *loader) find(name string) *Server {
 	return l.config.Servers[i]
 }
 
-// use records that a server refers to a variable.
 func (l *loader) use(name, server string) {
 	i := slices.IndexFunc(l.used, func(v Variable) bool { return v.Name == name })
 	if i < 0 {

@@ -28,7 +28,6 @@ type value struct {
 	refers []string // the variables that an environment file's value refers to itself
 }
 
-// find returns the value of a variable.
 func (v *variables) find(name string) (value, bool) {
 	if text, ok := v.lookup(name); ok {
 		return value{text: text, from: "process environment"}, true

@@ -52,7 +52,6 @@ func (d Entry) HoldsValues() bool {
 // style is the layout of JSON. An empty newline puts everything on one line.
 type style struct{ newline, unit string }
 
-// deeper returns indent one level deeper.
 func (s style) deeper(indent string) string {
 	if s.newline == "" {
 		return ""
@@ -77,7 +76,6 @@ type memberList []string
 
 func (l *memberList) add(key, value string) { *l = append(*l, jsonString(key)+": "+value) }
 
-// text adds a string unless it is empty.
 func (l *memberList) text(key, value string) {
 	if value != "" {
 		l.add(key, jsonString(value))

@@ -155,7 +155,6 @@ func (e *editor) insert(object hujson.Value, render func(s style, indent string)
 	return slices.Concat(e.data[:end], []byte(comma), e.data[end:at], []byte(text), e.data[at:])
 }
 
-// replace replaces the value of a member.
 func (e *editor) replace(object hujson.Value, i int, render func(s style, indent string) string) []byte {
 	m := object.Value.(*hujson.Object).Members[i]
 	s, indent := style{}, ""
@@ -346,7 +345,6 @@ func (d Entry) written(name string) written {
 	return w
 }
 
-// same reports whether two entries say the same.
 func (w written) same(other written) bool {
 	plain := func(w written) written {
 		w.line = 0

@@ -63,7 +63,6 @@ func (e Env) Edit(ctx context.Context, path string, private bool,
 		"Quit the program that the file belongs to, and try again.")
 }
 
-// lockEdit takes the lock of a file.
 func (e Env) lockEdit(ctx context.Context, path string) (unlock func(), err error) {
 	name := filepath.Join(e.StateDir(), "locks", digest([]string{"mcpl edit 1", path})[:16])
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
@@ -77,8 +76,7 @@ func (e Env) lockEdit(ctx context.Context, path string) (unlock func(), err erro
 	case ctx.Err() != nil:
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fault.New(fault.Config, fmt.Sprintf("another mcpl is changing %s", path),
-			"Wait for it, and try again.")
+		return nil, fault.New(fault.Config, fmt.Sprintf("another mcpl is changing %s", path), "Wait for it, and try again.")
 	case err != nil || !ok:
 		return nil, unwritable(name, err)
 	}

@@ -75,7 +75,6 @@ func (p *parser) entry(m member) (w written, ok bool) {
 	return w, !e.bad
 }
 
-// fail reports an error.
 func (e *entryParser) fail(line int, message, fix string) {
 	e.bad = true
 	e.problem(Error, line, e.name, message, fix)
@@ -119,7 +118,6 @@ func entryFields() []entryField {
 	}
 }
 
-// transport decides how to reach the server.
 func (e *entryParser) transport(w *written) {
 	switch strings.ToLower(e.typ) {
 	case "":
@@ -265,7 +263,6 @@ func revisions() []string {
 	return []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
 }
 
-// protocol reads a revision.
 func (e *entryParser) protocol(m member) string {
 	s, ok := scalar(m.value)
 	if k := m.value.Value.Kind(); !ok || k != '"' && k != 'n' {

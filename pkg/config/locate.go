@@ -115,7 +115,6 @@ func (e Env) named(s *Sources, list *[]Source, paths []string, why string) error
 	return nil
 }
 
-// discover adds the first configuration found.
 func (e Env) discover(s *Sources) {
 	root := e.Dir
 	for dir, first := e.Dir, true; ; dir, first = filepath.Dir(dir), false {

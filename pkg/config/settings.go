@@ -119,7 +119,6 @@ func (s *Settings) slots(file settingValues) []slot {
 	}
 }
 
-// set parses a value and puts it into its place.
 func (s slot) set(text string) error {
 	if s.keep != nil {
 		switch c := Credentials(strings.ToLower(text)); c {
@@ -230,7 +229,6 @@ func (e Env) readSettings() (settingsFile, error) {
 	return f, f.parse()
 }
 
-// parse reads the file's TOML.
 func (f *settingsFile) parse() error {
 	err := toml.NewDecoder(bytes.NewReader(f.data)).DisallowUnknownFields().Decode(&f.values)
 	var unknown *toml.StrictMissingError
@@ -255,7 +253,6 @@ func (f *settingsFile) parse() error {
 	}
 }
 
-// unknown is the fault of a key that is not a setting.
 func (f *settingsFile) unknown(line int, key string) *fault.Fault {
 	var known []string
 	for _, slot := range new(Settings).slots(settingValues{}) {

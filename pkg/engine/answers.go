@@ -228,7 +228,6 @@ func (e *Engine) List(ctx context.Context, refresh bool) (*Servers, error) {
 	return list, err
 }
 
-// countOn counts the tools of a server that are on.
 func (e *Engine) countOn(v *catalog.View, s index.ServerInfo) (int, error) {
 	switch {
 	case !e.isOn(s):
@@ -240,7 +239,6 @@ func (e *Engine) countOn(v *catalog.View, s index.ServerInfo) (int, error) {
 	return len(recs), err
 }
 
-// toolsOn returns the tools of a server that are on.
 func (e *Engine) toolsOn(v *catalog.View, server string) ([]index.Record, error) {
 	recs, err := v.Records(server, tool.Tool)
 	return slices.DeleteFunc(recs, func(r index.Record) bool { return !e.switches.Allows(server, r.Name) }), err

@@ -93,19 +93,11 @@ func (e *Engine) planRead(ctx context.Context, ref tool.Ref) (*Plan, error) {
 
 // isURI reports whether text begins with a scheme (RFC 3986, section 3.1).
 func isURI(text string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	scheme, _, ok := strings.Cut(text, ":")
-	if !ok || scheme == "" || !isLetter(scheme[0]) {
-		return false
-	}
-	for i := range len(scheme) {
-		if c := scheme[i]; !isLetter(c) && (c < '0' || c > '9') && c != '+' && c != '-' && c != '.' {
-			return false
-		}
-	}
-	return true
+	return ok && scheme != "" && strings.Contains(letters, scheme[:1]) &&
+		strings.Trim(scheme, letters+"0123456789+-.") == ""
 }
-
-func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // needsTask reports whether a tool can be called only as a task (MCP 2025-11-25,
 // basic/utilities/tasks, "Tool-Level Negotiation").
@@ -127,5 +119,4 @@ func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool
 	return caller.Call(ctx, p.Ref, p.Args, opt)
 }
 
-// is reports whether a hint was given, and true.
 func is(hint *bool) bool { return hint != nil && *hint }

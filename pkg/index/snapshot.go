@@ -178,9 +178,7 @@ func parseSnapshot(data []byte) (*Snapshot, error) {
 	if crc32.ChecksumIEEE(data[16:headerSize+metaLen]) != binary.LittleEndian.Uint32(data[12:]) {
 		return nil, fmt.Errorf("%w: checksum of its head", ErrDamaged)
 	}
-	sn := &Snapshot{data: data,
-		table:     data[tableAt : tableAt+docs*tableEntry],
-		records:   data[recordsAt:searchAt],
+	sn := &Snapshot{data: data, table: data[tableAt : tableAt+docs*tableEntry], records: data[recordsAt:searchAt],
 		recordsAt: int(recordsAt)}
 	for i := range sn.ranked {
 		at, size := n[4+2*i], n[5+2*i]

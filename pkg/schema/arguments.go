@@ -344,7 +344,6 @@ func (b *argumentBuilder) element(s *js.Schema, text string) json.RawMessage {
 	return tool.Quote(text)
 }
 
-// number reports whether text is a JSON number.
 func number(text string) bool {
 	return text != "" && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') && json.Valid([]byte(text)) &&
 		strings.TrimSpace(text) == text

@@ -104,7 +104,6 @@ func (d *document) properties(s *js.Schema) []property {
 	return props
 }
 
-// property returns the schema of the named property of s. It is nil if s has none.
 func (d *document) property(s *js.Schema, name string) *js.Schema {
 	for _, p := range d.properties(s) {
 		if p.name == name {

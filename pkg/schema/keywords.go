@@ -313,7 +313,6 @@ func (k *keywords) dependencies(raw []byte) {
 	}
 }
 
-// names reads an array of strings.
 func (k *keywords) names(raw []byte) []string {
 	var names []string
 	if json.Unmarshal(raw, &names) != nil || names == nil {
@@ -323,7 +322,6 @@ func (k *keywords) names(raw []byte) []string {
 	return names
 }
 
-// count reads a number of things.
 func (k *keywords) count(raw []byte) *int {
 	n := k.number(raw)
 	if n == nil || *n < 0 || *n > math.MaxInt32 || *n != math.Trunc(*n) {

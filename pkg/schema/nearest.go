@@ -39,7 +39,6 @@ func nearest(name string, candidates []string) string {
 	return ""
 }
 
-// fold reduces a name to its letters and digits in lower case.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

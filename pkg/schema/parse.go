@@ -199,7 +199,6 @@ func compiles(pattern string) bool {
 	return err == nil
 }
 
-// sortedValues returns the values of m in the order of their keys.
 func sortedValues(m map[string]*js.Schema) []*js.Schema {
 	if len(m) == 0 {
 		return nil

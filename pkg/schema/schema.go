@@ -213,7 +213,6 @@ func impliedType(s *js.Schema) string {
 	return "any"
 }
 
-// typesOf returns the value of the keyword type as a list.
 func typesOf(s *js.Schema) []string {
 	if s.Type != "" {
 		return []string{s.Type}

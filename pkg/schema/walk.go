@@ -96,7 +96,6 @@ func hint(types []string, v any) string {
 	return ""
 }
 
-// values checks enum and const.
 func (w *walker) values(s *js.Schema, v any, at string) {
 	equal := func(allowed any) bool { return js.Equal(allowed, v) }
 	if s.Const != nil && !equal(*s.Const) {

@@ -75,13 +75,11 @@ func newBuilder(docs []Document) *builder {
 		b.order[i] = i
 	}
 	slices.SortFunc(b.order, func(x, y int) int {
-		return cmp.Or(strings.Compare(docs[x].Server, docs[y].Server),
-			strings.Compare(docs[x].Name, docs[y].Name), x-y)
+		return cmp.Or(strings.Compare(docs[x].Server, docs[y].Server), strings.Compare(docs[x].Name, docs[y].Name), x-y)
 	})
 	return b
 }
 
-// read adds the terms of d.
 func (b *builder) read(place int, d *Document) {
 	b.text(place, fieldServer, d.Server)
 	b.text(place, fieldName, d.Name)
@@ -170,7 +168,6 @@ func (b *builder) term(key string) int32 {
 	return int32(len(b.keys) - 1)
 }
 
-// stem returns the English stem of a folded word.
 func stem(word string) string { return english.Stem(word, true) }
 
 // postings encodes the posting lists: the number of postings, and per posting the distance from the place before, the
@@ -236,7 +233,6 @@ func packFreq(x float64) byte {
 	return byte(min(max((bits+1<<18)>>19, 0), 255))
 }
 
-// unpackFreq is the inverse of packFreq.
 func unpackFreq(b byte) float32 {
 	return math.Float32frombits(uint32(b)<<19 + freqBias<<23)
 }

@@ -32,7 +32,6 @@ type tally struct {
 	fields uint8   // the fields that matched
 }
 
-// rank answers a bm25 query.
 func (ix *Index) rank(q Query) ([]Hit, error) {
 	rk := &ranking{r: ix.reader(), m: q.Model}
 	if rk.m == nil {
@@ -208,7 +207,6 @@ func (rk *ranking) best(q Query) ([]candidate, error) {
 	return list, nil
 }
 
-// hits turns candidates into hits.
 func (rk *ranking) hits(best []candidate, explain bool) ([]Hit, error) {
 	hits := make([]Hit, 0, len(best))
 	for _, c := range best {

@@ -27,7 +27,6 @@ const (
 	scoreParams      = 0.3
 )
 
-// appendTexts appends the record of d.
 func appendTexts(b []byte, d *Document) []byte {
 	b = appendClean(b, d.Server)
 	b = append(b, '/')

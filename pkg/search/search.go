@@ -132,7 +132,6 @@ const (
 	fieldCount
 )
 
-// fieldLabel returns the users' name of field f.
 func fieldLabel(f int) string {
 	switch f {
 	case fieldServer:

@@ -29,7 +29,6 @@ type wordSplitter struct {
 	wide []rune // the current run of a script without spaces
 }
 
-// words returns the words of s in order.
 func words(s string) []token {
 	var w wordSplitter
 	for i := 0; i < len(s); {
@@ -103,7 +102,6 @@ func (w *wordSplitter) flushWide() {
 // createPullRequest.
 const maxWhole = 12
 
-// flushRun emits the words of the current run.
 func (w *wordSplitter) flushRun() {
 	run := w.run
 	if len(run) == 0 {
