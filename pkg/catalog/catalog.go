@@ -106,7 +106,7 @@ func (c *Catalog) Close() error {
 	c.current = nil
 	c.mu.Unlock()
 	c.listings.Wait()
-	return last.release()
+	return c.release(last)
 }
 
 // locate finds the configuration files and opens the index if it matches them. It is called with mu held.
@@ -141,7 +141,7 @@ func (c *Catalog) open() *opened {
 		_ = sn.Close() // it was only read
 		return nil
 	}
-	return newOpened(sn)
+	return &opened{sn: sn, users: 1}
 }
 
 func (c *Catalog) files() []config.Source {

@@ -250,14 +250,14 @@ func (c *Catalog) write(u *update) (replaced bool, err error) {
 	} else {
 		cat = nil
 	}
-	last := newOpened(sn)
+	last := &opened{sn: sn, users: 1}
 	c.mu.Lock()
 	if !c.closed {
 		c.current, last = last, c.current
 		c.damaged, c.unsaved = false, cat
 	}
 	c.mu.Unlock()
-	_ = last.release() // the file was only read
+	_ = c.release(last) // the file was only read
 	return true, nil
 }
 

@@ -402,7 +402,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.current.users.Load() != 1 || c.update != nil || len(c.active) > 0 {
-		t.Errorf("left over: %d users, update %v, %d listings", c.current.users.Load(), c.update, len(c.active))
+	if c.current.users != 1 || c.update != nil || len(c.active) > 0 {
+		t.Errorf("left over: %d users, update %v, %d listings", c.current.users, c.update, len(c.active))
 	}
 }

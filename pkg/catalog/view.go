@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -22,7 +21,7 @@ type View struct {
 
 // Release ends the use of a view. Answers that were read stay valid. Further calls do nothing.
 func (v *View) Release() {
-	_ = v.opened.release() // the file was only read
+	_ = v.catalog.release(v.opened) // the file was only read
 	v.Snapshot, v.opened = nil, nil
 }
 
@@ -38,25 +37,25 @@ func (v *View) triedSince(server string) bool {
 	return v.catalog.tried[server] > v.since
 }
 
-// opened is an open snapshot. The catalog's mu guards late and renewed.
+// opened is an open snapshot. The catalog's mu guards its fields.
 type opened struct {
 	sn *index.Snapshot
 	// users counts the views, and one for the catalog while the snapshot is current.
-	users atomic.Int32
+	users int
 	// late is true if an answer relied on a list that a background refresh has to renew, renewed if that was started.
 	late, renewed bool
 }
 
-// newOpened returns a snapshot with one user.
-func newOpened(sn *index.Snapshot) *opened {
-	o := &opened{sn: sn}
-	o.users.Store(1)
-	return o
-}
-
-// release ends one use of o, which may be nil. The last one unmaps the snapshot: call it without mu held.
-func (o *opened) release() error {
-	if o == nil || o.users.Add(-1) > 0 {
+// release ends one use of o, which may be nil. The last one unmaps the snapshot. It is called without mu held.
+func (c *Catalog) release(o *opened) error {
+	if o == nil {
+		return nil
+	}
+	c.mu.Lock()
+	o.users--
+	last := o.users == 0
+	c.mu.Unlock()
+	if !last {
 		return nil
 	}
 	return o.sn.Close()
@@ -67,7 +66,7 @@ func (c *Catalog) acquire(since uint64) *View {
 	if c.current == nil {
 		return nil
 	}
-	c.current.users.Add(1)
+	c.current.users++
 	return &View{Snapshot: c.current.sn, catalog: c, opened: c.current, since: since}
 }
 
@@ -129,7 +128,7 @@ func (c *Catalog) look() (replaced bool) {
 		c.current, last = last, c.current
 	}
 	c.mu.Unlock()
-	_ = last.release() // the file was only read
+	_ = c.release(last) // the file was only read
 	return replaced
 }
 
@@ -170,7 +169,7 @@ func (c *Catalog) repair(v *View, err error) bool {
 	first := c.current == v.opened
 	if first {
 		c.current, c.damaged = nil, damaged
-		_ = v.opened.release() // the catalog's use: v still has one, so that nothing is unmapped here
+		v.opened.users-- // the catalog's use; v still has one
 	}
 	c.mu.Unlock()
 	if first && damaged && c.opt.Lister != nil {
