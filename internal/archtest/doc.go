@@ -2,10 +2,5 @@
 // not allow, or has no doc comment (TestRooms); when a source breaks a rule about length, branches, contexts,
 // output, names or prose (TestRules); and when a document names what the code does not have.
 //
-// Begin with rooms_test.go for what may import what and why, and with rules_test.go for everything else. Where a
-// folder still breaks a rule, testdata/left.txt says how often. A count may only fall. The first command lists what
-// is left in a folder, the second lowers the counts:
-//
-//	go test ./internal/archtest -run TestRules -v -show pkg/conn
-//	go test ./internal/archtest -run TestRules -update
+// Begin with rooms_test.go for what may import what and why, and with rules_test.go for everything else.
 package archtest

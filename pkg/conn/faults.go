@@ -68,14 +68,8 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 		return interrupted(context.Cause(ctx), s.server, ph.name)
 	case s.closing.Load():
 		return interrupted(errClosed, s.server, ph.name)
-	case errors.Is(err, errTurn):
-		message := fmt.Sprintf("%s was busy with calls of other clients for %s; nothing was sent", name, ph.limit)
-		return fault.New(fault.Timeout, message,
-			"Type the command again, or give it more time with "+ph.flag+". It asks its users questions that name no call, "+
-				"so that the calls of different clients take turns.").On(name, "").Because(tool.ErrNotSent)
-	case errors.Is(err, errSessionEnded) && !s.overHTTP():
-		return fault.New(fault.ServerConnection, name+" ended before the request was sent", "Try again.").
-			On(name, "").Because(errSessionEnded)
+	case errors.Is(err, errTurn), errors.Is(err, errSessionEnded) && !s.overHTTP():
+		return s.unsent(err, ph)
 	case errors.As(err, &refused):
 		return s.peer.attach(s.refused(refused), ph)
 	case errors.As(err, &broke):
@@ -101,6 +95,19 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 	default:
 		return s.peer.attach(s.peer.failure(err, ph), ph)
 	}
+}
+
+// unsent is the fault of a request that waited for its turn in vain, or whose server ended meanwhile.
+func (s *session) unsent(err error, ph phase) *fault.Fault {
+	name := s.server.Name
+	if errors.Is(err, errSessionEnded) {
+		return fault.New(fault.ServerConnection, name+" ended before the request was sent", "Try again.").
+			On(name, "").Because(errSessionEnded)
+	}
+	message := fmt.Sprintf("%s was busy with calls of other clients for %s; nothing was sent", name, ph.limit)
+	return fault.New(fault.Timeout, message,
+		"Type the command again, or give it more time with "+ph.flag+". It asks its users questions that name no call, "+
+			"so that the calls of different clients take turns.").On(name, "").Because(tool.ErrNotSent)
 }
 
 // messageTooLong returns the fault of a response that exceeds maxMessage.

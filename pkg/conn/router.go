@@ -151,8 +151,8 @@ func (r *router) byRequest(id string) *call {
 	return r.requests[id]
 }
 
-// owner returns the call that a message belongs to, which came in the stream of the request with that id ("" if it came
-// in no request's stream). It returns nil if no call is in flight, or if that cannot be said.
+// owner returns the call that a message belongs to, which came in the stream of the request with that id ("" if it
+// came in no request's stream). It returns nil if no call is in flight, or if that cannot be said.
 func (r *router) owner(request string) *call {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -191,8 +191,8 @@ func (r *router) lostByOther(client string) bool {
 	return slices.ContainsFunc(r.lost, func(other string) bool { return other != client })
 }
 
-// spoiled reports whether the server must not serve c, the only call in flight: it asks questions that name no call, and
-// it may still ask one for the call of another client.
+// spoiled reports whether the server must not serve c, the only call in flight: it asks questions that name no call,
+// and may still ask one for the call of another client.
 func (r *router) spoiled(c *call) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -220,9 +220,9 @@ func (r *router) rank(c *call) int {
 
 // assign returns the call that a question belongs to, and counts it as asked until [router.replied]. It returns nil if
 // there is no call. If calls of several clients are in flight it waits until those of one are left, for at most
-// holdLimit. It fails with errWhose if that does not help, or if a call leaves without an answer meanwhile: the question
-// may be that call's. shared is called the first time that the router cannot tell the client at once: from then on the
-// calls of different clients take turns.
+// holdLimit. It fails with errWhose if that does not help, or if a call leaves without an answer meanwhile: the
+// question may be that call's. shared is called the first time that the router cannot tell the client at once: from then
+// on the calls of different clients take turns.
 func (r *router) assign(ctx context.Context, request, task string, shared func()) (*call, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

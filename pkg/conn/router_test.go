@@ -151,7 +151,7 @@ func TestRouterHoldsQuestions(t *testing.T) {
 	}
 }
 
-// A call that was given up may still be asked for: nobody else answers that.
+// A server may still ask for a call that was given up. No other client answers that.
 func TestRouterGivenUp(t *testing.T) {
 	t.Parallel()
 	of := func(client string) *call { return &call{client: client, askable: true, audience: &audience{}} }

@@ -67,7 +67,8 @@ func (c *capable) Roots(context.Context) (json.RawMessage, error) {
 	return json.RawMessage(`{ "roots":[] }`), nil
 }
 
-// The capabilities of a client's audience cross the socket, and so do requests to its model, for its roots, and raw forms.
+// The capabilities of a client's audience cross the socket, and so do requests to its model, for its roots, and raw
+// forms.
 func TestCapableAudience(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
