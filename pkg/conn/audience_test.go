@@ -224,7 +224,6 @@ func TestQuestionsAndLimits(t *testing.T) {
 // The server takes its question back: the one who is asked learns it.
 func TestQuestionTakenBack(t *testing.T) {
 	t.Parallel()
-	asked := make(chan struct{})
 	tl := mcptest.Tool{Name: "ask", Text: "done", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{
 		{Method: "elicitation/create", Params: askName, ID: `"q"`},
 		{Method: "ping", Wait: true},
@@ -234,14 +233,12 @@ func TestQuestionTakenBack(t *testing.T) {
 	answers := t.TempDir() + "/answers"
 	p := newPool(t, scripts{"s": {Answers: answers, Tools: []mcptest.Tool{tl}}})
 	a := &audience{reply: func(ctx context.Context, _ tool.Question) (tool.Reply, error) {
-		<-ctx.Done()
-		close(asked)
+		<-ctx.Done() // were it not withdrawn, no answer would come
 		return tool.Reply{}, ctx.Err()
 	}}
 	if _, err := callFor(t, p, "ask", tool.CallOptions{Audience: a}); err != nil {
 		t.Error(err)
 	}
-	<-asked
 	if got := strings.Join(mcptest.WaitLines(t, answers, 2), "\n"); !strings.Contains(got, `{"jsonrpc":"2.0","id":"q","result":{"action":"cancel"}}`) {
 		t.Errorf("answers:\n%s", got)
 	}

@@ -29,7 +29,10 @@ func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (
 // ask puts a question to the audience of a call, which may be nil.
 func (s *session) ask(ctx context.Context, c *call, q tool.Question) tool.Reply {
 	s.log("it asks: %s", q.Message)
-	if c == nil {
+	switch {
+	case ctx.Err() != nil:
+		return tool.Reply{Action: tool.Cancel}
+	case c == nil:
 		return tool.Reply{Action: tool.Decline}
 	}
 	var reply tool.Reply

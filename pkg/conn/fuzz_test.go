@@ -67,7 +67,7 @@ func FuzzServerSays(f *testing.F) {
 			return
 		}
 		s.notified("", m.Method, m.Params)
-		body, refused := s.answer(ctx, "", string(m.ID), m.Method, m.Params)
+		body, refused := s.answer(ctx, "", m.Method, m.Params)
 		if refused != nil {
 			body = errorJSON(refused)
 		}

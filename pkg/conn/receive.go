@@ -42,9 +42,17 @@ func (s *session) receive(request string, message []byte) {
 		s.log("more than %d questions of the server wait for an answer; %s is dropped", maxWaiting, method)
 		return
 	}
+	// The server may withdraw it before the goroutine begins.
+	withdrawn, withdraw := context.WithCancel(context.Background())
+	s.router.questions.Store(string(m.ID), (func())(withdraw))
 	s.goroutines.run(func(ctx context.Context) {
 		defer s.waiting.Add(-1)
-		body, failure := s.answer(ctx, request, string(m.ID), method, m.Params)
+		defer s.router.questions.Delete(string(m.ID))
+		defer withdraw()
+		ctx, giveUp := context.WithCancel(ctx)
+		defer giveUp()
+		defer context.AfterFunc(withdrawn, giveUp)()
+		body, failure := s.answer(ctx, request, method, m.Params)
 		key := "result"
 		if failure != nil {
 			s.log("%s was refused: %s", method, failure.Message)
@@ -85,8 +93,8 @@ func errorJSON(e *tool.UpstreamError) json.RawMessage {
 	return tool.JoinObject(fields)
 }
 
-// answer returns the result of a request of the server with that id, or refuses it.
-func (s *session) answer(ctx context.Context, request, id, method string, params json.RawMessage) (
+// answer returns the result of a request of the server, or refuses it.
+func (s *session) answer(ctx context.Context, request, method string, params json.RawMessage) (
 	json.RawMessage, *tool.UpstreamError) {
 	switch method {
 	case string(mcp.MethodPing):
@@ -94,12 +102,12 @@ func (s *session) answer(ctx context.Context, request, id, method string, params
 	case string(mcp.MethodListRoots):
 		return s.listRoots(ctx, s.router.owner(request))
 	case string(mcp.MethodElicitationCreate):
-		return s.forCall(ctx, request, id, params, s.elicit)
+		return s.forCall(ctx, request, params, s.elicit)
 	case string(mcp.MethodSamplingCreateMessage):
 		if !s.router.canSample() { // no call has to be waited for
 			return nil, &tool.UpstreamError{Code: mcp.METHOD_NOT_FOUND, Message: noModel}
 		}
-		return s.forCall(ctx, request, id, params, s.sample)
+		return s.forCall(ctx, request, params, s.sample)
 	}
 	return nil, notOffered(method)
 }
@@ -109,13 +117,9 @@ func notOffered(method string) *tool.UpstreamError {
 }
 
 // forCall answers a request of the server for its call. The server and the ends of call and session withdraw it.
-func (s *session) forCall(ctx context.Context, request, id string, params json.RawMessage,
+func (s *session) forCall(ctx context.Context, request string, params json.RawMessage,
 	answer func(context.Context, *call, json.RawMessage) (json.RawMessage, *tool.UpstreamError)) (
 	json.RawMessage, *tool.UpstreamError) {
-	ctx, giveUp := context.WithCancel(ctx)
-	defer giveUp()
-	s.router.questions.Store(id, (func())(giveUp))
-	defer s.router.questions.Delete(id)
 	c, err := s.router.assign(ctx, request, taskOf(params), s.sharedQuestion)
 	if err != nil {
 		return nil, &tool.UpstreamError{Code: mcp.INTERNAL_ERROR, Message: err.Error()}

@@ -221,8 +221,8 @@ func (r *router) rank(c *call) int {
 // assign returns the call that a question belongs to, and counts it as asked until [router.replied]. It returns nil if
 // there is no call. If calls of several clients are in flight it waits until those of one are left, for at most
 // holdLimit. It fails with errWhose if that does not help, or if a call leaves without an answer meanwhile: the
-// question may be that call's. shared is called the first time that the router cannot tell the client at once: from then
-// on the calls of different clients take turns.
+// question may be that call's. shared is called the first time that the router cannot tell the client at once: from
+// then on the calls of different clients take turns.
 func (r *router) assign(ctx context.Context, request, task string, shared func()) (*call, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
