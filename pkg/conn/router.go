@@ -230,14 +230,16 @@ func (r *router) assign(ctx context.Context, request, task string, shared func()
 	for {
 		c, err := r.find(request, task)
 		switch {
-		case err == nil && r.abandoned == abandoned:
-			r.ask(c)
-			return c, nil
-		case !errors.Is(err, errShared):
-			r.noteShared(errors.Is(err, errLeft), shared)
-			return nil, errWhose
 		case r.abandoned != abandoned:
 			return nil, errWhose
+		case err == nil:
+			r.ask(c)
+			return c, nil
+		case errors.Is(err, errLeft):
+			r.noteShared(shared)
+			return nil, errWhose
+		case !errors.Is(err, errShared):
+			return nil, err
 		case r.left == nil:
 			r.left = make(chan struct{})
 		}
@@ -248,17 +250,17 @@ func (r *router) assign(ctx context.Context, request, task string, shared func()
 }
 
 // noteShared notes, outside mu, that the server asks questions of which nothing says whose they are.
-func (r *router) noteShared(is bool, shared func()) {
+func (r *router) noteShared(shared func()) {
 	r.mu.Unlock()
 	defer r.mu.Lock()
-	if is && !r.turns.Swap(true) {
+	if !r.turns.Swap(true) {
 		shared()
 	}
 }
 
 // await waits outside mu until a call has left.
 func (r *router) await(ctx context.Context, left chan struct{}, timeout <-chan time.Time, shared func()) error {
-	r.noteShared(true, shared)
+	r.noteShared(shared)
 	r.mu.Unlock()
 	defer r.mu.Lock()
 	select {
