@@ -49,10 +49,10 @@ func (s *session) receive(request string, message []byte) {
 		defer s.waiting.Add(-1)
 		defer s.router.questions.Delete(string(m.ID))
 		defer withdraw()
-		ctx, giveUp := context.WithCancel(ctx)
+		answering, giveUp := context.WithCancel(ctx) // the answer to what was withdrawn is sent all the same
 		defer giveUp()
 		defer context.AfterFunc(withdrawn, giveUp)()
-		body, failure := s.answer(ctx, request, method, m.Params)
+		body, failure := s.answer(answering, request, method, m.Params)
 		key := "result"
 		if failure != nil {
 			s.log("%s was refused: %s", method, failure.Message)
