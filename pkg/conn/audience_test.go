@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -241,6 +242,36 @@ func TestQuestionTakenBack(t *testing.T) {
 	}
 	if got := strings.Join(mcptest.WaitLines(t, answers, 2), "\n"); !strings.Contains(got, `{"jsonrpc":"2.0","id":"q","result":{"action":"cancel"}}`) {
 		t.Errorf("answers:\n%s", got)
+	}
+}
+
+// Over HTTP too a withdrawn question is answered, although what asked it has ended.
+func TestQuestionTakenBackOverHTTP(t *testing.T) {
+	t.Parallel()
+	asked := make(chan struct{})
+	h := &handmade{on: map[string]func(http.ResponseWriter, *http.Request, message){
+		"tools/call": func(w http.ResponseWriter, r *http.Request, m message) {
+			send := stream(w)
+			send(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":` + askName + `}`)
+			select {
+			case <-asked:
+			case <-r.Context().Done():
+			}
+			send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`)
+			send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + okResult + `}`)
+		},
+	}}
+	p := handmadePool(t, h, "")
+	a := &audience{reply: func(ctx context.Context, _ tool.Question) (tool.Reply, error) {
+		close(asked)
+		<-ctx.Done()
+		return tool.Reply{}, ctx.Err()
+	}}
+	if got, err := callFor(t, p, "t", tool.CallOptions{Audience: a}); got != "ok" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got := h.wait(t, "answer", 1)[0].params; got != `{"action":"cancel"}` {
+		t.Errorf("answered with %s", got)
 	}
 }
 
