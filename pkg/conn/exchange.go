@@ -164,6 +164,7 @@ type limitedBody struct {
 	exchange *httpExchange
 	take     func(message []byte) // called with a plain response that may be an error
 	kept     []byte               // of a plain response, until it exceeds maxErrorBody
+	object   objectScanner        // of kept
 	size     int                  // of the message so far
 	blank    bool                 // so far, the line is empty
 }
@@ -177,7 +178,7 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 	}
 	if !b.events && b.size <= maxErrorBody {
 		// The SDK need not read on after the last brace.
-		if b.kept = append(b.kept, p[:n]...); bytes.HasSuffix(bytes.TrimSpace(b.kept), []byte("}")) && mayRefuse(b.kept) {
+		if b.kept = append(b.kept, p[:n]...); b.object.ends(p[:n]) && mayRefuse(b.kept) {
 			b.take(b.kept)
 		}
 	}
@@ -186,6 +187,37 @@ func (b *limitedBody) Read(p []byte) (int, error) {
 		b.exchange.note(func(r *reached) { r.ended = err })
 	}
 	return n, err
+}
+
+// objectScanner finds the end of a JSON object that comes in pieces, looking at each byte once.
+type objectScanner struct {
+	depth           int
+	inText, escaped bool
+	over            bool // it has ended
+}
+
+// ends reports whether the object ends in p, the next piece. It does so at most once, also for bytes that are not JSON.
+func (o *objectScanner) ends(p []byte) bool {
+	for _, c := range p {
+		switch {
+		case o.over:
+			return false
+		case o.escaped:
+			o.escaped = false
+		case o.inText:
+			o.inText, o.escaped = c != '"', c == '\\'
+		case c == '"':
+			o.inText = true
+		case c == '{' || c == '[':
+			o.depth++
+		case c == '}' || c == ']':
+			o.depth--
+			if o.over = o.depth == 0; o.over {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // measure counts the bytes of the current message. An empty line ends an event.

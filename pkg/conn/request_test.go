@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -224,6 +225,27 @@ func TestErrorData(t *testing.T) {
 			}
 			if r := p.slots["s"].session.router; len(r.data) != 0 {
 				t.Errorf("%d data are kept after the end of the call", len(r.data))
+			}
+		})
+	}
+}
+
+// However a plain response is cut into pieces, it is looked at once: as soon as it is whole.
+func TestErrorInPieces(t *testing.T) {
+	t.Parallel()
+	const answer = `{"id":1,"error":{"data":[{"a":"}\\\"]}"},{}],"code":1}}`
+	for name, reader := range map[string]func(io.Reader) io.Reader{
+		"whole":        func(r io.Reader) io.Reader { return r },
+		"byte by byte": iotest.OneByteReader,
+		"in halves":    iotest.HalfReader,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var taken []string
+			b := &limitedBody{ReadCloser: io.NopCloser(reader(strings.NewReader(answer + "\n{}{}"))), exchange: new(httpExchange),
+				take: func(message []byte) { taken = append(taken, string(message)) }}
+			if _, err := io.ReadAll(b); err != nil || len(taken) != 1 || !strings.HasPrefix(taken[0], answer) {
+				t.Errorf("looked at %q, %v", taken, err)
 			}
 		})
 	}
