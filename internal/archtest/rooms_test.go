@@ -49,6 +49,10 @@ var rooms = map[string]room{
 	"internal/example": {
 		why: "the example is a server like a stranger's: what it shared with mcpl would hide what a stranger meets",
 	},
+	"internal/fixture": {
+		imports: []string{"pkg/tool"},
+		why:     "tests of the index's users share their configurations and listings; it knows what both are made of, no more",
+	},
 	"internal/mcptest": {
 		why: "a test server that used our wire code would misread the protocol in the same way as the code under test",
 	},

@@ -133,3 +133,13 @@ func Poll(condition func() (state string, holds bool)) (state string, held bool)
 		}
 	}
 }
+
+// OpenFiles returns how many files this process has open. It needs /proc.
+func OpenFiles(t testing.TB) int {
+	t.Helper()
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(fds)
+}

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -60,51 +61,22 @@ func newWorld(t testing.TB, servers ...string) *world {
 		settings: config.Settings{TTL: 24 * time.Hour, Grace: time.Hour, Limit: 5}, held: make(chan held, 100),
 		servers: map[string]tool.Listing{}, down: map[string]error{}, hold: map[string]bool{}}
 	for _, name := range servers {
-		w.servers[name] = offering(t, name+"_tool")
+		w.servers[name] = fixture.Listing(t, name+"_tool")
 	}
 	w.configure(servers...)
 	return w
 }
 
-// offering is a listing of tools.
-func offering(t testing.TB, names ...string) tool.Listing {
-	t.Helper()
-	var l tool.Listing
-	for _, name := range names {
-		def, err := tool.ParseDef([]byte(fmt.Sprintf(`{"name":%q,"description":"Does %s","inputSchema":{"type":"object"}}`, name, name)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Tools = append(l.Tools, def)
-	}
-	return l
-}
-
-// configure writes a configuration whose entries are names, or "name: JSON".
+// configure writes a configuration.
 func (w *world) configure(entries ...string) {
 	w.t.Helper()
-	var lines []string
-	for _, e := range entries {
-		name, body, ok := strings.Cut(e, ": ")
-		if !ok {
-			body = fmt.Sprintf(`{"command": %q}`, "run-"+name)
-		}
-		lines = append(lines, fmt.Sprintf("%q: %s", name, body))
-	}
-	w.write(".mcp.json", `{"mcpServers": {`+strings.Join(lines, ",\n")+`}}`)
+	w.write(".mcp.json", fixture.Configuration(entries...))
 }
 
 // write replaces a file; its time is the world's and moves on, as it does between two edits.
 func (w *world) write(name, content string) {
 	w.t.Helper()
-	now := w.pass(time.Second)
-	path := filepath.Join(w.dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.Chtimes(path, now, now); err != nil {
-		w.t.Fatal(err)
-	}
+	fixture.Write(w.t, w.dir, name, content, w.pass(time.Second))
 }
 
 // pass lets time pass.
@@ -271,7 +243,7 @@ func TestFreshness(t *testing.T) {
 	// A touched file lists no server, a changed entry only its own.
 	w.configure("a", "b")
 	w.read("", "a/a_tool", "b/b_tool")
-	w.servers["b"] = offering(t, "b_new")
+	w.servers["b"] = fixture.Listing(t, "b_new")
 	w.configure("a", `b: {"command": "run-b", "args": ["--new"]}`)
 	w.read("b", "a/a_tool", "b/b_new")
 	// Limits do not enter.
@@ -279,7 +251,7 @@ func TestFreshness(t *testing.T) {
 	w.read("", "a/a_tool", "b/b_new")
 
 	// Added, removed, switched off by the entry, and back.
-	w.servers["c"] = offering(t, "c_tool")
+	w.servers["c"] = fixture.Listing(t, "c_tool")
 	w.configure("c", "a")
 	w.read("c", "a/a_tool", "c/c_tool")
 	w.configure(`c: {"command": "run-c", "disabled": true}`, "a")

@@ -6,33 +6,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
-
-// more adds definitions to a listing, each "kind JSON".
-func more(t *testing.T, l tool.Listing, defs ...string) tool.Listing {
-	t.Helper()
-	for _, text := range defs {
-		kind, raw, _ := strings.Cut(text, " ")
-		def, err := tool.Parse(tool.Kind(kind), []byte(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if def.Kind == tool.Prompt {
-			l.Prompts = append(l.Prompts, def)
-		} else {
-			l.Resources = append(l.Resources, def)
-		}
-	}
-	return l
-}
 
 func (w *world) written() time.Time {
 	w.t.Helper()
@@ -75,10 +57,10 @@ func TestSettle(t *testing.T) {
 	}
 	// Each kind counts.
 	for i, next := range []tool.Listing{
-		offering(t, "a_other"),
-		more(t, offering(t, "a_other"), `resource {"uri":"book://new"}`),
-		more(t, offering(t, "a_other"), `resource {"uri":"book://new","name":"new"}`),
-		more(t, offering(t, "a_other"), `resource {"uri":"book://new","name":"new"}`, `prompt {"name":"new"}`),
+		fixture.Listing(t, "a_other"),
+		fixture.Offers(t, fixture.Listing(t, "a_other"), `resource {"uri":"book://new"}`),
+		fixture.Offers(t, fixture.Listing(t, "a_other"), `resource {"uri":"book://new","name":"new"}`),
+		fixture.Offers(t, fixture.Listing(t, "a_other"), `resource {"uri":"book://new","name":"new"}`, `prompt {"name":"new"}`),
 	} {
 		w.servers["a"] = next
 		if asked := w.with(changed); asked != "a" {
@@ -123,7 +105,7 @@ func TestListChanged(t *testing.T) {
 		return asked, err
 	}
 	w.read("a b", "a/a_tool", "b/b_tool")
-	w.servers["a"], w.servers["b"] = offering(t, "a_new"), offering(t, "b_new")
+	w.servers["a"], w.servers["b"] = fixture.Listing(t, "a_new"), fixture.Listing(t, "b_new")
 	if asked, err := relist("a"); asked != "a" || err != nil {
 		t.Errorf("asked %q, %v", asked, err)
 	}
@@ -135,7 +117,7 @@ func TestListChanged(t *testing.T) {
 		t.Errorf("of one that is down: %v", err)
 	}
 	delete(w.down, "b")
-	w.servers["b"] = offering(t, "b_tool")
+	w.servers["b"] = fixture.Listing(t, "b_tool")
 	if _, err := relist("b"); err != nil {
 		t.Error(err)
 	}

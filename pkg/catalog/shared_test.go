@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 )
@@ -76,7 +77,7 @@ func TestOneListing(t *testing.T) {
 			}
 			h := <-w.held
 			synctest.Wait()
-			h.answer <- answer{listing: offering(t, "a_tool")}
+			h.answer <- answer{listing: fixture.Listing(t, "a_tool")}
 			for _, r := range requests {
 				if <-r.done; !r.view.Tried("a") || r.view.Tried("b") {
 					t.Error("the view does not know what was listed for it")
@@ -140,7 +141,7 @@ func TestSlowServer(t *testing.T) {
 		if _, free, _ := c.store.TryLock(); free {
 			t.Error("the index is not locked while a server is listed")
 		}
-		h.answer <- answer{listing: offering(t, "slow_tool")}
+		h.answer <- answer{listing: fixture.Listing(t, "slow_tool")}
 		if got := all.tools(t); got != "quick/quick_tool slow/slow_tool" {
 			t.Errorf("got %q", got)
 		}
@@ -169,7 +170,7 @@ func TestGivenUp(t *testing.T) {
 		if <-first.done; !fault.Is(first.err, fault.Interrupted) {
 			t.Errorf("given up: %v", first.err)
 		}
-		h.answer <- answer{listing: offering(t, "a_tool")}
+		h.answer <- answer{listing: fixture.Listing(t, "a_tool")}
 		if got := second.tools(t); got != "a/a_tool" {
 			t.Errorf("got %q", got)
 		}
@@ -182,7 +183,7 @@ func TestGivenUp(t *testing.T) {
 		<-h.ended
 		// The next one begins anew, and nothing of the last one was kept.
 		next := w.ensure(c, Need{List: ListAll})
-		(<-w.held).answer <- answer{listing: offering(t, "a_new")}
+		(<-w.held).answer <- answer{listing: fixture.Listing(t, "a_new")}
 		if got := next.tools(t); got != "a/a_new" {
 			t.Errorf("got %q", got)
 		}
@@ -203,11 +204,11 @@ func TestListAllAfter(t *testing.T) {
 			old := <-w.held
 			after := w.ensure(c, need)
 			now := <-w.held
-			now.answer <- answer{listing: offering(t, "a_new")}
+			now.answer <- answer{listing: fixture.Listing(t, "a_new")}
 			if got := after.tools(t); got != "a/a_new" {
 				t.Errorf("got %q", got)
 			}
-			old.answer <- answer{listing: offering(t, "a_old")}
+			old.answer <- answer{listing: fixture.Listing(t, "a_old")}
 			if got := before.tools(t); got != "a/a_new" {
 				t.Errorf("got %q", got)
 			}
@@ -234,9 +235,9 @@ func TestListAllTogether(t *testing.T) {
 		synctest.Wait()
 		<-c.turn
 		now := <-w.held
-		now.answer <- answer{listing: offering(t, "a_new")}
+		now.answer <- answer{listing: fixture.Listing(t, "a_new")}
 		synctest.Wait()
-		old.answer <- answer{listing: offering(t, "a_old")}
+		old.answer <- answer{listing: fixture.Listing(t, "a_old")}
 		for _, r := range append(requests, first) {
 			if got := r.tools(t); got != "a/a_new" {
 				t.Errorf("got %q", got)
@@ -264,7 +265,7 @@ func TestOtherProcess(t *testing.T) {
 		})
 		old := w.ensure(c, Need{})
 		<-old.done
-		w.servers["a"] = offering(t, "first", "second")
+		w.servers["a"] = fixture.Listing(t, "first", "second")
 		w.with(func(c *Catalog) error { return c.Read(t.Context(), Need{List: ListAll}, nil) })
 		if got := w.ensure(c, Need{}).tools(t); got != "a/a_tool" || announced != 0 {
 			t.Errorf("at once: %q, announced %d times", got, announced)
@@ -282,7 +283,7 @@ func TestOtherProcess(t *testing.T) {
 			t.Errorf("before: %q", got)
 		}
 		// Its own writing is announced, and not taken for somebody else's.
-		w.servers["a"] = offering(t, "third")
+		w.servers["a"] = fixture.Listing(t, "third")
 		if got := w.ensure(c, Need{List: ListAll}).tools(t); got != "a/third" || announced != 2 {
 			t.Errorf("own: %q, announced %d times", got, announced)
 		}
@@ -317,7 +318,7 @@ func TestReplacedWhileRead(t *testing.T) {
 			reads := 0
 			err := w.catalog().Read(t.Context(), Need{}, func(v *View) error {
 				if reads++; reads == 1 {
-					w.servers["a"] = offering(t, "longer_than_before", "a_tool")
+					w.servers["a"] = fixture.Listing(t, "longer_than_before", "a_tool")
 					if entries != nil {
 						w.configure(entries...)
 					}

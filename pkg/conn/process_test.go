@@ -56,19 +56,10 @@ func TestStartsLeaveNothingOpen(t *testing.T) {
 		}
 		p.Close()
 		if i == 0 {
-			before = openFiles(t)
+			before = mcptest.OpenFiles(t)
 		}
 	}
-	if after := openFiles(t); after > before {
+	if after := mcptest.OpenFiles(t); after > before {
 		t.Errorf("%d files are open, %d were", after, before)
 	}
-}
-
-func openFiles(t *testing.T) int {
-	t.Helper()
-	fds, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(fds)
 }

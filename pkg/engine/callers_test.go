@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -124,7 +125,7 @@ func TestChanged(t *testing.T) {
 		if _, err := e.Call(t.Context(), p, tool.CallOptions{}); err != nil {
 			return err
 		}
-		w.servers["a"] = listing(t, "a_new")
+		w.servers["a"] = fixture.Listing(t, "a_new")
 		w.changed("a")
 		return e.Catalog().Settle(t.Context())
 	})

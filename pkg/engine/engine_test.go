@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -50,48 +49,20 @@ func newWorld(t *testing.T, servers ...string) *world {
 		settings: config.Settings{TTL: 24 * time.Hour, Grace: time.Hour, Limit: 5},
 		servers:  map[string]tool.Listing{}, down: map[string]error{}}
 	for _, name := range servers {
-		w.servers[name] = listing(t, name+"_tool")
+		w.servers[name] = fixture.Listing(t, name+"_tool")
 	}
 	w.configure(servers...)
 	return w
 }
 
-func listing(t *testing.T, names ...string) tool.Listing {
-	var l tool.Listing
-	for _, name := range names {
-		def, err := tool.ParseDef([]byte(fmt.Sprintf(`{"name":%q,"description":"Does %s","inputSchema":{"type":"object"}}`, name, name)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		l.Tools = append(l.Tools, def)
-	}
-	return l
-}
-
-// configure writes a configuration whose entries are names, or "name: JSON".
-func (w *world) configure(entries ...string) {
-	var lines []string
-	for _, e := range entries {
-		name, body, ok := strings.Cut(e, ": ")
-		if !ok {
-			body = fmt.Sprintf(`{"command": %q}`, "run-"+name)
-		}
-		lines = append(lines, fmt.Sprintf("%q: %s", name, body))
-	}
-	w.write(".mcp.json", `{"mcpServers": {`+strings.Join(lines, ",\n")+`}}`)
-}
+// configure writes a configuration.
+func (w *world) configure(entries ...string) { w.write(".mcp.json", fixture.Configuration(entries...)) }
 
 // write replaces a file; its time is the world's and moves on, as it does between two edits.
 func (w *world) write(name, content string) {
 	w.t.Helper()
 	w.now = w.now.Add(time.Second)
-	path := filepath.Join(w.dir, name)
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		w.t.Fatal(err)
-	}
-	if err := os.Chtimes(path, w.now, w.now); err != nil {
-		w.t.Fatal(err)
-	}
+	fixture.Write(w.t, w.dir, name, content, w.now)
 }
 
 // Tools implements [Caller].

@@ -10,34 +10,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// offers adds definitions to a listing, each "kind JSON".
-func offers(t *testing.T, l tool.Listing, defs ...string) tool.Listing {
-	t.Helper()
-	for _, text := range defs {
-		kind, raw, _ := strings.Cut(text, " ")
-		def, err := tool.Parse(tool.Kind(kind), []byte(raw))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if def.Kind == tool.Prompt {
-			l.Prompts = append(l.Prompts, def)
-		} else {
-			l.Resources = append(l.Resources, def)
-		}
-	}
-	return l
-}
-
 // library is a world with a server that has something of each kind, and one that has tools alone.
 func library(t *testing.T) *world {
 	w := newWorld(t, "books", "plain")
-	l := offers(t, listing(t, "lend_book", "find_book"),
+	l := fixture.Offers(t, fixture.Listing(t, "lend_book", "find_book"),
 		`resource {"uri":"book://catalogue","name":"catalogue","description":"All books there are","mimeType":"text/csv"}`,
 		`resource {"uri":"book://rules","name":"rules"}`,
 		`resource {"uriTemplate":"book://{isbn}","name":"book","description":"One book"}`,
@@ -284,7 +267,7 @@ func TestTask(t *testing.T) {
 func TestFailedKinds(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "a", "b")
-	w.servers["a"] = offers(t, tool.Listing{}, `prompt {"name":"p"}`)
+	w.servers["a"] = fixture.Offers(t, tool.Listing{}, `prompt {"name":"p"}`)
 	w.search("a b", "b/b_tool")
 	w.down["a"] = fault.New(fault.ServerConnection, "a is down", "wait").On("a", "")
 	w.down["b"] = w.down["a"]

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -14,7 +15,7 @@ func TestResolve(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "git", "git.hub", "a/b", "off", "dark")
 	w.configure("git.hub", "git", "git.hu", "a/b", "off", `dark: {"command": "run", "disabled": true}`, `odd: {"args": 1}`)
-	w.servers["git"] = listing(t, "clone", "hub.star", "create_issue")
+	w.servers["git"] = fixture.Listing(t, "clone", "hub.star", "create_issue")
 	w.switches.Disabled = []string{"off", "git/clone"}
 
 	type want struct {
@@ -77,7 +78,7 @@ func TestResolve(t *testing.T) {
 func TestToolNotFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "git")
-	w.servers["git"] = listing(t, "create_issue", "list_issues", "delete_repository", "fork")
+	w.servers["git"] = fixture.Listing(t, "create_issue", "list_issues", "delete_repository", "fork")
 	w.switches.Disabled = []string{"git/delete_repository"}
 	for name, want := range map[string]string{
 		"createIssue":       "create_issue",

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -17,7 +18,7 @@ import (
 func TestSwitches(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "a", "b", "c")
-	w.servers["a"] = listing(t, "a_one", "a_two")
+	w.servers["a"] = fixture.Listing(t, "a_one", "a_two")
 	w.switches.Disabled = []string{"b", "a/a_one"}
 	w.search("a c", "a/a_two", "c/c_tool")
 	w.switches.Disabled = nil
