@@ -50,7 +50,8 @@ func (s *session) begin(ctx context.Context, limit time.Duration, opt tool.CallO
 		after:   func(f func()) func() bool { return context.AfterFunc(ctx, f) }}
 	c.more.L = &c.mu
 	c.clock = newClock(limit, maxTime(limit, opt.MaxTime), cancel)
-	if err := s.router.enter(ctx, c, limit); err != nil {
+	err := s.router.enter(ctx, c, limit)
+	if err != nil {
 		cancel(nil)
 		return nil, nil, err
 	}
@@ -58,10 +59,15 @@ func (s *session) begin(ctx context.Context, limit time.Duration, opt tool.CallO
 		s.log("it may still ask something for a call of another client that was given up: another one is started")
 		s.retired.Store(true)
 	}
-	if s.retired.Load() || c.turn != nil && !s.alive() {
+	if s.retired.Load() {
+		err = errRetired
+	} else if c.turn != nil && !s.alive() {
+		err = errSessionEnded
+	}
+	if err != nil {
 		s.router.leave(c, true)
 		cancel(nil)
-		return nil, nil, errSessionEnded
+		return nil, nil, err
 	}
 	c.clock.start()
 	if c.audience == nil {

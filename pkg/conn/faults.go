@@ -68,7 +68,7 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 		return interrupted(context.Cause(ctx), s.server, ph.name)
 	case s.closing.Load():
 		return interrupted(errClosed, s.server, ph.name)
-	case errors.Is(err, errTurn), errors.Is(err, errSessionEnded) && !s.overHTTP():
+	case errors.Is(err, errTurn), errors.Is(err, errRetired), errors.Is(err, errSessionEnded) && !s.overHTTP():
 		return s.unsent(err, ph)
 	case errors.As(err, &refused):
 		return s.peer.attach(s.refused(refused), ph)
@@ -100,9 +100,9 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 // unsent is the fault of a request that waited for its turn in vain, or whose server ended meanwhile.
 func (s *session) unsent(err error, ph phase) *fault.Fault {
 	name := s.server.Name
-	if errors.Is(err, errSessionEnded) {
+	if !errors.Is(err, errTurn) {
 		return fault.New(fault.ServerConnection, name+" ended before the request was sent", "Try again.").
-			On(name, "").Because(errSessionEnded)
+			On(name, "").Because(err)
 	}
 	message := fmt.Sprintf("%s was busy with calls of other clients for %s; nothing was sent", name, ph.limit)
 	return fault.New(fault.Timeout, message,

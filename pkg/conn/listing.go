@@ -53,7 +53,7 @@ func (s *session) otherLists() []offered {
 func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOptions) (tool.Listing, error) {
 	ctx, c, err := s.begin(ctx, limit, opt, false)
 	if err != nil {
-		return tool.Listing{}, err // cannot be: a listing waits for no turn
+		return tool.Listing{}, err // errRetired: a listing waits for no turn
 	}
 	defer s.end(c)
 	rest, giveUp := context.WithCancelCause(ctx)

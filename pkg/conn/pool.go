@@ -119,17 +119,22 @@ func (p *Pool) Request(ctx context.Context, server, method string, params json.R
 }
 
 // twice makes a request with a server's session, and once more if it failed and was certainly not carried out, or if
-// the repetition is harmless and the response was lost or doubtful.
+// the repetition is harmless and the response was lost or doubtful. A session that was retired before the request was
+// sent does not count: each is one that another call has spoiled.
 func twice[T any](ctx context.Context, p *Pool, server string, opt tool.CallOptions, harmless bool,
 	request func(s *session, limit time.Duration) (T, error)) (res T, err error) {
-	for range 2 {
+	for tries := 0; tries < 2; {
 		var s *session
 		if s, err = p.session(ctx, server, opt.Known); err == nil {
 			res, err = request(s, cmp.Or(opt.Timeout, s.server.CallTimeout, p.opt.Limits.Call))
 		}
+		if errors.Is(err, errRetired) {
+			continue
+		}
 		if !errors.Is(err, errSessionEnded) && (!harmless || !errors.Is(err, errLost) && !errors.Is(err, errForgotten)) {
 			break
 		}
+		tries++
 	}
 	return res, err
 }
@@ -192,6 +197,11 @@ func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*ses
 		}
 		return s.session, nil
 	case s.session != nil:
+		if s.session.retired.Load() { // a listing may still be under way
+			if s.session.router.drain(ctx, p.closing); ctx.Err() != nil {
+				return nil, interrupted(context.Cause(ctx), server, "the start")
+			}
+		}
 		s.session.hangUp() // requests that are still under way fail as lost, not as interrupted
 		s.session = nil
 	case s.failure != nil && s.starts.Load() != starts:

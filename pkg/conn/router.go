@@ -23,6 +23,8 @@ var (
 	// errShared says that calls of several clients are in flight, errLeft that one of another client has left.
 	errShared = fmt.Errorf("%w yet", errWhose)
 	errLeft   = fmt.Errorf("%w, one of which is gone", errWhose)
+	// errRetired ends a call that was not sent, since another session takes the place of its own.
+	errRetired = errors.New("another process of the server is started")
 	// errTurn ends a call that has waited too long for the calls of other clients.
 	errTurn = errors.New("the calls of other clients did not end in time")
 )
@@ -47,7 +49,7 @@ type router struct {
 	requests  map[string]*call           // by the id of a request to the server, as JSON; it is the progress token too
 	data      map[string]json.RawMessage // of the errors that the server answered requests with, by their ids
 	tasks     map[string]*call           // by the id of the task that a call became
-	left      chan struct{}              // closed when a call leaves; nil if no question is held
+	left      chan struct{}              // closed when a call leaves; nil if no goroutine waits for that
 	abandoned int                        // calls that have left without an answer
 	lost      []string                   // their clients; two stand for all, since no client is both
 }
@@ -111,6 +113,33 @@ func (r *router) leave(c *call, answered bool) {
 		r.calls, r.queue = append(r.calls, next), r.queue[1:]
 		close(next.turn)
 	}
+}
+
+// drain waits until no call is in flight, until ctx ends, or until closing is closed.
+func (r *router) drain(ctx context.Context, closing <-chan struct{}) {
+	for {
+		r.mu.Lock()
+		busy, left := len(r.calls) > 0, r.nextLeave()
+		r.mu.Unlock()
+		if !busy {
+			return
+		}
+		select {
+		case <-left:
+		case <-ctx.Done():
+			return
+		case <-closing:
+			return
+		}
+	}
+}
+
+// nextLeave returns a channel that is closed when the next call leaves. It needs mu.
+func (r *router) nextLeave() <-chan struct{} {
+	if r.left == nil {
+		r.left = make(chan struct{})
+	}
+	return r.left
 }
 
 // expect notes that the request with that id belongs to c until c leaves.
@@ -240,10 +269,8 @@ func (r *router) assign(ctx context.Context, request, task string, shared func()
 			return nil, errWhose
 		case !errors.Is(err, errShared):
 			return nil, err
-		case r.left == nil:
-			r.left = make(chan struct{})
 		}
-		if err := r.await(ctx, r.left, timeout, shared); err != nil {
+		if err := r.await(ctx, r.nextLeave(), timeout, shared); err != nil {
 			return nil, err
 		}
 	}
@@ -259,7 +286,7 @@ func (r *router) noteShared(shared func()) {
 }
 
 // await waits outside mu until a call has left.
-func (r *router) await(ctx context.Context, left chan struct{}, timeout <-chan time.Time, shared func()) error {
+func (r *router) await(ctx context.Context, left <-chan struct{}, timeout <-chan time.Time, shared func()) error {
 	r.noteShared(shared)
 	r.mu.Unlock()
 	defer r.mu.Lock()

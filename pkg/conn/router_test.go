@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -401,4 +402,36 @@ func TestSlowAudience(t *testing.T) {
 	if err := c.ask(t.Context(), nil); !errors.Is(err, errOver) {
 		t.Errorf("asked after the end: %v", err)
 	}
+}
+
+// However many calls of other clients are given up before it, a call that was not sent is made.
+func TestManyGivenUp(t *testing.T) {
+	t.Parallel()
+	loud := mcptest.Behaviour{Delay: mcptest.Duration(time.Minute),
+		Noise: []string{`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`}}
+	p := newPool(t, scripts{"s": {IgnoreCancel: true, Tools: []mcptest.Tool{
+		{Name: "hang", Behaviour: loud}, {Name: "greet", Text: "hello"}}}})
+	known := tool.Known{Asks: true}
+	var wg sync.WaitGroup
+	for i := range 30 {
+		opt := tool.CallOptions{Client: fmt.Sprintf("client-%d", i), Known: known}
+		if i%3 > 0 {
+			wg.Go(func() {
+				ctx, giveUp := context.WithCancel(t.Context())
+				opt.Audience = &rawAudience{take: func(json.RawMessage) { giveUp() }} // it is under way
+				_, err := p.Call(ctx, tool.Ref{Server: "s", Name: "hang"}, nil, opt)
+				wantFault(t, err, fault.Interrupted, "")
+			})
+			continue
+		}
+		wg.Go(func() {
+			if got, err := callFor(t, p, "greet", opt); got != "hello" || err != nil {
+				t.Errorf("%s got %q, %v", opt.Client, got, err)
+			}
+			if _, err := p.List(t.Context(), "s", opt); err != nil {
+				t.Errorf("%s lists: %v", opt.Client, err)
+			}
+		})
+	}
+	wg.Wait()
 }
