@@ -23,13 +23,19 @@ func InWords(f *fault.Fault) *fault.Fault {
 	return &said
 }
 
-// nextInWords writes steps one after the other. Several variables of one file are lines to copy into it.
+// nextInWords writes steps one after the other. Variables are lines to copy into their file.
 func nextInWords(next []fault.Next) string {
 	text := ""
 	for len(next) > 0 {
-		said, end, n := oneInWords(next[0]), ". ", 1
-		if together := variablesOfOneFile(next); together > 1 {
-			said, end, n = variablesInWords(next[:together]), "\n", together
+		said, end, n := next[0].Why, ". ", 1
+		switch {
+		case next[0].Set != nil:
+			n = variablesOfOneFile(next)
+			said, end = variablesInWords(next[:n]), "\n"
+		case next[0].Step != nil && said != "":
+			said += ": " + Command(*next[0].Step)
+		case next[0].Step != nil:
+			said = Command(*next[0].Step)
 		}
 		text += said
 		if next = next[n:]; len(next) > 0 {
@@ -38,22 +44,6 @@ func nextInWords(next []fault.Next) string {
 	}
 	return text
 }
-
-func oneInWords(n fault.Next) string {
-	why := n.Why
-	if why != "" {
-		why += ": "
-	}
-	switch {
-	case n.Step != nil:
-		return why + Command(*n.Step)
-	case n.Set != nil:
-		return why + n.Set.Variable + "=..." + inFile(n.Set)
-	}
-	return n.Why
-}
-
-func inFile(s *fault.Set) string { return prefixed(" in ", s.File) }
 
 // variablesOfOneFile counts the variables that next begins with and that belong into the same file.
 func variablesOfOneFile(next []fault.Next) int {
@@ -66,7 +56,7 @@ func variablesOfOneFile(next []fault.Next) int {
 
 // variablesInWords writes the variables of one file as lines of it. The first of them says why.
 func variablesInWords(sets []fault.Next) string {
-	text := cmp.Or(sets[0].Why, "Set") + inFile(sets[0].Set) + ":"
+	text := cmp.Or(sets[0].Why, "Set") + prefixed(" in ", sets[0].Set.File) + ":"
 	for _, n := range sets {
 		text += "\n  " + n.Set.Variable + "=..."
 	}

@@ -29,10 +29,10 @@ func TestInWords(t *testing.T) {
 		},
 		"a variable": {
 			fault.New(fault.MissingVariable, "m", "").ThenSet("Put", fault.Set{Variable: "TOKEN", File: "/x/.env"}),
-			"Put: TOKEN=... in /x/.env",
+			"Put in /x/.env:\n  TOKEN=...",
 		},
 		"a variable of the environment": {
-			fault.New(fault.MissingVariable, "m", "").ThenSet("", fault.Set{Variable: "TOKEN"}), "TOKEN=...",
+			fault.New(fault.MissingVariable, "m", "").ThenSet("", fault.Set{Variable: "TOKEN"}), "Set:\n  TOKEN=...",
 		},
 		"variables of one file, and a step": {
 			fault.New(fault.MissingVariable, "m", "Get A at https://a.example\n").
@@ -44,7 +44,7 @@ func TestInWords(t *testing.T) {
 		"variables of two files": {
 			fault.New(fault.MissingVariable, "m", "").
 				ThenSet("Set", fault.Set{Variable: "A", File: "/x/.env"}).ThenSet("Set", fault.Set{Variable: "B", File: "/y/.env"}),
-			"Set: A=... in /x/.env. Set: B=... in /y/.env",
+			"Set in /x/.env:\n  A=...\nSet in /y/.env:\n  B=...",
 		},
 		"variables of the environment": {
 			fault.New(fault.MissingVariable, "m", "").
