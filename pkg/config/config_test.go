@@ -125,12 +125,13 @@ func helpOf(f *fault.Fault) string {
 	var b strings.Builder
 	b.WriteString(f.Help)
 	for _, next := range f.Next {
-		b.WriteString(next.Why + ": ")
+		b.WriteString(next.Why)
 		if next.Step != nil {
-			b.WriteString("mcpl " + strings.Join(next.Step.Words(), " ") + "\n")
-		} else {
-			b.WriteString(next.Set.Variable + "=... in " + next.Set.File + "\n")
+			b.WriteString(": mcpl " + strings.Join(next.Step.Words(), " "))
+		} else if next.Set != nil {
+			b.WriteString(" " + next.Set.File + ": " + next.Set.Variable + "=...")
 		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

@@ -88,12 +88,11 @@ func (s *Server) Usable() error {
 	if len(s.Missing) == 0 {
 		return nil
 	}
-	var names []string
-	help := ""
+	var names, sources []string
 	for _, m := range s.Missing {
 		names = append(names, "${"+m.Name+"} (in "+m.Where+")")
 		if url := WhereToGet(m.Name); url != "" {
-			help += fmt.Sprintf("Get %s at %s\n", m.Name, url)
+			sources = append(sources, fmt.Sprintf("Get %s at %s", m.Name, url))
 		}
 	}
 	verb := "which is not set"
@@ -101,10 +100,13 @@ func (s *Server) Usable() error {
 		verb = "which are not set"
 	}
 	message := fmt.Sprintf("server %s needs %s, %s", s.Name, strings.Join(names, ", "), verb)
-	f := fault.New(fault.MissingVariable, message, help).On(s.Name, "").
+	f := fault.New(fault.MissingVariable, message, "").On(s.Name, "").
 		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
 	for _, m := range s.Missing {
-		f.ThenSet("Set", fault.Set{Variable: m.Name, File: s.variablesFile})
+		f.ThenSet("Add to", fault.Set{Variable: m.Name, File: s.variablesFile})
+	}
+	if len(sources) > 0 {
+		f.Next = append(f.Next, fault.Next{Why: strings.Join(sources, "\n")})
 	}
 	return f
 }

@@ -16,8 +16,8 @@ func TestUsable(t *testing.T) {
 	}
 	s := w.one(`{"command": "x", "args": ["${OTHER}"], "env": {"T": "${GITHUB_TOKEN}", "U": "${GITHUB_TOKEN}"}}`)
 	f := wantFault(t, s.Usable(), fault.MissingVariable, "server s needs ${OTHER} (in args[0]), ${GITHUB_TOKEN} (in env.T), which are not set",
-		"Set: OTHER=... in "+w.path(".env")+"\nSet: GITHUB_TOKEN=... in "+w.path(".env")+"\n", "Get GITHUB_TOKEN at https://github.com/settings/tokens", w.path(".mcp.json")+", line 1")
-	if f.Server != "s" || strings.Count(f.Help, "Get ") != 1 {
+		"Add to "+w.path(".env")+": OTHER=...\nAdd to "+w.path(".env")+": GITHUB_TOKEN=...\n", "Get GITHUB_TOKEN at https://github.com/settings/tokens", w.path(".mcp.json")+", line 1")
+	if f.Server != "s" || strings.Count(helpOf(f), "Get ") != 1 {
 		t.Errorf("%+v", f)
 	}
 	// A URL or command with missing variables is not judged before they are there.

@@ -2,10 +2,11 @@ package fault
 
 import "strings"
 
-// Next is one thing that a reader can do now. Exactly one of Step and Set is not nil. It holds no words of a face:
-// the command line writes a step as "mcpl enable github", a model gets a tool, a page shows a button.
+// Next is one thing that a reader can do now: a step, a variable to set or, if both are nil, what Why says in a whole
+// sentence. It holds no words of a face: the command line writes a step as "mcpl enable github", a model gets a tool, a
+// page shows a button.
 type Next struct {
-	// Why leads in, without a colon: "See all servers with".
+	// Why leads in, without a colon: "See all servers with", "Add to".
 	Why  string `json:"why,omitempty"`
 	Step *Step  `json:"step,omitempty"`
 	Set  *Set   `json:"set,omitempty"`

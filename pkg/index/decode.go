@@ -37,6 +37,8 @@ func readFault(r *packed.Reader, server string) *fault.Fault {
 			f.Then(why, fault.Step{Verb: words[0], Server: words[1], Tool: words[2], Args: words[3:]})
 		case !isStep && len(words) == 2:
 			f.ThenSet(why, fault.Set{Variable: words[0], File: words[1]})
+		case !isStep && len(words) == 0:
+			f.Next = append(f.Next, fault.Next{Why: why})
 		}
 	}
 	return f

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/packed"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -645,5 +646,16 @@ func TestFixture(t *testing.T) {
 			t.Fatalf("%s: %v. Is this another format? Then it is another packedVersion", path, err)
 		}
 		check(t, sn)
+	}
+}
+
+// TestFaultWithoutAStep holds that advice that is neither a step nor a variable survives the packed index.
+func TestFaultWithoutAStep(t *testing.T) {
+	t.Parallel()
+	f := fault.New(fault.MissingVariable, "down lacks TOKEN", "").ThenSet("Add to", fault.Set{Variable: "TOKEN", File: "/x/.env"})
+	f.Next = append(f.Next, fault.Next{Why: "Get TOKEN at https://x.example"})
+	got := readFault(&packed.Reader{Rest: packFault(nil, f)}, "")
+	if diff := cmp.Diff(f, got, cmpopts.IgnoreUnexported(fault.Fault{})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
 	}
 }

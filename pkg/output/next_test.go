@@ -28,23 +28,23 @@ func TestInWords(t *testing.T) {
 			"A\nmcpl auth login s t",
 		},
 		"a variable": {
-			fault.New(fault.MissingVariable, "m", "").ThenSet("Put", fault.Set{Variable: "TOKEN", File: "/x/.env"}),
-			"Put in /x/.env:\n  TOKEN=...",
+			fault.New(fault.MissingVariable, "m", "").ThenSet("Add to", fault.Set{Variable: "TOKEN", File: "/x/.env"}),
+			"Add to /x/.env:\n  TOKEN=...",
 		},
 		"a variable of the environment": {
 			fault.New(fault.MissingVariable, "m", "").ThenSet("", fault.Set{Variable: "TOKEN"}), "Set:\n  TOKEN=...",
 		},
 		"variables of one file, and a step": {
 			fault.New(fault.MissingVariable, "m", "Get A at https://a.example\n").
-				ThenSet("Set", fault.Set{Variable: "A", File: "/x/.env"}).
-				ThenSet("Set", fault.Set{Variable: "B", File: "/x/.env"}).
+				ThenSet("Add to", fault.Set{Variable: "A", File: "/x/.env"}).
+				ThenSet("Add to", fault.Set{Variable: "B", File: "/x/.env"}).
 				Then("Then see its tools with", fault.Step{Verb: "list", Server: "s"}),
-			"Get A at https://a.example\nSet in /x/.env:\n  A=...\n  B=...\nThen see its tools with: mcpl list s",
+			"Get A at https://a.example\nAdd to /x/.env:\n  A=...\n  B=...\nThen see its tools with: mcpl list s",
 		},
 		"variables of two files": {
 			fault.New(fault.MissingVariable, "m", "").
-				ThenSet("Set", fault.Set{Variable: "A", File: "/x/.env"}).ThenSet("Set", fault.Set{Variable: "B", File: "/y/.env"}),
-			"Set in /x/.env:\n  A=...\nSet in /y/.env:\n  B=...",
+				ThenSet("Add to", fault.Set{Variable: "A", File: "/x/.env"}).ThenSet("Add to", fault.Set{Variable: "B", File: "/y/.env"}),
+			"Add to /x/.env:\n  A=...\nAdd to /y/.env:\n  B=...",
 		},
 		"variables of the environment": {
 			fault.New(fault.MissingVariable, "m", "").
