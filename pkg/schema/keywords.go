@@ -3,231 +3,117 @@ package schema
 import (
 	"encoding/json"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
 
 	js "github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// keywords reads the keywords of one schema object into s. Each method takes one member and reports whether it knows
-// the keyword. A value that means nothing sets lax and is dropped.
+// keywords reads the keywords of one schema object into s. A value that means nothing sets lax and is dropped.
 type keywords struct {
 	*parser
 	s       *js.Schema
 	foreign bool
 	// minOpen and maxOpen are draft-04's boolean exclusiveMinimum and exclusiveMaximum.
 	minOpen, maxOpen bool
-	// additional is additionalItems, which counts only beside an array of items.
-	additional *js.Schema
 	// nullable is OpenAPI's: beside a type, null is allowed too.
 	nullable bool
-	// unknownPatterns says that a pattern of patternProperties cannot be checked.
-	unknownPatterns bool
 }
 
-// describing reads the keywords that constrain nothing.
-func (k *keywords) describing(f tool.Field) bool {
-	switch f.Key {
-	case "title":
-		k.s.Title = text(f.Value)
-	case "description":
-		k.s.Description = text(f.Value)
-	case "default":
-		k.s.Default = f.Value
-	case "format":
-		k.s.Format = text(f.Value)
-	case "examples":
-		k.s.Examples, _ = decode(f.Value).([]any)
-	case "$ref":
-		ref := text(f.Value)
-		if k.s.Ref = k.reference(ref, k.foreign); k.s.Ref == "" {
-			k.lax = true
-		}
-	case "$schema", "$id", "id", "$comment", "$defs", "definitions", "$anchor":
-	default:
-		return false
-	}
-	return true
-}
-
-// plain reads the keywords without subschemas, except those that bound numbers.
-func (k *keywords) plain(f tool.Field) bool {
+// read reads one keyword. It passes over those that constrain nothing.
+func (k *keywords) read(f tool.Field) {
 	s := k.s
 	switch f.Key {
+	case "$ref":
+		s.Ref = k.reference(text(f.Value), k.foreign)
 	case "type":
 		k.types(f.Value)
 	case "enum":
-		values, _ := decode(f.Value).([]any)
-		s.Enum = values
-		if len(values) == 0 { // allows nothing: a list that was never filled
+		if s.Enum, _ = decode(f.Value).([]any); len(s.Enum) == 0 { // allows nothing: a list that was never filled
 			s.Enum, k.lax = nil, true
 		}
-	case "const":
-		value := decode(f.Value)
-		s.Const = &value
-	case "required":
-		s.Required = k.names(f.Value)
-	case "pattern":
-		if s.Pattern = text(f.Value); !compiles(s.Pattern) {
-			s.Pattern, k.lax = "", true
-		}
-	case "uniqueItems":
-		s.UniqueItems = string(f.Value) == "true"
-	default:
-		place := counted(s, f.Key)
-		if place == nil {
-			return false
-		}
-		*place = k.count(f.Value)
-	}
-	return true
-}
-
-// counted returns the place for the value of a keyword that counts characters, elements or members. It is nil for
-// other keywords.
-func counted(s *js.Schema, key string) **int {
-	switch key {
-	case "minLength":
-		return &s.MinLength
-	case "maxLength":
-		return &s.MaxLength
-	case "minItems":
-		return &s.MinItems
-	case "maxItems":
-		return &s.MaxItems
-	case "minProperties":
-		return &s.MinProperties
-	case "maxProperties":
-		return &s.MaxProperties
-	case "minContains":
-		return &s.MinContains
-	case "maxContains":
-		return &s.MaxContains
-	}
-	return nil
-}
-
-// bounding reads the keywords that bound numbers.
-func (k *keywords) bounding(f tool.Field) bool {
-	s := k.s
-	switch f.Key {
-	case "minimum":
-		s.Minimum = k.number(f.Value)
-	case "maximum":
-		s.Maximum = k.number(f.Value)
 	case "exclusiveMinimum":
 		s.ExclusiveMinimum, k.minOpen = k.bound(f.Value)
 	case "exclusiveMaximum":
 		s.ExclusiveMaximum, k.maxOpen = k.bound(f.Value)
-	case "multipleOf":
-		// The library divides floats, by which .07 is not a multiple of .01: only whole numbers are left to it.
-		if n := k.number(f.Value); n != nil && *n >= 1 && *n == math.Trunc(*n) {
-			s.MultipleOf = n
-		} else {
-			k.lax = true
-		}
-	default:
-		return false
-	}
-	return true
-}
-
-// nested reads the keywords whose subschemas apply to members, elements or keys.
-func (k *keywords) nested(f tool.Field) bool {
-	s := k.s
-	switch f.Key {
 	case "properties":
 		s.Properties, s.PropertyOrder = k.schemas(f.Value)
-	case "patternProperties":
-		s.PatternProperties, _ = k.schemas(f.Value)
-		for pattern := range s.PatternProperties {
-			k.unknownPatterns = k.unknownPatterns || !compiles(pattern)
-		}
-	case "additionalProperties":
-		s.AdditionalProperties = k.schema(f.Value)
-	case "propertyNames":
-		s.PropertyNames = k.schema(f.Value)
-	case "unevaluatedProperties":
-		s.UnevaluatedProperties = k.schema(f.Value)
-	case "items":
-		if f.Value[0] == '[' { // before 2020-12
-			s.PrefixItems = k.list(f.Value)
-		} else {
-			s.Items = k.schema(f.Value)
-		}
-	case "prefixItems":
-		s.PrefixItems = k.list(f.Value)
-	case "additionalItems":
-		k.additional = k.schema(f.Value)
-	case "contains":
-		s.Contains = k.schema(f.Value)
-	case "unevaluatedItems":
-		s.UnevaluatedItems = k.schema(f.Value)
-	default:
-		return false
-	}
-	return true
-}
-
-// logic reads the keywords whose subschemas apply to the value itself.
-func (k *keywords) logic(f tool.Field) bool {
-	s := k.s
-	switch f.Key {
-	case "allOf":
-		s.AllOf = k.list(f.Value)
-	case "anyOf":
-		s.AnyOf = k.list(f.Value)
-	case "oneOf":
-		s.OneOf = k.list(f.Value)
-	case "not":
-		s.Not = k.schema(f.Value)
-	case "if":
-		s.If = k.schema(f.Value)
-	case "then":
-		s.Then = k.schema(f.Value)
-	case "else":
-		s.Else = k.schema(f.Value)
-	case "dependentSchemas":
-		s.DependentSchemas, _ = k.schemas(f.Value)
-	case "dependentRequired":
-		k.dependencies(f.Value)
-	default:
-		return false
-	}
-	return true
-}
-
-// oldSpelling reads the keywords of other drafts, and records those that must be dropped.
-func (k *keywords) oldSpelling(f tool.Field) {
-	switch f.Key {
-	case "dependencies":
+	case "dependentRequired", "dependencies": // the older one holds schemas too
 		k.dependencies(f.Value)
 	case "example": // of OpenAPI
-		k.s.Examples = append(k.s.Examples, decode(f.Value))
+		s.Examples = append(s.Examples, decode(f.Value))
 	case "nullable": // of OpenAPI
 		k.nullable = string(f.Value) == "true"
 	case "$dynamicRef", "$recursiveRef", "extends", "disallow":
 		k.lax = true
+	case "title", "description", "default", "examples", "format", "const", "required", "pattern", "uniqueItems",
+		"minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties", "minContains", "maxContains",
+		"minimum", "maximum", "multipleOf", "items", "prefixItems", "additionalItems", "unevaluatedItems", "contains",
+		"patternProperties", "additionalProperties", "unevaluatedProperties", "propertyNames", "dependentSchemas",
+		"allOf", "anyOf", "oneOf", "not", "if", "then", "else":
+		k.copy(f)
+	}
+}
+
+// copy reads a keyword into the field of the library's schema that has its name. The type of the field says how.
+func (k *keywords) copy(f tool.Field) {
+	name := strings.ToUpper(f.Key[:1]) + f.Key[1:]
+	if name == "Items" && f.Value[0] == '[' { // before 2020-12
+		name = "PrefixItems"
+	}
+	switch field := reflect.ValueOf(k.s).Elem().FieldByName(name).Addr().Interface().(type) {
+	case *string:
+		*field = text(f.Value)
+	case *bool:
+		*field = string(f.Value) == "true"
+	case *json.RawMessage:
+		*field = f.Value
+	case **any:
+		*field = js.Ptr(decode(f.Value))
+	case *[]any:
+		*field, _ = decode(f.Value).([]any)
+	case *[]string:
+		*field = k.names(f.Value)
+	case **int:
+		*field = k.count(f.Value)
+	case **float64:
+		*field = k.number(f.Value)
+	case **js.Schema:
+		*field = k.schema(f.Value)
+	case *[]*js.Schema:
+		*field = k.list(f.Value)
+	case *map[string]*js.Schema:
+		*field, _ = k.schemas(f.Value)
 	}
 }
 
 // finish settles what depends on several keywords.
 func (k *keywords) finish() {
 	s := k.s
-	if k.minOpen && s.Minimum != nil {
+	if k.minOpen {
 		s.ExclusiveMinimum, s.Minimum = s.Minimum, nil
 	}
-	if k.maxOpen && s.Maximum != nil {
+	if k.maxOpen {
 		s.ExclusiveMaximum, s.Maximum = s.Maximum, nil
 	}
-	if k.additional != nil && s.PrefixItems != nil && s.Items == nil {
-		s.Items = k.additional
+	if s.PrefixItems != nil && s.Items == nil { // only beside an array of items does additionalItems count
+		s.Items = s.AdditionalItems
+	}
+	s.AdditionalItems = nil
+	// The library divides floats, by which .07 is not a multiple of .01: only whole numbers are left to it.
+	if n := s.MultipleOf; n != nil && (*n < 1 || *n != math.Trunc(*n)) {
+		s.MultipleOf, k.lax = nil, true
+	}
+	if !compiles(s.Pattern) {
+		s.Pattern, k.lax = "", true
 	}
 	if types := typesOf(s); k.nullable && len(types) > 0 && !slices.Contains(types, "null") {
 		s.Type, s.Types = "", append(slices.Clone(types), "null")
 	}
-	if k.unknownPatterns {
+	if slices.ContainsFunc(sortedKeys(s.PatternProperties), func(pattern string) bool { return !compiles(pattern) }) {
 		// Without the patterns mcpl cannot tell which keys are additional.
 		s.PatternProperties, s.AdditionalProperties, k.lax = nil, nil, true
 	}
@@ -342,11 +228,8 @@ func (k *keywords) number(raw []byte) *float64 {
 
 // bound reads exclusiveMinimum or exclusiveMaximum: a number, or draft-04's boolean.
 func (k *keywords) bound(raw []byte) (*float64, bool) {
-	switch string(raw) {
-	case "true":
-		return nil, true
-	case "false":
-		return nil, false
+	if open := string(raw) == "true"; open || string(raw) == "false" {
+		return nil, open
 	}
 	return k.number(raw), false
 }

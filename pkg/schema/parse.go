@@ -100,9 +100,7 @@ func (p *parser) schema(raw []byte, root, foreign bool) *js.Schema {
 		}
 	}
 	for _, f := range fields {
-		if !k.describing(f) && !k.plain(f) && !k.bounding(f) && !k.nested(f) && !k.logic(f) {
-			k.oldSpelling(f)
-		}
+		k.read(f)
 	}
 	k.finish()
 	return s
@@ -195,6 +193,9 @@ func isFalse(s *js.Schema) bool { return s.Comment == falseMark }
 // compiles reports whether Go's regular expressions can check the pattern. Patterns are written for JavaScript; those
 // with look-ahead cannot be checked here.
 func compiles(pattern string) bool {
+	if pattern == "" {
+		return true
+	}
 	_, err := regexp.Compile(pattern)
 	return err == nil
 }
