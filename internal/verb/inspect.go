@@ -123,15 +123,16 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 		return
 	}
 	heading(t, "Signature")
-	t.Wrap("  ", fmt.Sprintf("%s(%s)", a.ref.Name, schema.Signature(a.def.InputSchema)))
-	a.writeParameters(t)
+	params := schema.Params(a.def.InputSchema)
+	t.Wrap("  ", fmt.Sprintf("%s(%s)", a.ref.Name, schema.Signature(params)))
+	writeParameters(t, params)
 	if hints := a.hints(); len(hints) > 0 {
 		heading(t, "Hints from the server")
 		for _, h := range hints {
 			t.Wrap("  ", h)
 		}
 	}
-	if results := schema.Signature(a.def.OutputSchema); results != "" {
+	if results := schema.Signature(schema.Params(a.def.OutputSchema)); results != "" {
 		heading(t, "Gives")
 		t.Wrap("  ", results)
 	}
@@ -169,8 +170,7 @@ func (a *inspectAnswer) writeResource(t *output.Text) {
 	t.Line(output.Dim(render.HowTo(a.ref.Kind)), output.Cyan(render.Use(a.ref)))
 }
 
-func (a *inspectAnswer) writeParameters(t *output.Text) {
-	params := schema.Params(a.def.InputSchema)
+func writeParameters(t *output.Text, params []schema.Param) {
 	if len(params) == 0 {
 		return
 	}

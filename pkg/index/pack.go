@@ -56,7 +56,8 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 	for _, server := range cat.Servers {
 		server.documents(func(def tool.Def) {
 			at := spans[len(table)/tableEntry]
-			record := packRecord(def)
+			params := schema.Params(def.InputSchema)
+			record := packRecord(def, params)
 			entry := binary.LittleEndian.AppendUint64(nil, uint64(at.off))
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(at.len))
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(len(records)))
@@ -65,7 +66,7 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 			table = binary.LittleEndian.AppendUint32(append(table, entry...), crc)
 			records = append(records, record...)
 			which := rankingOf(def.Kind)
-			docs[which] = append(docs[which], document(server.Name, def))
+			docs[which] = append(docs[which], document(server.Name, def, params))
 		})
 	}
 	tableAt := align(headerSize + len(meta))
@@ -97,20 +98,26 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 func align(n int) int { return (n + 7) &^ 7 }
 
 // document returns the ranking's view of a definition.
-func document(server string, def tool.Def) search.Document {
+func document(server string, def tool.Def, params []schema.Param) search.Document {
 	doc := search.Document{Server: server, Name: def.Name, Title: def.DisplayTitle(), Description: def.Description}
-	for _, p := range schema.Params(def.InputSchema) {
+	for _, p := range params {
 		doc.Params = append(doc.Params, search.Param{Name: p.Name, Description: p.Description})
 	}
 	return doc
 }
 
-func packRecord(def tool.Def) []byte {
+func packRecord(def tool.Def, params []schema.Param) []byte {
+	var required []string
+	for _, p := range params {
+		if p.Required {
+			required = append(required, p.Name)
+		}
+	}
 	b := packed.AppendText(nil, def.Name)
 	b = packed.AppendText(b, def.DisplayTitle())
 	b = packed.AppendText(b, FirstSentences(def.Description, maxDescription))
-	b = packed.AppendText(b, schema.Signature(def.InputSchema))
-	b = packed.AppendTexts(b, schema.Required(def.InputSchema))
+	b = packed.AppendText(b, schema.Signature(params))
+	b = packed.AppendTexts(b, required)
 	return packed.AppendText(b, mediaType(def))
 }
 

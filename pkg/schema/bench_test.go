@@ -82,7 +82,7 @@ func BenchmarkSignature(b *testing.B) {
 		b.Run(s.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if Signature(s.schema) == "" {
+				if Signature(Params(s.schema)) == "" {
 					b.Fatal("no signature")
 				}
 			}

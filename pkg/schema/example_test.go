@@ -132,7 +132,7 @@ func TestFault(t *testing.T) {
 	want := &fault.Fault{
 		Type:    fault.InvalidArguments,
 		Message: "2 arguments do not fit git hub/create_issue",
-		Help:    "Parameters: " + Signature([]byte(issueSchema)) + "\n",
+		Help:    "Parameters: " + Signature(Params([]byte(issueSchema))) + "\n",
 		Next: []fault.Next{{Why: "Try", Step: &fault.Step{Verb: "call", Server: "git hub", Tool: "create_issue",
 			Args: []string{`{"owner":"it's me","repo":"r"}`}}}},
 		Server: "git hub", Tool: "create_issue",

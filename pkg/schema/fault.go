@@ -26,7 +26,7 @@ func Fault(ref tool.Ref, inputSchema, args []byte, faults []fault.Argument) *fau
 		}
 	}
 	var help strings.Builder
-	if signature := Signature(inputSchema); signature != "" {
+	if signature := Signature(Params(inputSchema)); signature != "" {
 		help.WriteString("Parameters: " + signature + "\n")
 	} else {
 		fmt.Fprintf(&help, "The %s takes no parameters.\n", ref.Kind)

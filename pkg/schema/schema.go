@@ -45,52 +45,40 @@ const (
 )
 
 // Params returns the top-level parameters in the schema's own order. Parameters from $ref, allOf, anyOf or oneOf
-// follow those of the schema itself. It returns what it can read of an odd schema.
-func Params(inputSchema []byte) []Param {
+// follow those of the schema itself. Required names that the schema does not describe come last. It returns what it can
+// read of an odd schema.
+func Params(inputSchema []byte) (params []Param) {
 	d := open(inputSchema)
-	var params []Param
 	for _, p := range d.properties(d.root) {
-		params = append(params, Param{
-			Name:        p.name,
-			Type:        d.typeOf(p.schema, 0),
-			Required:    p.required,
-			Default:     bare(d.defaultOf(p.schema)),
-			Description: d.descriptionOf(p.schema),
-			Enum:        d.enumOf(p.schema),
-		})
+		param := Param{Name: p.name, Type: d.typeOf(p.schema, 0), Required: p.required, Description: p.schema.Title,
+			Enum: d.enumOf(p.schema)}
+		for _, part := range slices.Backward(d.parts(p.schema)) {
+			if part.Default != nil {
+				param.Default = bare(part.Default)
+			}
+			if part.Description != "" {
+				param.Description = part.Description
+			}
+		}
+		params = append(params, param)
 	}
 	return params
-}
-
-// Required returns the names of the parameters that every call must give, in the order of [Params]. Required names
-// that the schema does not describe come last.
-func Required(inputSchema []byte) []string {
-	d := open(inputSchema)
-	var names []string
-	for _, p := range d.properties(d.root) {
-		if p.required {
-			names = append(names, p.name)
-		}
-	}
-	return names
 }
 
 // Signature returns the parameters on one line, as in "owner: string, repo: string, state?: open|closed, labels?:
 // string[]": required ones first, then in the schema's order. Beyond about 200 bytes it ends with the count of the
 // omitted parameters ("… +12"). It is empty for a tool without parameters.
-func Signature(inputSchema []byte) string { return signature(inputSchema, maxSignature) }
+func Signature(params []Param) string { return signature(params, maxSignature) }
 
 // LongSignature is [Signature] with room for 2,000 bytes, for readers who see no other description.
-func LongSignature(inputSchema []byte) string { return signature(inputSchema, maxLong) }
+func LongSignature(params []Param) string { return signature(params, maxLong) }
 
-func signature(inputSchema []byte, room int) string {
-	d := open(inputSchema)
+func signature(params []Param, room int) string {
 	var parts []string
-	props := d.properties(d.root)
 	for _, required := range []bool{true, false} {
-		for _, p := range props {
-			if p.required == required {
-				parts = append(parts, d.signaturePart(p))
+		for _, p := range params {
+			if p.Required == required {
+				parts = append(parts, p.signature())
 			}
 		}
 	}
@@ -108,17 +96,16 @@ func signature(inputSchema []byte, room int) string {
 	return b.String()
 }
 
-func (d *document) signaturePart(p property) string {
-	name := p.name
+func (p Param) signature() string {
+	name := p.Name
 	if name == "" || len(name) > maxSignature || strings.ContainsAny(name, " ,:?|\"\t\r\n") {
 		name = string(tool.Quote(cut(name, maxSignature/2)))
 	}
-	if p.required {
-		return name + ": " + d.typeOf(p.schema, 0)
+	if p.Required {
+		return name + ": " + p.Type
 	}
 	// A caller may omit an optional parameter, so that a null type adds nothing.
-	typ := d.typeOf(p.schema, 0)
-	return name + "?: " + strings.TrimSuffix(strings.TrimPrefix(typ, "null|"), "|null")
+	return name + "?: " + strings.TrimSuffix(strings.TrimPrefix(p.Type, "null|"), "|null")
 }
 
 // typeOf returns the compact type of s; see [Param].
@@ -234,14 +221,11 @@ func valuesOf(s *js.Schema) []any {
 		branches = s.AnyOf
 	}
 	var values []any
-	for _, branch := range branches[:min(len(branches), maxBranches)] {
-		if branch.Const == nil {
+	for _, branch := range branches {
+		if branch.Const == nil || len(branches) > maxBranches {
 			return nil
 		}
 		values = append(values, *branch.Const)
-	}
-	if len(branches) > maxBranches {
-		return nil
 	}
 	return values
 }
@@ -280,24 +264,6 @@ func (d *document) enumOf(s *js.Schema) []string {
 		}
 	}
 	return nil
-}
-
-func (d *document) defaultOf(s *js.Schema) json.RawMessage {
-	for _, part := range d.parts(s) {
-		if part.Default != nil {
-			return part.Default
-		}
-	}
-	return nil
-}
-
-func (d *document) descriptionOf(s *js.Schema) string {
-	for _, part := range d.parts(s) {
-		if part.Description != "" {
-			return part.Description
-		}
-	}
-	return s.Title
 }
 
 // bare renders a JSON value for reading: a string without its quotes unless it is empty.

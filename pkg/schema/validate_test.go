@@ -219,7 +219,7 @@ func TestHostileSchemas(t *testing.T) {
 			args := []byte(`{"a":` + nest(30, `{"a":`, `{"a":[1,"x"]}`, `}`) + `,"x":1}`)
 			faults, _ := Validate(raw, args)
 			Fault(tool.Ref{Server: "s", Name: "t"}, raw, args, faults)
-			Signature(raw)
+			Signature(Params(raw))
 			Params(raw)
 			Example(raw, true)
 		})

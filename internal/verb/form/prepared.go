@@ -99,7 +99,7 @@ func (a *Audience) unansweredFault() *fault.Fault {
 			continue
 		}
 		answers = append(answers, string(schema.Example(q.Schema, false)))
-		help = append(help, "The answer: "+orNothing(schema.LongSignature(q.Schema)))
+		help = append(help, "The answer: "+orNothing(schema.LongSignature(schema.Params(q.Schema))))
 	}
 	message := fmt.Sprintf("%s asks %s, and there is no one to answer", a.opt.Ref.Server, texts[0])
 	if a.asked > 1 {
@@ -128,7 +128,7 @@ func (a *Audience) unfitFault() *fault.Fault {
 		answers[min(u.at, len(answers)-1)] = u.mended
 	}
 	last := a.unfit[min(len(a.unfit), maxTold)-1].q
-	help := "The answer: " + orNothing(schema.LongSignature(last.Schema)) + "\nTry: "
+	help := "The answer: " + orNothing(schema.LongSignature(schema.Params(last.Schema))) + "\nTry: "
 	if last.URL != "" {
 		help = "To open, if you trust it: " + last.URL + "\nTry: "
 	}
