@@ -211,25 +211,29 @@ func (b *argumentBuilder) set(object []tool.Field, path, full []string, s *js.Sc
 			b.fail(at, "is given twice, and takes one value", nil)
 			return object
 		}
-		return put(object, path[0], joinArrays(get(object, path[0]), value))
+		return put(object, path[0], joinArray(append(elements(get(object, path[0])), elements(value)...)))
 	}
 	b.given = append(b.given, at)
 	return put(object, path[0], value)
 }
 
-// joinArrays appends to one array another one, or a single value. A single value counts as an array of one.
-func joinArrays(a, b json.RawMessage) json.RawMessage {
-	var elems [][]byte
-	for _, raw := range []json.RawMessage{a, b} {
-		if list, err := tool.SplitArray(raw); err == nil && raw[0] == '[' {
-			for _, elem := range list {
-				elems = append(elems, elem)
-			}
-			continue
-		}
-		elems = append(elems, raw)
+// elements returns the elements of an array. A single value counts as an array of one.
+func elements(raw json.RawMessage) []json.RawMessage {
+	if list, err := tool.SplitArray(raw); err == nil && raw[0] == '[' {
+		return list
 	}
-	return slices.Concat([]byte("["), bytes.Join(elems, []byte(",")), []byte("]"))
+	return []json.RawMessage{raw}
+}
+
+func joinArray(elems []json.RawMessage) json.RawMessage {
+	array := []byte("[")
+	for i, elem := range elems {
+		if i > 0 {
+			array = append(array, ',')
+		}
+		array = append(array, elem...)
+	}
+	return append(array, ']')
 }
 
 func (b *argumentBuilder) fail(at, problem string, cause error) {
@@ -285,7 +289,7 @@ func (b *argumentBuilder) typed(s *js.Schema, types []string, text string) json.
 		return json.RawMessage(text)
 	}
 	if slices.Contains(types, "array") && !slices.Contains(types, "string") {
-		return joinArrays(json.RawMessage("[]"), b.element(s, text))
+		return joinArray(elements(b.element(s, text)))
 	}
 	return tool.Quote(text)
 }

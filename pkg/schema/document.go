@@ -23,15 +23,15 @@ type document struct {
 // open reads a schema. It never fails: for a schema that cannot be used it returns a document that accepts
 // everything, with the reason in err.
 func open(inputSchema []byte) *document {
-	p := &parser{raw: inputSchema, keys: map[string]string{}, children: map[string]map[string][]byte{}}
-	d := &document{targets: map[string]*js.Schema{}, judges: map[*js.Schema]*js.Resolved{}}
+	p := &parser{raw: inputSchema}
+	d := &document{judges: map[*js.Schema]*js.Resolved{}}
 	if d.err = p.check(); d.err != nil {
 		d.root = &js.Schema{}
 		return d
 	}
 	d.targets = p.parse()
 	d.root = d.targets[targetRef(0)]
-	if d.breakLoops() {
+	if p.refers && d.breakLoops() {
 		p.lax = true
 	}
 	if p.lax {
@@ -69,6 +69,16 @@ func (d *document) parts(s *js.Schema) []*js.Schema {
 	return parts
 }
 
+// branches returns the alternatives of parts, each with its parts.
+func (d *document) branches(parts []*js.Schema) (all []*js.Schema) {
+	for _, part := range parts {
+		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
+			all = append(all, d.parts(branch)...)
+		}
+	}
+	return all
+}
+
 // properties returns the properties that s names, its own first, then those of the branches of anyOf and oneOf, which
 // are never required by themselves.
 func (d *document) properties(s *js.Schema) []property {
@@ -81,18 +91,9 @@ func (d *document) properties(s *js.Schema) []property {
 		}
 	}
 	parts := d.parts(s)
-	for _, part := range parts {
+	for _, part := range slices.Concat(parts, d.branches(parts)) {
 		for _, name := range part.PropertyOrder {
 			add(name, part.Properties[name])
-		}
-	}
-	for _, part := range parts {
-		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
-			for _, sub := range d.parts(branch) {
-				for _, name := range sub.PropertyOrder {
-					add(name, sub.Properties[name])
-				}
-			}
 		}
 	}
 	for _, part := range parts {
@@ -122,31 +123,23 @@ func (d *document) breakLoops() bool {
 	)
 	state := map[*js.Schema]int{}
 	found := false
-	var visit func(s *js.Schema)
+	var visit, all func(s *js.Schema)
 	visit = func(s *js.Schema) {
-		state[s] = entered
-		if target := d.targets[s.Ref]; target != nil {
-			switch state[target] {
-			case entered:
-				s.Ref = ""
-				found = true
-			case left:
-			default:
-				visit(target)
-			}
+		if state[s] != 0 {
+			return
 		}
-		for _, sub := range inPlace(s) {
-			if state[sub] == 0 {
-				visit(sub)
-			}
+		state[s] = entered
+		target := d.targets[s.Ref]
+		if target != nil && state[target] == entered {
+			s.Ref, target, found = "", nil, true
+		}
+		for _, sub := range present([]*js.Schema{target}, inPlace(s)) {
+			visit(sub)
 		}
 		state[s] = left
 	}
-	var all func(s *js.Schema)
 	all = func(s *js.Schema) {
-		if state[s] == 0 {
-			visit(s)
-		}
+		visit(s)
 		for _, sub := range slices.Concat(inPlace(s), below(s)) {
 			all(sub)
 		}

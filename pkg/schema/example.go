@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -28,19 +29,16 @@ func Example(inputSchema []byte, full bool) json.RawMessage {
 	if !full {
 		return least
 	}
-	if most := d.objectExample(true); len(d.faultsOf(most)) == 0 {
+	if most := d.objectExample(true); d.fits(most) {
 		return most
 	}
 	return d.extend(least)
 }
 
-func (d *document) faultsOf(args []byte) []string {
+// fits reports whether nothing is known to be wrong with args.
+func (d *document) fits(args []byte) bool {
 	faults, _ := d.validate(args)
-	problems := make([]string, len(faults))
-	for i, f := range faults {
-		problems[i] = f.Problem
-	}
-	return problems
+	return len(faults) == 0
 }
 
 // objectExample returns the example for the root, which is an object whatever the schema says.
@@ -51,7 +49,7 @@ func (d *document) objectExample(full bool) json.RawMessage {
 		if first == nil {
 			first = candidate
 		}
-		if len(d.faultsOf(candidate)) == 0 {
+		if d.fits(candidate) {
 			return candidate
 		}
 	}
@@ -67,13 +65,13 @@ func (d *document) extend(args json.RawMessage) json.RawMessage {
 	if err != nil {
 		return args
 	}
-	valid := len(d.faultsOf(args)) == 0
+	valid := d.fits(args)
 	for i, p := range d.properties(d.root) {
 		if get(fields, p.name) != nil || i >= most {
 			continue
 		}
 		longer := append(slices.Clone(fields), tool.Field{Key: p.name, Value: e.example(p.schema, p.name, 1)})
-		if len(d.faultsOf(tool.JoinObject(longer))) == 0 || !valid {
+		if !valid || d.fits(tool.JoinObject(longer)) {
 			fields = longer
 		}
 	}
@@ -155,35 +153,21 @@ func (e *exampler) exampleTypes(s *js.Schema) []string {
 }
 
 func (e *exampler) typed(s *js.Schema, parts []*js.Schema, typ, name string, depth int) []json.RawMessage {
-	branches := e.allBranches(parts)
+	branches := e.branches(parts)
+	all := slices.Concat(parts, branches[:min(len(branches), maxBranches)])
 	switch typ {
 	case "string":
-		return e.strings(slices.Concat(parts, branches), name)
+		return e.strings(all, name)
 	case "integer", "number":
-		return numbers(slices.Concat(parts, branches))
+		return numbers(all)
 	case "boolean":
 		return []json.RawMessage{json.RawMessage("false"), json.RawMessage("true")}
 	case "null":
 		return []json.RawMessage{json.RawMessage("null")}
 	case "array":
-		return e.arrays(slices.Concat(parts, branches), name, depth)
+		return e.arrays(all, name, depth)
 	}
 	return e.objects(s, depth, false)
-}
-
-// allBranches returns the alternatives of parts with all their parts.
-func (e *exampler) allBranches(parts []*js.Schema) []*js.Schema {
-	var all []*js.Schema
-	for _, part := range parts {
-		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
-			for _, sub := range e.parts(branch) {
-				if len(all) < maxBranches {
-					all = append(all, sub)
-				}
-			}
-		}
-	}
-	return all
 }
 
 // strings returns strings that parts may accept: the values that a branch names, a sample of the format, the
@@ -314,14 +298,9 @@ func (e *exampler) arrays(parts []*js.Schema, name string, depth int) []json.Raw
 		if depth >= maxExampleDepth || s.Items == nil && len(s.PrefixItems) == 0 && s.MinItems == nil {
 			continue
 		}
-		elems := make([][]byte, 0, least)
+		var elems []json.RawMessage
 		for i := range least {
-			item := &js.Schema{}
-			if i < len(s.PrefixItems) {
-				item = s.PrefixItems[i]
-			} else if s.Items != nil {
-				item = s.Items
-			}
+			item := cmp.Or(itemSchema(s, i), &js.Schema{})
 			elems = append(elems, e.element(item, name, i, depth, s.UniqueItems))
 		}
 		list = append(list, joinArray(elems))
@@ -362,14 +341,6 @@ func (e *exampler) element(item *js.Schema, name string, i, depth int, unique bo
 	return e.example(item, name, depth+1)
 }
 
-func joinArray(elems [][]byte) json.RawMessage {
-	array := json.RawMessage("[]")
-	for _, elem := range elems {
-		array = joinArrays(array, slices.Concat([]byte("["), elem, []byte("]")))
-	}
-	return array
-}
-
 // objects returns objects that s may accept: with the required members, and then with the further members that each
 // of its alternatives requires. With full they have all properties; below the top, an object without required
 // properties then shows some of its optional ones.
@@ -380,20 +351,21 @@ func (e *exampler) objects(s *js.Schema, depth int, full bool) []json.RawMessage
 	parts := e.parts(s)
 	base := e.members(nil, parts, depth, full)
 	list := []json.RawMessage{tool.JoinObject(base)}
+	with := func(more []*js.Schema) {
+		list = append(list, tool.JoinObject(e.members(slices.Clone(base), slices.Concat(more, parts), depth, full)))
+	}
 	for _, part := range parts {
 		for _, branches := range [][]*js.Schema{part.AnyOf, part.OneOf} {
 			for _, branch := range branches[:min(len(branches), maxBranches)] {
-				list = append(list, tool.JoinObject(e.members(slices.Clone(base), append(e.parts(branch), parts...), depth, full)))
+				with(e.parts(branch))
 			}
 		}
 		if part.Then != nil {
-			list = append(list,
-				tool.JoinObject(e.members(slices.Clone(base), append(e.parts(part.Then), parts...), depth, full)))
+			with(e.parts(part.Then))
 		}
 		for name, needed := range part.DependentRequired {
 			if get(base, name) != nil {
-				more := &js.Schema{Required: needed}
-				list = append(list, tool.JoinObject(e.members(slices.Clone(base), append(parts, more), depth, full)))
+				with([]*js.Schema{{Required: needed}})
 			}
 		}
 	}

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -46,7 +45,7 @@ func Form(raw json.RawMessage) (members []Member, ok bool) {
 	if len(raw) > maxFormBytes || p.check() != nil {
 		return nil, false
 	}
-	top := membersOf(raw)
+	top := split(raw)
 	fields, err := tool.SplitObject(top["properties"])
 	if top == nil || err != nil && top["properties"] != nil || len(fields) > maxFormMembers {
 		return nil, false
@@ -80,21 +79,8 @@ func (m Member) Check(value json.RawMessage) []fault.Argument {
 	return faults
 }
 
-// membersOf returns the members of an object by name. It is nil if raw is not an object.
-func membersOf(raw json.RawMessage) map[string]json.RawMessage {
-	fields, err := tool.SplitObject(raw)
-	if err != nil {
-		return nil
-	}
-	m := make(map[string]json.RawMessage, len(fields))
-	for _, f := range fields {
-		m[f.Key] = f.Value
-	}
-	return m
-}
-
 func memberOf(f tool.Field, required bool) Member {
-	s := membersOf(f.Value)
+	s := split(f.Value)
 	m := Member{Name: f.Key, Required: required, Title: text(s["title"]), Description: text(s["description"]),
 		Default: s["default"], Format: text(s["format"])}
 	if string(m.Default) == "null" {
@@ -109,7 +95,7 @@ func memberOf(f tool.Field, required bool) Member {
 	case "string", "integer", "number", "boolean":
 		m.Type = typ
 	case "array":
-		if m.Choices = choicesOf(membersOf(s["items"])); m.Choices != nil {
+		if m.Choices = choicesOf(split(s["items"])); m.Choices != nil {
 			m.Type = typ
 		}
 	case "":
@@ -142,7 +128,7 @@ func choicesOf(s map[string]json.RawMessage) []Choice {
 			continue
 		}
 		for _, raw := range list {
-			one := membersOf(raw)
+			one := split(raw)
 			if one["const"] == nil {
 				return nil
 			}
@@ -155,16 +141,18 @@ func choicesOf(s map[string]json.RawMessage) []Choice {
 // limitsOf describes the keywords that bound a value.
 func limitsOf(s map[string]json.RawMessage, typ string) string {
 	var list []string
-	between := func(low, high, of string) {
-		least, most := scalar(s[low]), scalar(s[high])
-		switch {
-		case least != "" && most != "":
-			list = append(list, least+" to "+most+of)
-		case least != "":
-			list = append(list, "at least "+least+of)
-		case most != "":
-			list = append(list, "at most "+most+of)
+	limit := func(before, keyword, after string) {
+		if value := scalar(s[keyword]); value != "" {
+			list = append(list, before+value+after)
 		}
+	}
+	between := func(low, high, of string) {
+		if least, most := scalar(s[low]), scalar(s[high]); least != "" && most != "" {
+			list = append(list, least+" to "+most+of)
+			return
+		}
+		limit("at least ", low, of)
+		limit("at most ", high, of)
 	}
 	switch typ {
 	case "string":
@@ -174,15 +162,9 @@ func limitsOf(s map[string]json.RawMessage, typ string) string {
 		}
 	case "integer", "number":
 		between("minimum", "maximum", "")
-		if low := scalar(s["exclusiveMinimum"]); low != "" {
-			list = append(list, "more than "+low)
-		}
-		if high := scalar(s["exclusiveMaximum"]); high != "" {
-			list = append(list, "less than "+high)
-		}
-		if step := scalar(s["multipleOf"]); step != "" {
-			list = append(list, fmt.Sprintf("a multiple of %s", step))
-		}
+		limit("more than ", "exclusiveMinimum", "")
+		limit("less than ", "exclusiveMaximum", "")
+		limit("a multiple of ", "multipleOf", "")
 	case "array":
 		between("minItems", "maxItems", " of them")
 	}

@@ -16,27 +16,21 @@ func nearest(name string, candidates []string) string {
 	if len(name) > longest || folded == "" {
 		return ""
 	}
-	best, bestEdits := "", max(1, len([]rune(folded))/3)+1
-	for _, c := range candidates {
+	limit := max(1, len([]rune(folded))/3)
+	near := fault.Nearest(candidates, func(c string) int {
 		if len(c) > longest {
-			continue
+			return -1
 		}
-		if other := fold(c); other == folded {
-			return c
-		} else if edits := fault.Edits(folded, other); edits < bestEdits && edits < len([]rune(other)) {
-			best, bestEdits = c, edits
-		}
-	}
-	if best != "" {
-		return best
-	}
-	for _, c := range candidates {
 		other := fold(c)
-		if len(folded) > 2 && len(other) > 2 && (strings.Contains(other, folded) || strings.Contains(folded, other)) {
-			return c
+		if edits := fault.Edits(folded, other); edits <= limit && edits < len([]rune(other)) {
+			return edits
 		}
-	}
-	return ""
+		if len(folded) > 2 && len(other) > 2 && (strings.Contains(other, folded) || strings.Contains(folded, other)) {
+			return limit + 1
+		}
+		return -1
+	})
+	return strings.Join(near[:min(1, len(near))], "")
 }
 
 func fold(name string) string {

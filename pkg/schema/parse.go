@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"net/url"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -33,7 +33,9 @@ type parser struct {
 	keys  map[string]string
 	queue [][]byte
 	// children holds the objects and arrays that references led through, by JSON pointer.
-	children map[string]map[string][]byte
+	children map[string]map[string]json.RawMessage
+	// refers says that there is a $ref at all.
+	refers bool
 	// lax says that a part was dropped that may have had a meaning.
 	lax bool
 }
@@ -69,7 +71,8 @@ func (p *parser) check() error {
 // parse returns the targets of the document; the root is the first.
 func (p *parser) parse() map[string]*js.Schema {
 	p.queue = [][]byte{p.raw}
-	p.keys["#"] = targetRef(0)
+	p.keys = map[string]string{"#": targetRef(0)}
+	p.children = map[string]map[string]json.RawMessage{}
 	targets := map[string]*js.Schema{}
 	for i := 0; i < len(p.queue); i++ { // the queue grows while references are met
 		targets[targetRef(i)] = p.schema(p.queue[i], i == 0, false)
@@ -108,6 +111,7 @@ func (p *parser) schema(raw []byte, root, foreign bool) *js.Schema {
 
 // reference returns the target of ref. It is empty if ref cannot be resolved.
 func (p *parser) reference(ref string, foreign bool) string {
+	p.refers = true
 	if p.id != "" {
 		if rest, ok := strings.CutPrefix(ref, p.id); ok && (rest == "" || rest[0] == '#') {
 			ref = "#" + strings.TrimPrefix(rest, "#")
@@ -134,8 +138,11 @@ func (p *parser) lookup(ref string) []byte {
 	if !ok {
 		return nil
 	}
-	raw, at := p.raw, ""
-	for _, segment := range strings.Split(unescapePercent(path), "/") {
+	if plain, err := url.PathUnescape(path); err == nil { // else the percent signs stand for themselves
+		path = plain
+	}
+	raw, at := json.RawMessage(p.raw), ""
+	for _, segment := range strings.Split(path, "/") {
 		children, known := p.children[at]
 		if !known {
 			children = split(raw)
@@ -150,35 +157,23 @@ func (p *parser) lookup(ref string) []byte {
 	return raw
 }
 
-// split returns the members of an object by name, or the elements of an array by number.
-func split(raw []byte) map[string][]byte {
-	children := map[string][]byte{}
-	if fields, err := tool.SplitObject(raw); err == nil {
-		for _, f := range fields {
-			children[f.Key] = f.Value
+// split returns the members of an object by name, or the elements of an array by number. It is nil for other values.
+func split(raw []byte) map[string]json.RawMessage {
+	fields, err := tool.SplitObject(raw)
+	if err != nil {
+		elems, err := tool.SplitArray(raw)
+		if err != nil {
+			return nil
 		}
-	} else if elems, err := tool.SplitArray(raw); err == nil {
 		for i, elem := range elems {
-			children[strconv.Itoa(i)] = elem
+			fields = append(fields, tool.Field{Key: strconv.Itoa(i), Value: elem})
 		}
+	}
+	children := make(map[string]json.RawMessage, len(fields))
+	for _, f := range fields {
+		children[f.Key] = f.Value
 	}
 	return children
-}
-
-// unescapePercent decodes %XX, as the fragment of a URI is written.
-func unescapePercent(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '%' && i+2 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+3], 16, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 2
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // falseMark is the comment that marks the schema false, since the library's form of it, {"not": {}}, may also be the
@@ -200,18 +195,9 @@ func compiles(pattern string) bool {
 	return err == nil
 }
 
-func sortedValues(m map[string]*js.Schema) []*js.Schema {
-	if len(m) == 0 {
-		return nil
-	}
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	values := make([]*js.Schema, len(keys))
-	for i, key := range keys {
-		values[i] = m[key]
+func sortedValues(m map[string]*js.Schema) (values []*js.Schema) {
+	for _, key := range sortedKeys(m) {
+		values = append(values, m[key])
 	}
 	return values
 }

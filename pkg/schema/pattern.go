@@ -13,14 +13,11 @@ func matching(pattern string, least, most int) []string {
 		longest = 1000
 		tries   = 300
 	)
-	re, err := syntax.Parse(pattern, syntax.Perl)
-	if err != nil {
-		return nil
-	}
 	check, err := regexp.Compile(pattern)
 	if err != nil {
 		return nil
 	}
+	re, _ := syntax.Parse(pattern, syntax.Perl) // as Compile has just done
 	for extra := range min(least, tries) + 2 {
 		g := grower{extra: extra, left: longest}
 		g.grow(re)

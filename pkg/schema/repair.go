@@ -18,23 +18,17 @@ func Corrected(inputSchema, args []byte) json.RawMessage {
 	if err != nil {
 		return least
 	}
-	r := repairer{exampler{document: d, left: maxExampleNodes}}
+	r := exampler{document: d, left: maxExampleNodes}
 	mended := r.object(d.root, given, 0, true)
-	if len(d.faultsOf(mended)) > 0 {
-		return least
-	}
-	if len(mended) > maxExample {
+	if !d.fits(mended) || len(mended) > maxExample {
 		return least
 	}
 	return mended
 }
 
-// repairer mends values.
-type repairer struct{ exampler }
-
 // value returns raw if it fits s, else something like it that does. An example replaces long text, which has no place
 // in a suggested step.
-func (r *repairer) value(s *js.Schema, name string, raw json.RawMessage, depth int) json.RawMessage {
+func (r *exampler) value(s *js.Schema, name string, raw json.RawMessage, depth int) json.RawMessage {
 	v := decode(raw)
 	if _, long := v.(string); long && len(raw) > maxString {
 		return r.example(s, name, depth)
@@ -53,7 +47,7 @@ func (r *repairer) value(s *js.Schema, name string, raw json.RawMessage, depth i
 }
 
 // converted returns the values under s that raw may stand for.
-func (r *repairer) converted(s *js.Schema, raw json.RawMessage, v any, depth int) []json.RawMessage {
+func (r *exampler) converted(s *js.Schema, raw json.RawMessage, v any, depth int) []json.RawMessage {
 	var list []json.RawMessage
 	switch v := v.(type) {
 	case string:
@@ -82,13 +76,12 @@ func (r *repairer) converted(s *js.Schema, raw json.RawMessage, v any, depth int
 	default: // 5 for "5"
 		list = append(list, tool.Quote(string(raw)))
 	}
-	return append(list, joinArray([][]byte{raw})) // "a" for ["a"]
+	return append(list, joinArray([]json.RawMessage{raw})) // "a" for ["a"]
 }
 
-func (r *repairer) array(s *js.Schema, elems []json.RawMessage, depth int) json.RawMessage {
-	mended := make([][]byte, len(elems))
-	for i, elem := range elems {
-		mended[i] = elem
+func (r *exampler) array(s *js.Schema, elems []json.RawMessage, depth int) json.RawMessage {
+	mended := slices.Clone(elems)
+	for i := range mended {
 		for _, part := range r.parts(s) {
 			for _, sub := range elementSchemas(part, i) {
 				mended[i] = r.value(sub, "", mended[i], depth+1)
@@ -100,7 +93,7 @@ func (r *repairer) array(s *js.Schema, elems []json.RawMessage, depth int) json.
 
 // object mends the members of an object. With strict, it drops keys that the schema does not name even if the schema
 // does not forbid them.
-func (r *repairer) object(s *js.Schema, given []tool.Field, depth int, strict bool) json.RawMessage {
+func (r *exampler) object(s *js.Schema, given []tool.Field, depth int, strict bool) json.RawMessage {
 	parts := r.parts(s)
 	var known []string
 	closed := false
@@ -139,7 +132,7 @@ func isClosed(part *js.Schema, strict bool) bool {
 
 // completed returns an object with the members that s requires and that it lacks: those of parts, or, if the result
 // does not fit, those of an alternative too.
-func (r *repairer) completed(s *js.Schema, object []tool.Field, parts []*js.Schema, depth int) json.RawMessage {
+func (r *exampler) completed(s *js.Schema, object []tool.Field, parts []*js.Schema, depth int) json.RawMessage {
 	first := r.complete(object, parts, depth)
 	if r.accepts(s, decode(first)) {
 		return first
@@ -156,7 +149,7 @@ func (r *repairer) completed(s *js.Schema, object []tool.Field, parts []*js.Sche
 }
 
 // complete returns an object with the members that parts require and that it lacks.
-func (r *repairer) complete(object []tool.Field, parts []*js.Schema, depth int) json.RawMessage {
+func (r *exampler) complete(object []tool.Field, parts []*js.Schema, depth int) json.RawMessage {
 	made := r.members(nil, parts, depth, false)
 	all := slices.Clone(object)
 	for _, f := range made {

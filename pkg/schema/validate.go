@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -127,34 +128,23 @@ func (d *document) affordable(s *js.Schema, value any) bool {
 	return left >= 0
 }
 
+// itemSchema returns the schema of element i of an array. It is nil if s has none.
+func itemSchema(s *js.Schema, i int) *js.Schema {
+	if i < len(s.PrefixItems) {
+		return s.PrefixItems[i]
+	}
+	return s.Items
+}
+
 // elementSchemas returns the schemas in s that may apply to element i of an array.
 func elementSchemas(s *js.Schema, i int) []*js.Schema {
-	var subs []*js.Schema
-	if i < len(s.PrefixItems) {
-		subs = append(subs, s.PrefixItems[i])
-	} else if s.Items != nil {
-		subs = append(subs, s.Items)
-	}
-	for _, sub := range []*js.Schema{s.Contains, s.UnevaluatedItems} {
-		if sub != nil {
-			subs = append(subs, sub)
-		}
-	}
-	return subs
+	return present([]*js.Schema{itemSchema(s, i), s.Contains, s.UnevaluatedItems})
 }
 
 // memberSchemas returns the schemas in s that may apply to the named member of an object.
 func memberSchemas(s *js.Schema, name string) []*js.Schema {
-	subs := sortedValues(s.PatternProperties)
-	if sub := s.Properties[name]; sub != nil {
-		subs = append(subs, sub)
-	} else if s.AdditionalProperties != nil {
-		subs = append(subs, s.AdditionalProperties)
-	}
-	if s.UnevaluatedProperties != nil {
-		subs = append(subs, s.UnevaluatedProperties)
-	}
-	return subs
+	own := cmp.Or(s.Properties[name], s.AdditionalProperties)
+	return present([]*js.Schema{own, s.UnevaluatedProperties}, sortedValues(s.PatternProperties))
 }
 
 // strict adds a fault for every unknown top-level key that the schema lets pass in silence.

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -102,17 +103,20 @@ func (w *walker) values(s *js.Schema, v any, at string) {
 		w.add(at, "is "+quoted(v), cut(string(encode(*s.Const)), 100))
 	}
 	if s.Enum != nil && !slices.ContainsFunc(s.Enum, equal) {
-		texts := make([]string, len(s.Enum))
-		for i, allowed := range s.Enum {
-			texts[i] = string(encode(allowed))
-		}
-		f := fault.Argument{Pointer: at, Problem: "is " + quoted(v),
-			Expected: "one of " + cut(strings.Join(texts, ", "), 300)}
+		f := fault.Argument{Pointer: at, Problem: "is " + quoted(v), Expected: oneOf(s.Enum)}
 		if given, ok := v.(string); ok {
 			f.Nearest = nearest(given, stringsOf(s.Enum))
 		}
 		w.faults = append(w.faults, f)
 	}
+}
+
+func oneOf(values []any) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(encode(v))
+	}
+	return "one of " + cut(strings.Join(texts, ", "), 300)
 }
 
 func (w *walker) number(s *js.Schema, n float64, at string) {
@@ -170,11 +174,8 @@ func count(n int, thing string) string {
 func (w *walker) array(s *js.Schema, v []any, at string) {
 	w.bounds(s.MinItems, s.MaxItems, len(v), "item", at)
 	for i, elem := range v {
-		here := pointer(at, strconv.Itoa(i))
-		if i < len(s.PrefixItems) {
-			w.walk(s.PrefixItems[i], elem, here)
-		} else if s.Items != nil {
-			w.walk(s.Items, elem, here)
+		if sub := itemSchema(s, i); sub != nil {
+			w.walk(sub, elem, pointer(at, strconv.Itoa(i)))
 		}
 	}
 	if s.Contains != nil {
@@ -202,11 +203,7 @@ func (w *walker) contains(s *js.Schema, v []any, at string) {
 			fitting++
 		}
 	}
-	least := s.MinContains
-	if least == nil {
-		least = js.Ptr(1)
-	}
-	w.bounds(least, s.MaxContains, fitting, "item of "+w.typeOf(s.Contains, 0), at)
+	w.bounds(cmp.Or(s.MinContains, js.Ptr(1)), s.MaxContains, fitting, "item of "+w.typeOf(s.Contains, 0), at)
 }
 
 func (w *walker) object(s *js.Schema, v map[string]any, at string) {
@@ -259,18 +256,16 @@ func (w *walker) member(s *js.Schema, v map[string]any, name string, member any,
 		w.walk(s.AdditionalProperties, member, here)
 	}
 	if s.PropertyNames != nil && !w.accepts(s.PropertyNames, name) {
-		w.add(here, "has a name that is not allowed", w.namesExpected(s.PropertyNames))
+		w.add(here, "has a name that is not allowed", namesExpected(s.PropertyNames))
 	}
 }
 
-func (w *walker) namesExpected(s *js.Schema) string {
-	sub := walker{document: w.document}
-	sub.walk(s, "", "")
-	if s.Pattern != "" {
+func namesExpected(s *js.Schema) string {
+	switch {
+	case s.Pattern != "":
 		return "a name that matches " + s.Pattern
-	}
-	if len(sub.faults) > 0 && s.Enum != nil {
-		return sub.faults[0].Expected
+	case s.Enum != nil:
+		return oneOf(s.Enum)
 	}
 	return ""
 }
@@ -309,11 +304,8 @@ func (w *walker) unknown(s *js.Schema, v map[string]any, name, at string) {
 
 // branches checks anyOf, oneOf, not and if, which the library decides.
 func (w *walker) branches(s *js.Schema, v any, at string) {
-	for _, choice := range [][]*js.Schema{s.AnyOf, s.OneOf} {
-		if len(choice) > 0 {
-			w.choice(choice, v, at, len(s.OneOf) > 0 && &choice[0] == &s.OneOf[0])
-		}
-	}
+	w.choice(s.AnyOf, v, at, false)
+	w.choice(s.OneOf, v, at, true)
 	if s.Not != nil && w.accepts(s.Not, v) {
 		w.add(at, "is "+quoted(v), "anything but "+w.typeOf(s.Not, 0))
 	}
@@ -340,7 +332,7 @@ func (w *walker) choice(branches []*js.Schema, v any, at string, exclusive bool)
 	if len(fitting) > 1 && exclusive {
 		w.add(at, fmt.Sprintf("fits %d of the alternatives", len(fitting)), "exactly one of "+w.alternatives(branches))
 	}
-	if len(fitting) > 0 {
+	if len(fitting) > 0 || len(branches) == 0 {
 		return
 	}
 	alternatives := w.alternatives(branches)
