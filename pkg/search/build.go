@@ -126,16 +126,13 @@ func (b *builder) text(place, field int, text string) {
 		case isStopWord(t.text):
 			last = -1
 			continue
-		case last >= 0 && hasBigrams(field):
+		case last >= 0 && field != fieldRest && field != fieldParamText:
+			// Bigrams of the long texts would take more room than everything else, and would not improve the ranking.
 			b.uses[place] = append(b.uses[place], occurrence{b.pair(last, w.stem), uint8(field)})
 		}
 		last = w.stem
 	}
 }
-
-// hasBigrams reports whether the bigrams of a field are indexed. In long texts they would take more room than
-// everything else, and would not improve the ranking.
-func hasBigrams(field int) bool { return field != fieldRest && field != fieldParamText }
 
 func (b *builder) word(word string) wordTerms {
 	w, ok := b.words[word]
@@ -295,7 +292,7 @@ func (b *builder) texts() (docs, folded, text []byte) {
 		d := &b.docs[doc]
 		from := len(text)
 		text = appendTexts(text, d)
-		folded = appendFoldedTexts(folded, text[from:])
+		folded = append(folded, fold(string(text[from:]))...) // which leaves the marks alone
 		docs = le.AppendUint32(docs, uint32(doc))
 		docs = le.AppendUint64(docs, uint64(len(folded)))
 		docs = le.AppendUint64(docs, uint64(len(text)))

@@ -30,14 +30,14 @@ func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
 			}
 			for f, x := range freqs {
 				if x > 0 {
-					out = addContribution(out, t.label, fieldLabel(f), scale*cover*t.weight*x/(rk.m.K1+total))
+					out = addContribution(out, t.label, fieldLabels[f], scale*cover*t.weight*x/(rk.m.K1+total))
 				}
 			}
 		}
 	}
 	err := rk.servers(func(from, to int, best float32) error {
 		if from <= place && place < to {
-			out = append(out, Contribution{serverTerm, fieldLabel(fieldServer), scale * float64(rk.bonus(best))})
+			out = append(out, Contribution{serverTerm, fieldLabels[fieldServer], scale * float64(rk.bonus(best))})
 		}
 		return nil
 	})

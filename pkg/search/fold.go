@@ -88,18 +88,11 @@ func unaccented(r rune) string {
 // vietnamese returns the base letter of a character in the block Latin Extended Additional, U+1EA0 to U+1EF9, which
 // is in alphabetical order.
 func vietnamese(r rune) string {
-	switch {
-	case r <= 0x1eb7:
-		return "a"
-	case r <= 0x1ec7:
-		return "e"
-	case r <= 0x1ecb:
-		return "i"
-	case r <= 0x1ee3:
-		return "o"
-	case r <= 0x1ef1:
-		return "u"
-	default:
-		return "y"
+	base := "aeiouy"
+	for _, last := range "\u1eb7\u1ec7\u1ecb\u1ee3\u1ef1" {
+		if r > last {
+			base = base[1:]
+		}
 	}
+	return base[:1]
 }

@@ -35,13 +35,9 @@ func queryWords(text string, m *Model) []queryWord {
 			pos += ws[n-1].pos + 1
 		}
 		// A hint is not a neighbour of any word of the query: the gap of two keeps it out of bigrams.
-		switch {
-		case m.Hint == 0:
-		case kind == pathChunk:
-			all = append(all, queryWord{token{text: "file", pos: pos + 1}, m.Hint})
-			pos += 3
-		case kind == urlChunk:
-			all = append(all, queryWord{token{text: "url", pos: pos + 1}, m.Hint})
+		hint := [...]string{pathChunk: "file", urlChunk: "url", placeholderChunk: ""}[kind]
+		if hint != "" && m.Hint != 0 {
+			all = append(all, queryWord{token{text: hint, pos: pos + 1}, m.Hint})
 			pos += 3
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strings"
-	"unicode/utf8"
 )
 
 // The texts of a document form one record: "server/name", title, description and the names of the parameters, with a
@@ -54,23 +53,6 @@ func appendClean(b []byte, s string) []byte {
 	return b
 }
 
-// appendFoldedTexts appends a record, folded. Folding leaves its marks alone.
-func appendFoldedTexts(b, record []byte) []byte {
-	for i := 0; i < len(record); {
-		r, n := utf8.DecodeRune(record[i:])
-		b = appendFolded(b, r)
-		i += n
-	}
-	return b
-}
-
-// scan is the state of one regex or exact query.
-type scan struct {
-	r   *reader
-	q   *Query
-	top topList
-}
-
 // end returns where the texts of the document at place end in a section: sectFolded or sectText.
 func (r *reader) end(sect, place int) (uint64, error) {
 	if place < 0 {
@@ -96,29 +78,77 @@ func (r *reader) texts(sect, place int) ([]byte, error) {
 	return r.section(sect, from, to)
 }
 
-// scanExact finds the substring q.Text in the folded texts, in one pass over all of them.
+// scanExact finds the substring q.Text in the folded texts.
 func (ix *Index) scanExact(q Query) ([]Hit, error) {
-	needle := []byte(strings.TrimSpace(fold(q.Text)))
-	if len(needle) == 0 || bytes.ContainsAny(needle, string(textSeparator)+string(textEnd)) {
+	text := strings.TrimSpace(fold(q.Text))
+	if text == "" || strings.ContainsAny(text, string(textSeparator)+string(textEnd)) {
 		return nil, nil
 	}
-	s := scan{r: ix.reader(), q: &q, top: topList{limit: q.Limit}}
-	fields := map[int]uint8{}
-	err := s.containing(needle, func(place int) error {
-		rec, err := s.r.texts(sectFolded, place)
-		if err != nil {
-			return err
-		}
-		return s.consider(place, rec, fields, func(t []byte) bool { return bytes.Contains(t, needle) },
-			func(name []byte) bool { return bytes.Equal(name, needle) })
-	})
-	return s.hits(fields), err
+	needle := []byte(text)
+	return ix.scan(q, sectFolded, []string{text}, func(t []byte) bool { return bytes.Contains(t, needle) },
+		func(name []byte) bool { return bytes.Equal(name, needle) })
 }
 
-// containing calls use for every document whose folded texts contain needle.
-func (s *scan) containing(needle []byte, use func(place int) error) error {
-	ix := s.r.ix
-	all, err := s.r.section(sectFolded, 0, ix.start[sectFolded+1]-ix.start[sectFolded])
+// scanRegex finds the documents with a text that the pattern q.Text matches.
+func (ix *Index) scanRegex(q Query) ([]Hit, error) {
+	if strings.TrimSpace(q.Text) == "" {
+		return nil, nil
+	}
+	re, needles, err := compile(q.Text)
+	if err != nil {
+		return nil, err
+	}
+	return ix.scan(q, sectText, needles, re.Match, func(name []byte) bool {
+		loc := re.FindIndex(name)
+		return loc != nil && loc[0] == 0 && loc[1] == len(name)
+	})
+}
+
+// scan finds the documents with a text in a section that match accepts; same says that a name is all of the match.
+// The folded texts of each such document contain one of needles. Without needles, scan tries all documents.
+func (ix *Index) scan(q Query, sect int, needles []string, match, same func([]byte) bool) ([]Hit, error) {
+	r, top, fields := ix.reader(), topList{limit: q.Limit}, map[int]uint8{}
+	possible := make([]bool, ix.docs)
+	for _, n := range needles {
+		if err := r.containing([]byte(n), possible); err != nil {
+			return nil, err
+		}
+	}
+	for place, is := range possible {
+		if !is && len(needles) > 0 {
+			continue
+		}
+		rec, err := r.texts(sect, place)
+		if err != nil {
+			return nil, err
+		}
+		score, mask := scoreRecord(rec, match, same)
+		if score == 0 || !top.wants(score) {
+			continue
+		}
+		doc, err := r.doc(place)
+		if err != nil {
+			return nil, err
+		}
+		if q.Keep == nil || q.Keep(doc) {
+			fields[place] = mask
+			top.add(candidate{place, doc, score})
+		}
+	}
+	var hits []Hit
+	for _, c := range top.done() {
+		h := Hit{Doc: c.doc, Score: c.score, MatchedIn: labels(fields[c.place])}
+		if q.Explain {
+			h.Explain = []Contribution{{Term: q.Text, Field: h.MatchedIn[0], Score: c.score}}
+		}
+		hits = append(hits, h)
+	}
+	return hits, nil
+}
+
+// containing marks every document whose folded texts contain needle, in one pass over all of them.
+func (r *reader) containing(needle []byte, marked []bool) error {
+	all, err := r.section(sectFolded, 0, r.ix.start[sectFolded+1]-r.ix.start[sectFolded])
 	if err != nil {
 		return err
 	}
@@ -129,39 +159,18 @@ func (s *scan) containing(needle []byte, use func(place int) error) error {
 			return nil
 		}
 		at += i
-		for ; place < ix.docs; place++ {
-			end, err := s.r.end(sectFolded, place)
-			if err != nil {
+		var end uint64
+		for ; end <= uint64(at); place++ {
+			if place == len(marked) {
+				return fmt.Errorf("%w: a text belongs to no document", ErrCorrupt)
+			}
+			if end, err = r.end(sectFolded, place); err != nil {
 				return err
 			}
-			if end > uint64(at) {
-				at = int(min(end, uint64(len(all))))
-				break
-			}
 		}
-		if place == ix.docs {
-			return fmt.Errorf("%w: a text belongs to no document", ErrCorrupt)
-		}
-		if err := use(place); err != nil {
-			return err
-		}
-		place++
+		marked[place-1] = true
+		at = int(min(end, uint64(len(all))))
 	}
-}
-
-// consider makes the document at place a candidate if match finds something in its record.
-func (s *scan) consider(place int, rec []byte, fields map[int]uint8, match, same func([]byte) bool) error {
-	score, mask := scoreRecord(rec, match, same)
-	if score == 0 || !s.top.wants(score) {
-		return nil
-	}
-	doc, err := s.r.doc(place)
-	if err != nil || s.q.Keep != nil && !s.q.Keep(doc) {
-		return err
-	}
-	fields[place] = mask
-	s.top.add(candidate{place, doc, score})
-	return nil
 }
 
 // scoreRecord returns the worth of a match in rec and the fields that have one.
@@ -196,65 +205,6 @@ func scoreRecord(rec []byte, match, same func([]byte) bool) (score float64, mask
 	}
 }
 
-func (s *scan) hits(fields map[int]uint8) []Hit {
-	var hits []Hit
-	for _, c := range s.top.done() {
-		h := Hit{Doc: c.doc, Score: c.score, MatchedIn: labels(fields[c.place])}
-		if s.q.Explain {
-			h.Explain = []Contribution{{Term: s.q.Text, Field: h.MatchedIn[0], Score: c.score}}
-		}
-		hits = append(hits, h)
-	}
-	return hits
-}
-
-// scanRegex finds the documents with a text that the pattern q.Text matches.
-func (ix *Index) scanRegex(q Query) ([]Hit, error) {
-	if strings.TrimSpace(q.Text) == "" {
-		return nil, nil
-	}
-	re, needles, err := compile(q.Text)
-	if err != nil {
-		return nil, err
-	}
-	s := scan{r: ix.reader(), q: &q, top: topList{limit: q.Limit}}
-	fields := map[int]uint8{}
-	whole := func(name []byte) bool {
-		loc := re.FindIndex(name)
-		return loc != nil && loc[0] == 0 && loc[1] == len(name)
-	}
-	err = s.possible(needles, func(place int) error {
-		rec, err := s.r.texts(sectText, place)
-		if err != nil {
-			return err
-		}
-		return s.consider(place, rec, fields, re.Match, whole)
-	})
-	return s.hits(fields), err
-}
-
-// possible calls use, in order, for the documents that contain one of needles. Without needles it calls use for all.
-func (s *scan) possible(needles []string, use func(place int) error) error {
-	marked := make([]bool, s.r.ix.docs)
-	for _, n := range needles {
-		err := s.containing([]byte(n), func(place int) error {
-			marked[place] = true
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for place, m := range marked {
-		if m || len(needles) == 0 {
-			if err := use(place); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // compile parses a pattern, case-insensitive unless it has a flag group of its own about that. It also returns folded
 // substrings of which every match contains one. It may return none.
 func compile(pattern string) (*regexp.Regexp, []string, error) {
@@ -281,7 +231,7 @@ const maxNeedles = 8
 func needles(re *syntax.Regexp) []string {
 	switch re.Op {
 	case syntax.OpLiteral:
-		return []string{foldRunes(re.Rune)}
+		return []string{fold(string(re.Rune))}
 	case syntax.OpCapture, syntax.OpPlus:
 		return needles(re.Sub[0])
 	case syntax.OpConcat:

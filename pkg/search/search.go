@@ -10,6 +10,7 @@ package search
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Document is one tool, as the ranking sees it. Document numbers are positions in the slice given to [Build].
@@ -132,31 +133,17 @@ const (
 	fieldCount
 )
 
-func fieldLabel(f int) string {
-	switch f {
-	case fieldServer:
-		return "server"
-	case fieldName:
-		return "name"
-	case fieldTitle:
-		return "title"
-	case fieldLead, fieldRest:
-		return "description"
-	default:
-		return "parameters"
-	}
-}
+// fieldLabels has what users read of each field.
+var fieldLabels = [fieldCount]string{
+	"server", "name", "title", "description", "description", "parameters", "parameters"}
 
 // labels returns the names of the fields in mask, each once. Bit f of the mask stands for field f.
 func labels(mask uint8) []string {
 	var out []string
 	for f := range fieldCount {
-		if mask&(1<<f) == 0 {
-			continue
-		}
-		if l := fieldLabel(f); len(out) == 0 || out[len(out)-1] != l {
-			out = append(out, l)
+		if mask&(1<<f) != 0 {
+			out = append(out, fieldLabels[f])
 		}
 	}
-	return out
+	return slices.Compact(out)
 }

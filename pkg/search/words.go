@@ -74,26 +74,30 @@ func (w *wordSplitter) flush() {
 	w.flushWide()
 }
 
-func (w *wordSplitter) emit(s string, whole bool) {
-	if len(s) > maxWord {
+// part emits the next word.
+func (w *wordSplitter) part(s string) {
+	w.emit(token{text: s, pos: w.pos})
+	w.pos++
+}
+
+func (w *wordSplitter) emit(t token) {
+	if len(t.text) > maxWord {
 		cut := maxWord
-		for !utf8.RuneStart(s[cut]) {
+		for !utf8.RuneStart(t.text[cut]) {
 			cut--
 		}
-		s = s[:cut]
+		t.text = t.text[:cut]
 	}
-	w.out = append(w.out, token{text: s, pos: w.pos, whole: whole})
+	w.out = append(w.out, t)
 }
 
 // flushWide emits the bigrams of the current wide run, or its only character.
 func (w *wordSplitter) flushWide() {
 	if len(w.wide) == 1 {
-		w.emit(string(w.wide), false)
-		w.pos++
+		w.part(string(w.wide))
 	}
 	for i := 0; i+1 < len(w.wide); i++ {
-		w.emit(string(w.wide[i:i+2]), false)
-		w.pos++
+		w.part(string(w.wide[i : i+2]))
 	}
 	w.wide = w.wide[:0]
 }
@@ -110,17 +114,17 @@ func (w *wordSplitter) flushRun() {
 	if n := len(run) - 1; n >= 2 && run[n] == 's' && allUpper(run[:n]) {
 		run = run[:n] // PRs, VMs, URLs
 	}
-	first := w.pos
-	start := 0
+	first, start, chunks := w.pos, 0, 0
 	for i := 1; i <= len(run); i++ {
 		if i < len(run) && !caseBreak(run, i) {
 			continue
 		}
 		w.chunk(run[start:i])
 		start = i
+		chunks++
 	}
-	if w.pos > first+1 && len(run) <= maxWhole && caseBreaks(run) == 1 {
-		w.emitAt(first, foldRunes(run))
+	if w.pos > first+1 && len(run) <= maxWhole && chunks == 2 {
+		w.emit(token{fold(string(run)), first, true})
 	}
 	w.run = w.run[:0]
 }
@@ -135,24 +139,15 @@ func (w *wordSplitter) chunk(c []rune) {
 		}
 		part := c[start:i]
 		if start == 0 && i == len(c) {
-			w.emit(foldRunes(c), false)
-			w.pos++
+			w.part(fold(string(c)))
 			return
 		}
 		if unicode.IsDigit(part[0]) || len(part) > 1 {
-			w.emit(foldRunes(part), false)
-			w.pos++
+			w.part(fold(string(part)))
 		}
 		start = i
 	}
-	w.emitAt(first, foldRunes(c))
-}
-
-func (w *wordSplitter) emitAt(pos int, s string) {
-	saved := w.pos
-	w.pos = pos
-	w.emit(s, true)
-	w.pos = saved
+	w.emit(token{fold(string(c)), first, true})
 }
 
 // caseBreak reports whether a new word starts at run[i]: aB, or the B of AABb.
@@ -168,22 +163,4 @@ func caseBreak(run []rune, i int) bool {
 
 func allUpper(run []rune) bool {
 	return !slices.ContainsFunc(run, func(r rune) bool { return !unicode.IsUpper(r) })
-}
-
-func caseBreaks(run []rune) int {
-	n := 0
-	for i := 1; i < len(run); i++ {
-		if caseBreak(run, i) {
-			n++
-		}
-	}
-	return n
-}
-
-func foldRunes(rs []rune) string {
-	b := make([]byte, 0, len(rs)+4)
-	for _, r := range rs {
-		b = appendFolded(b, r)
-	}
-	return string(b)
 }
