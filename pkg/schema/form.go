@@ -81,8 +81,8 @@ func (m Member) Check(value json.RawMessage) []fault.Argument {
 
 func memberOf(f tool.Field, required bool) Member {
 	s := split(f.Value)
-	m := Member{Name: f.Key, Required: required, Title: text(s["title"]), Description: text(s["description"]),
-		Default: s["default"], Format: text(s["format"])}
+	m := Member{Name: f.Key, Required: required, Title: tool.Text(s["title"]), Description: tool.Text(s["description"]),
+		Default: s["default"], Format: tool.Text(s["format"])}
 	if string(m.Default) == "null" {
 		m.Default = nil
 	}
@@ -91,7 +91,7 @@ func memberOf(f tool.Field, required bool) Member {
 		{Key: "properties", Value: tool.JoinObject([]tool.Field{f})},
 	})
 	m.Choices = choicesOf(s)
-	switch typ := text(s["type"]); typ {
+	switch typ := tool.Text(s["type"]); typ {
 	case "string", "integer", "number", "boolean":
 		m.Type = typ
 	case "array":
@@ -116,7 +116,7 @@ func choicesOf(s map[string]json.RawMessage) []Choice {
 		for i, value := range list {
 			c := Choice{Value: value, Text: bare(value)}
 			if i < len(names) {
-				c.Title = text(names[i])
+				c.Title = tool.Text(names[i])
 			}
 			choices = append(choices, c)
 		}
@@ -132,7 +132,7 @@ func choicesOf(s map[string]json.RawMessage) []Choice {
 			if one["const"] == nil {
 				return nil
 			}
-			choices = append(choices, Choice{Value: one["const"], Text: bare(one["const"]), Title: text(one["title"])})
+			choices = append(choices, Choice{Value: one["const"], Text: bare(one["const"]), Title: tool.Text(one["title"])})
 		}
 	}
 	return choices
@@ -157,7 +157,7 @@ func limitsOf(s map[string]json.RawMessage, typ string) string {
 	switch typ {
 	case "string":
 		between("minLength", "maxLength", " characters")
-		if pattern := text(s["pattern"]); pattern != "" {
+		if pattern := tool.Text(s["pattern"]); pattern != "" {
 			list = append(list, "matching "+cut(pattern, 100))
 		}
 	case "integer", "number":

@@ -28,7 +28,7 @@ func (k *keywords) read(f tool.Field) {
 	s := k.s
 	switch f.Key {
 	case "$ref":
-		s.Ref = k.reference(text(f.Value), k.foreign)
+		s.Ref = k.reference(tool.Text(f.Value), k.foreign)
 	case "type":
 		k.types(f.Value)
 	case "enum":
@@ -66,7 +66,7 @@ func (k *keywords) copy(f tool.Field) {
 	}
 	switch field := reflect.ValueOf(k.s).Elem().FieldByName(name).Addr().Interface().(type) {
 	case *string:
-		*field = text(f.Value)
+		*field = tool.Text(f.Value)
 	case *bool:
 		*field = string(f.Value) == "true"
 	case *json.RawMessage:
@@ -158,7 +158,7 @@ func (k *keywords) list(raw []byte) []*js.Schema {
 
 // types reads the keyword type. An invented type ("any", "file") leaves the type open.
 func (k *keywords) types(raw []byte) {
-	types := []string{text(raw)}
+	types := []string{tool.Text(raw)}
 	if raw[0] == '[' {
 		types = k.names(raw)
 	}

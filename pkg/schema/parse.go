@@ -60,9 +60,9 @@ func (p *parser) check() error {
 	for _, f := range fields {
 		switch f.Key {
 		case "$schema":
-			p.old = strings.Contains(text(f.Value), "json-schema.org/draft-0")
+			p.old = strings.Contains(tool.Text(f.Value), "json-schema.org/draft-0")
 		case "$id", "id":
-			p.id = strings.TrimSuffix(text(f.Value), "#")
+			p.id = strings.TrimSuffix(tool.Text(f.Value), "#")
 		}
 	}
 	return nil
@@ -98,7 +98,7 @@ func (p *parser) schema(raw []byte, root, foreign bool) *js.Schema {
 	s := &js.Schema{}
 	k := keywords{parser: p, s: s, foreign: foreign}
 	for _, f := range fields {
-		if f.Key == "$id" && !root && !strings.HasPrefix(text(f.Value), "#") {
+		if f.Key == "$id" && !root && !strings.HasPrefix(tool.Text(f.Value), "#") {
 			k.foreign = true
 		}
 	}

@@ -79,15 +79,6 @@ func jsonType(v any) string {
 	return "object"
 }
 
-// text decodes a JSON string. For other values it is empty.
-func text(raw []byte) string {
-	var s string
-	if json.Unmarshal(raw, &s) != nil {
-		return ""
-	}
-	return s
-}
-
 // cut shortens s to at most n bytes, at the border of a character, with an ellipsis.
 func cut(s string, n int) string {
 	if len(s) <= n {

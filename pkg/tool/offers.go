@@ -20,7 +20,7 @@ func ParseResource(raw []byte) (Def, error) {
 	if d.Title == "" {
 		d.Title = d.Name // a label in revisions without titles; the URI is the name
 	}
-	if d.Name = stringOf(uri); d.Name == "" {
+	if d.Name = Text(uri); d.Name == "" {
 		return Def{}, errors.New("the definition has no uri")
 	}
 	return d, nil

@@ -102,11 +102,11 @@ func parse(raw []byte) (Def, error) {
 		case "icons", "_meta":
 			continue
 		case "name":
-			d.Name = stringOf(f.Value)
+			d.Name = Text(f.Value)
 		case "title":
-			d.Title = stringOf(f.Value)
+			d.Title = Text(f.Value)
 		case "description":
-			d.Description = stringOf(f.Value)
+			d.Description = Text(f.Value)
 		case "inputSchema":
 			d.InputSchema = f.Value
 		case "outputSchema":
@@ -175,7 +175,7 @@ func SplitObject(raw []byte) ([]Field, error) {
 	var fields []Field
 	for i := skipSpace(raw, 1); raw[i] != '}'; {
 		end := stringEnd(raw, i)
-		key := stringOf(raw[i:end])
+		key := Text(raw[i:end])
 		i = skipSpace(raw, end) // at the colon
 		i = skipSpace(raw, i+1) // at the value
 		end = valueEnd(raw, i)
@@ -240,8 +240,8 @@ func Quote(s string) []byte {
 	return append(b, '"')
 }
 
-// stringOf decodes a JSON string. For other values it is empty.
-func stringOf(raw []byte) string {
+// Text decodes a JSON string. For other values it is empty.
+func Text(raw []byte) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
