@@ -163,7 +163,7 @@ func (c *Catalog) begin(cfg *config.Config, unlock func(), need Need) *update {
 	u.dirty = c.current == nil || need.List != ListChanged
 	for _, s := range cfg.Servers {
 		if s.Usable() != nil { // a listing could find out no more
-			c.ended(s.Name, c.nextListing())
+			c.tried[s.Name] = c.nextListing()
 		}
 	}
 	c.update = u

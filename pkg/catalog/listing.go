@@ -133,10 +133,6 @@ func (c *Catalog) nextListing() uint64 {
 	return c.started
 }
 
-func (c *Catalog) ended(server string, number uint64) {
-	c.tried[server] = max(c.tried[server], number)
-}
-
 // giveUp ends the wait of one request. It cancels the listings that no other request waits for.
 func (c *Catalog) giveUp(listings []*listing, answers chan *listing) {
 	c.mu.Lock()
@@ -184,7 +180,7 @@ func (c *Catalog) enter(l *listing, a answer) bool {
 	if newer := c.tried[name] > l.number; newer {
 		return false
 	}
-	c.ended(name, l.number)
+	c.tried[name] = l.number
 	entry := l.update.cat.Find(name)
 	if l.once {
 		if l.err = a.err; a.err != nil || entry.State == index.Listed && offers(entry, a.listing) {

@@ -189,7 +189,12 @@ func (c *Catalog) Settle(ctx context.Context) error {
 		return nil
 	}
 	c.mu.Lock()
-	changed, late := slices.Clone(c.changed), c.lateSnapshot()
+	changed, late := slices.Clone(c.changed), c.current
+	if late != nil && late.late && !late.renewed && c.opt.Background != nil {
+		late.renewed = true
+	} else {
+		late = nil
+	}
 	c.mu.Unlock()
 	var errs [2]error
 	if len(changed) > 0 {
@@ -201,17 +206,6 @@ func (c *Catalog) Settle(ctx context.Context) error {
 		errs[1] = c.refreshBehind(late)
 	}
 	return errors.Join(errs[:]...)
-}
-
-// lateSnapshot returns the current snapshot if it needs a background refresh, and notes that the caller starts that.
-// Else it returns nil. It is called with mu held.
-func (c *Catalog) lateSnapshot() *opened {
-	o := c.current
-	if o == nil || !o.late || o.renewed || c.opt.Background == nil {
-		return nil
-	}
-	o.renewed = true
-	return o
 }
 
 // refreshBehind starts the background refresh. While the index is being written it does not: the refresh could not

@@ -36,14 +36,14 @@ func (e *Engine) withServers(use func(configured) error) error {
 		for _, s := range view.Servers() {
 			add(s.Name, s.Off)
 		}
-		return use(c)
-	}
-	cfg, err := e.catalog.Config()
-	if err != nil {
-		return err
-	}
-	for _, s := range cfg.Servers {
-		add(s.Name, s.Disabled)
+	} else {
+		cfg, err := e.catalog.Config()
+		if err != nil {
+			return err
+		}
+		for _, s := range cfg.Servers {
+			add(s.Name, s.Disabled)
+		}
 	}
 	return use(c)
 }

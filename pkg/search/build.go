@@ -28,7 +28,22 @@ func Build(docs []Document) []byte { return BuildWith(docs, DefaultModel()) }
 
 // BuildWith is Build with other constants than the built-in ones, for measuring (internal/eval). Of m it uses only B.
 func BuildWith(docs []Document, m Model) []byte {
-	b := newBuilder(docs)
+	b := &builder{
+		docs:   docs,
+		order:  make([]int, len(docs)),
+		words:  map[string]wordTerms{},
+		stems:  map[string]int32{},
+		pairs:  map[[2]int32]int32{},
+		uses:   make([][]occurrence, len(docs)),
+		length: make([][fieldCount]int, len(docs)),
+		values: map[string][]byte{},
+	}
+	for i := range b.order {
+		b.order[i] = i
+	}
+	slices.SortFunc(b.order, func(x, y int) int {
+		return cmp.Or(strings.Compare(docs[x].Server, docs[y].Server), strings.Compare(docs[x].Name, docs[y].Name), x-y)
+	})
 	for place, doc := range b.order {
 		b.read(place, &docs[doc])
 	}
@@ -58,26 +73,6 @@ type wordTerms struct{ stem, exact int32 }
 type occurrence struct {
 	term  int32
 	field uint8
-}
-
-func newBuilder(docs []Document) *builder {
-	b := &builder{
-		docs:   docs,
-		order:  make([]int, len(docs)),
-		words:  map[string]wordTerms{},
-		stems:  map[string]int32{},
-		pairs:  map[[2]int32]int32{},
-		uses:   make([][]occurrence, len(docs)),
-		length: make([][fieldCount]int, len(docs)),
-		values: map[string][]byte{},
-	}
-	for i := range b.order {
-		b.order[i] = i
-	}
-	slices.SortFunc(b.order, func(x, y int) int {
-		return cmp.Or(strings.Compare(docs[x].Server, docs[y].Server), strings.Compare(docs[x].Name, docs[y].Name), x-y)
-	})
-	return b
 }
 
 func (b *builder) read(place int, d *Document) {
