@@ -439,7 +439,7 @@ func TestNothingToLogInTo(t *testing.T) {
 			login.Options{Timeout: patience, Show: func(string) { t.Error("there is a page") }, Notice: func(string) {}})
 		return err
 	}
-	wantFault(t, try(&config.Server{Name: "s", Transport: config.Stdio}), fault.Usage, "not a server over HTTP")
+	wantFault(t, try(&config.Server{Name: "s", Entry: config.Entry{Transport: config.Stdio}}), fault.Usage, "not a server over HTTP")
 	wantFault(t, try(entryFor(t, open.URL(), `, "headers": {"authorization": "Bearer x"}`)), fault.Usage, "brings its own login, the header Authorization")
 	wantFault(t, try(entryFor(t, strings.Replace(open.URL(), "http://", "http://me:pass-word@", 1), "")), fault.Usage, "brings its own login, a user in its URL")
 	wantFault(t, try(entryFor(t, "http://127.0.0.1:1/mcp", "")), fault.ServerConnection, "s cannot be reached")

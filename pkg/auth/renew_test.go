@@ -47,7 +47,7 @@ func runProcess(text string) int {
 	if err := json.Unmarshal([]byte(text), &p); err != nil {
 		return 2
 	}
-	s := &config.Server{Name: "s", Transport: config.HTTP, URL: p.URL}
+	s := &config.Server{Name: "s", Entry: config.Entry{Transport: config.HTTP, URL: p.URL}}
 	m := newManager(p.State, p.Later)
 	m.net = network{open: signed{m.net.open}, strict: signed{m.net.strict}}
 	_, _ = os.Stdout.WriteString("ready\n")
@@ -337,7 +337,7 @@ func TestBinding(t *testing.T) {
 	mustLogIn(t, m, s)
 	for _, other := range []*config.Server{
 		entryFor(t, as.URL()+"/", ""), entryFor(t, as.URL()+"?x=1", ""), entryFor(t, "http://localhost:1/mcp", ""),
-		{Name: "another", Transport: config.HTTP, URL: as.URL()},
+		{Name: "another", Entry: config.Entry{Transport: config.HTTP, URL: as.URL()}},
 		entryFor(t, as.URL(), `, "oauth": {"clientId": "another"}`),
 		entryFor(t, as.URL(), `, "oauth": {"grant": "client_credentials", "clientId": "x", "clientSecret": "y"}`),
 	} {

@@ -352,7 +352,7 @@ func TestEndpointCheck(t *testing.T) {
 		{"https://h/mcp", "", "not an https"},
 		{"https://h/mcp", "https://", "not an https"},
 	} {
-		allowed, err := endpointCheck(&config.Server{URL: tt.server})
+		allowed, err := endpointCheck(&config.Server{Entry: config.Entry{URL: tt.server}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -361,7 +361,7 @@ func TestEndpointCheck(t *testing.T) {
 			t.Errorf("%s for %s: %v, want %q", tt.url, tt.server, err, tt.why)
 		}
 	}
-	if _, err := endpointCheck(&config.Server{URL: "http://[/"}); err == nil {
+	if _, err := endpointCheck(&config.Server{Entry: config.Entry{URL: "http://[/"}}); err == nil {
 		t.Error("no URL is one")
 	}
 }
@@ -382,6 +382,6 @@ func FuzzRecord(f *testing.F) {
 		if h := r.header(); strings.ContainsAny(h, "\r\n") {
 			t.Errorf("%q cannot be a header", h)
 		}
-		r.fits(&config.Server{Name: "s", URL: "https://h/"})
+		r.fits(&config.Server{Name: "s", Entry: config.Entry{URL: "https://h/"}})
 	})
 }

@@ -7,41 +7,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
-
-// Entry is a server's entry to be written into a file, as a person types it or as another client's file has it, in
-// mcpl's terms. ${NAME} in its texts is a reference, $${ a plain "${".
-type Entry struct {
-	// Transport may be empty: Stdio with Command, HTTP with URL.
-	Transport Transport
-	Command   string
-	Args      []string
-	Env       []KeyValue
-	Cwd       string
-	URL       string
-	Headers   []KeyValue
-	// OAuth is the login of a server over HTTP. If nil, the entry says nothing of one.
-	OAuth *OAuth
-	// The time limits. Zero sets none.
-	ConnectTimeout, CallTimeout time.Duration
-	Disabled                    bool
-}
-
-// inner returns the part of the entry that says how to reach the server.
-func (d Entry) inner() entry {
-	e := entry{command: d.Command, args: d.Args, env: d.Env, cwd: d.Cwd, url: d.URL, headers: d.Headers}
-	if d.OAuth.members() != nil {
-		login := *d.OAuth
-		login.Grant, login.Scopes = cmp.Or(login.Grant, AuthorizationCode), slices.Concat(login.Scopes)
-		e.login = &login
-	}
-	return e
-}
 
 // HoldsValues reports whether the entry itself holds a value of a variable or a header, so that only its owner may
 // read a file made for it.
@@ -60,7 +33,7 @@ func (s style) deeper(indent string) string {
 }
 
 // object lays out members, each rendered for the depth below indent.
-func (s style) object(members memberList, indent string) string {
+func (s style) object(members []string, indent string) string {
 	switch {
 	case len(members) == 0:
 		return "{}"
@@ -71,63 +44,58 @@ func (s style) object(members memberList, indent string) string {
 	return "{" + start + strings.Join(members, ","+start) + s.newline + indent + "}"
 }
 
-// memberList holds the members of an object, rendered.
-type memberList []string
-
-func (l *memberList) add(key, value string) { *l = append(*l, jsonString(key)+": "+value) }
-
-func (l *memberList) text(key, value string) {
-	if value != "" {
-		l.add(key, jsonString(value))
+// members renders the fields that have a value, for the depth below indent.
+func (s style) members(fields []field, indent string) (list []string) {
+	for _, one := range fields {
+		if value := s.value(one.at, s.deeper(indent)); value != "" {
+			list = append(list, jsonString(one.key)+": "+value)
+		}
 	}
+	return list
 }
 
-// texts adds an array of strings unless it is empty.
-func (l *memberList) texts(key string, values []string) {
-	if len(values) == 0 {
-		return
+// value renders the value of a field. It is empty if the field has none.
+func (s style) value(at any, indent string) string {
+	if reflect.ValueOf(at).Elem().IsZero() {
+		return ""
 	}
-	quoted := make([]string, len(values))
-	for i, value := range values {
-		quoted[i] = jsonString(value)
+	var parts []string
+	switch at := at.(type) {
+	case *string:
+		return jsonString(*at)
+	case *Lifecycle:
+		return jsonString(string(*at))
+	case *time.Duration:
+		return jsonString(shortDuration(*at))
+	case *int:
+		return strconv.Itoa(*at)
+	case *bool:
+		return "true"
+	case *[]string:
+		for _, text := range *at {
+			parts = append(parts, jsonString(text))
+		}
+		if parts != nil {
+			return "[" + strings.Join(parts, ", ") + "]"
+		}
+	case *[]KeyValue:
+		for _, p := range *at {
+			parts = append(parts, jsonString(p.Name)+": "+jsonString(p.Value))
+		}
+	case **OAuth:
+		parts = s.members((*at).fields(), indent)
 	}
-	l.add(key, "["+strings.Join(quoted, ", ")+"]")
-}
-
-// pairs adds an object of strings unless it is empty, laid out for the depth of indent.
-func (l *memberList) pairs(key string, list []KeyValue, s style, indent string) {
-	var inner memberList
-	for _, p := range list {
-		inner.add(p.Name, jsonString(p.Value))
+	if parts == nil {
+		return ""
 	}
-	if inner != nil {
-		l.add(key, s.object(inner, indent))
-	}
+	return s.object(parts, indent)
 }
 
 // json renders the entry. The type stands with every URL, since other clients that read the same file ask for it.
 func (d Entry) json(s style, indent string) string {
-	var members memberList
+	members := s.members(d.fields(), indent)
 	if d.URL != "" {
-		members.text("type", string(cmp.Or(d.Transport, HTTP)))
-	}
-	members.text("command", d.Command)
-	members.texts("args", d.Args)
-	members.pairs("env", d.Env, s, s.deeper(indent))
-	members.text("cwd", d.Cwd)
-	members.text("url", d.URL)
-	members.pairs("headers", d.Headers, s, s.deeper(indent))
-	if login := d.OAuth.members(); login != nil {
-		members.add("oauth", s.object(login, s.deeper(indent)))
-	}
-	if d.ConnectTimeout > 0 {
-		members.text("connectTimeout", shortDuration(d.ConnectTimeout))
-	}
-	if d.CallTimeout > 0 {
-		members.text("callTimeout", shortDuration(d.CallTimeout))
-	}
-	if d.Disabled {
-		members.add("disabled", "true")
+		members = slices.Insert(members, 0, `"type": `+jsonString(string(cmp.Or(d.Transport, HTTP))))
 	}
 	return s.object(members, indent)
 }

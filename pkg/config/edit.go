@@ -313,7 +313,7 @@ func (e *editor) check(after []byte, name string, want *Entry) error {
 	}
 	switch {
 	case want == nil && got == nil:
-	case want != nil && got != nil && got.same(want.written(name)):
+	case want != nil && got != nil && got.json(style{}, "") == want.json(style{}, ""):
 	default:
 		f := fault.New(fault.Config, fmt.Sprintf("the entry of %q cannot be written to %s", name, e.path),
 			"Give it a command or a url, as text that is valid UTF-8.").On(name, "")
@@ -325,31 +325,9 @@ func (e *editor) check(after []byte, name string, want *Entry) error {
 		return f
 	}
 	was, is = slices.DeleteFunc(was, others), slices.DeleteFunc(is, others)
-	if !slices.EqualFunc(was, is, func(a, b written) bool { return a.name == b.name && a.same(b) }) {
+	if !slices.EqualFunc(was, is, func(a, b written) bool { a.line = b.line; return reflect.DeepEqual(a, b) }) {
 		return fault.New(fault.Internal, "an edit of "+e.path+" would have changed more than the entry of "+name,
 			"Nothing was written. Change the file by hand, and report this with the file's layout, values left out.")
 	}
 	return nil
-}
-
-// written returns the entry as a file would give it.
-func (d Entry) written(name string) written {
-	w := written{name: name, transport: d.Transport, entry: d.inner(),
-		connectTimeout: d.ConnectTimeout, callTimeout: d.CallTimeout, disabled: d.Disabled}
-	if w.transport == "" {
-		w.transport = Stdio
-		if d.URL != "" {
-			w.transport = HTTP
-		}
-	}
-	return w
-}
-
-func (w written) same(other written) bool {
-	plain := func(w written) written {
-		w.line = 0
-		w.args, w.env, w.headers = slices.Concat(w.args), slices.Concat(w.env), slices.Concat(w.headers)
-		return w
-	}
-	return reflect.DeepEqual(plain(w), plain(other))
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -14,39 +15,103 @@ import (
 // KeyValue is an environment variable or a header.
 type KeyValue struct{ Name, Value string }
 
-// entry is the part of an entry that says how to reach the server: as a file has it, or with its variables filled in.
-type entry struct {
-	command string
-	args    []string
-	env     []KeyValue
-	cwd     string
-	url     string
-	headers []KeyValue
-	roots   []string
-	login   *OAuth // nil if the entry says nothing of one
+// Entry is a server's entry: as a file has it, as a person types it, or, in mcpl's terms, as another client has it.
+// ${NAME} in its texts is a reference, $${ a plain "${". In a [Server] its variables are filled in.
+type Entry struct {
+	// Transport may be empty in an entry to be written: Stdio with Command, HTTP with URL.
+	Transport Transport
+	// Command, Args, Env and Cwd belong to a Stdio server. Env holds only what the entry sets. The Cwd of a [Server] is
+	// absolute; if empty, the server starts in the caller's working directory.
+	Command string
+	Args    []string
+	Env     []KeyValue
+	Cwd     string
+	// URL and Headers belong to the other transports. FallBack says that the entry has no type, so that a server that
+	// does not speak HTTP may be tried with SSE (MCP 2025-11-25, transports, backwards compatibility).
+	URL       string
+	Headers   []KeyValue
+	FallBack  bool
+	allowHTTP bool // URL may be plain http:// to another machine
+	// Protocol is the MCP revision that the entry pins, such as "2025-06-18". If empty, it pins none.
+	Protocol string
+	// Roots lists the folders (absolute paths in a [Server]) and file URIs that the server gets as its roots. If nil, the
+	// entry does not say; if empty, the server gets none.
+	Roots []string
+	// OAuth is the entry's word on the login. If nil, the entry says nothing of one.
+	OAuth *OAuth
+	// The time limits that the entry sets. Zero means that it sets none.
+	ConnectTimeout, CallTimeout, TTL time.Duration
+	// Idle is the time without a request after which the daemon stops the server. Zero means that the entry does not
+	// say. Lifecycle says how long the server lives altogether.
+	Idle      time.Duration
+	Lifecycle Lifecycle
+	// Disabled says that the entry has "disabled": true.
+	Disabled bool
+}
+
+// field is one field of an entry or of its "oauth": its key in a file, and the place of its value.
+type field struct {
+	key string
+	at  any // *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle or **OAuth
+}
+
+// fields lists the fields that mcpl knows, but "type", in the order of a file that mcpl writes.
+func (d *Entry) fields() []field {
+	return []field{{"command", &d.Command}, {"args", &d.Args}, {"env", &d.Env}, {"cwd", &d.Cwd}, {"url", &d.URL},
+		{"headers", &d.Headers}, {"roots", &d.Roots}, {"oauth", &d.OAuth}, {"connectTimeout", &d.ConnectTimeout},
+		{"callTimeout", &d.CallTimeout}, {"ttl", &d.TTL}, {"idle", &d.Idle}, {"lifecycle", &d.Lifecycle},
+		{"protocol", &d.Protocol}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP}}
+}
+
+// mapTexts returns the entry with every text in it replaced by f's result, single texts before lists. where names the
+// text, as in "args[2]" or "env.TOKEN".
+func (d Entry) mapTexts(f func(where, text string) string) Entry {
+	mapFields("", d.fields(), f)
+	return d
+}
+
+func mapFields(prefix string, fields []field, f func(where, text string) string) {
+	for _, one := range fields {
+		if text, ok := one.at.(*string); ok {
+			*text = f(prefix+one.key, *text)
+		}
+	}
+	for _, one := range fields {
+		switch at := one.at.(type) {
+		case *[]string:
+			*at = slices.Clone(*at)
+			for i, text := range *at {
+				(*at)[i] = f(fmt.Sprintf("%s%s[%d]", prefix, one.key, i), text)
+			}
+		case *[]KeyValue:
+			*at = slices.Clone(*at)
+			for i, p := range *at {
+				(*at)[i].Value = f(one.key+"."+p.Name, p.Value)
+			}
+		case **OAuth:
+			if *at != nil {
+				login := **at
+				mapFields("oauth.", login.fields(), f)
+				*at = &login
+			}
+		}
+	}
 }
 
 // written is a server's entry as it stands in a file.
 type written struct {
-	name      string
-	line      int
-	transport Transport
-	entry
-
-	connectTimeout, callTimeout, ttl, idle time.Duration
-	lifecycle                              Lifecycle
-	protocol                               string
-	disabled                               bool
-	fallBack                               bool // see Server
-	allowHTTP                              bool // "url" may be plain http:// to another machine
+	name string
+	line int
+	Entry
 }
 
 // entryParser reads the fields of one entry.
 type entryParser struct {
 	*parser
-	name string
-	typ  string // the field "type"
-	bad  bool   // there was an error, so that the entry cannot be used
+	name    string
+	typ     string        // the field "type"
+	timeout time.Duration // the field "timeout", another name of "callTimeout"
+	bad     bool          // there was an error, so that the entry cannot be used
 }
 
 // entry reads a server's entry. If the entry cannot be used, ok is false and a problem says why.
@@ -63,12 +128,8 @@ func (p *parser) entry(m member) (w written, ok bool) {
 			`Write it as in: "NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}`)
 		return w, false
 	}
-	fields := entryFields()
-	for _, member := range p.members(object, m.key) {
-		if i := slices.IndexFunc(fields, func(f entryField) bool { return f.key == member.key }); i >= 0 {
-			fields[i].read(e, &w, member)
-		}
-	}
+	e.fields(p.members(object, m.key), append(w.fields(), field{"type", &e.typ}, field{"timeout", &e.timeout})...)
+	w.CallTimeout = cmp.Or(w.CallTimeout, e.timeout)
 	if !e.bad {
 		e.transport(&w)
 	}
@@ -80,71 +141,61 @@ func (e *entryParser) fail(line int, message, fix string) {
 	e.problem(Error, line, e.name, message, fix)
 }
 
-// entryField is one field of an entry and the function that reads it.
-type entryField struct {
-	key  string
-	read func(e *entryParser, w *written, m member)
-}
-
-// entryFields lists the fields that mcpl knows. It passes over the fields of other clients without a word.
-func entryFields() []entryField {
-	return []entryField{
-		{"command", func(e *entryParser, w *written, m member) { w.command = e.string(m) }},
-		{"args", func(e *entryParser, w *written, m member) { w.args = e.strings(m) }},
-		{"env", func(e *entryParser, w *written, m member) { w.env = e.pairs(m) }},
-		{"cwd", func(e *entryParser, w *written, m member) { w.cwd = e.string(m) }},
-		{"type", func(e *entryParser, _ *written, m member) { e.typ = e.string(m) }},
-		{"url", func(e *entryParser, w *written, m member) { w.url = e.string(m) }},
-		{"headers", func(e *entryParser, w *written, m member) { w.headers = e.pairs(m) }},
-		{"connectTimeout", func(e *entryParser, w *written, m member) { w.connectTimeout = e.duration(m) }},
-		{"callTimeout", func(e *entryParser, w *written, m member) { w.callTimeout = e.duration(m) }},
-		{"timeout", func(e *entryParser, w *written, m member) {
-			if d := e.duration(m); w.callTimeout == 0 {
-				w.callTimeout = d
-			}
-		}},
-		{"ttl", func(e *entryParser, w *written, m member) { w.ttl = e.duration(m) }},
-		{"idle", func(e *entryParser, w *written, m member) { w.idle = e.duration(m) }},
-		{"lifecycle", func(e *entryParser, w *written, m member) { w.lifecycle = e.lifecycle(m) }},
-		{"protocol", func(e *entryParser, w *written, m member) { w.protocol = e.protocol(m) }},
-		{"roots", func(e *entryParser, w *written, m member) {
-			if w.roots = e.strings(m); w.roots == nil && m.value.Value.Kind() != 'n' {
-				w.roots = []string{} // an empty list says that there are none; null says nothing
-			}
-		}},
-		{"disabled", func(e *entryParser, w *written, m member) { w.disabled = e.bool(m) }},
-		{"allowHTTP", func(e *entryParser, w *written, m member) { w.allowHTTP = e.bool(m) }},
-		{"oauth", func(e *entryParser, w *written, m member) { e.oauth(w, m) }},
+// fields reads the members of an object that mcpl knows. It passes over those of other clients without a word.
+func (e *entryParser) fields(members []member, known ...field) {
+	for _, m := range members {
+		i := slices.IndexFunc(known, func(f field) bool { return f.key == m.key })
+		if i < 0 {
+			continue
+		}
+		switch at := known[i].at.(type) {
+		case *string:
+			*at = e.string(m)
+		case *[]string:
+			*at = e.strings(m)
+		case *[]KeyValue:
+			*at = e.pairs(m)
+		case *time.Duration:
+			*at = e.duration(m)
+		case *bool:
+			*at = e.bool(m)
+		case *int:
+			*at = e.port(m)
+		case *Lifecycle:
+			*at = e.lifecycle(m)
+		case **OAuth:
+			*at = e.oauth(m)
+		}
 	}
 }
 
 func (e *entryParser) transport(w *written) {
 	switch strings.ToLower(e.typ) {
 	case "":
-		w.transport = Stdio
-		if w.url != "" {
-			w.transport, w.fallBack = HTTP, true
+		w.Transport = Stdio
+		if w.URL != "" {
+			w.Transport, w.FallBack = HTTP, true
 		}
 	case "stdio":
-		w.transport = Stdio
+		w.Transport = Stdio
 	case "http", "streamable-http", "streamablehttp", "streamable_http":
-		w.transport = HTTP
+		w.Transport = HTTP
 	case "sse":
-		w.transport = SSE
+		w.Transport = SSE
 	default:
 		e.fail(w.line, `"type" is unknown`, `Use "stdio", "http" or "sse", or omit it.`)
 		return
 	}
 	switch {
-	case w.command == "" && w.url == "":
+	case w.Command == "" && w.URL == "":
 		e.fail(w.line, `the entry has no "command" and no "url"`,
 			`Give it the command that starts the server: "command": "npx", "args": ["-y", "PACKAGE"]`)
-	case w.command != "" && w.url != "":
+	case w.Command != "" && w.URL != "":
 		e.fail(w.line, `the entry has both "command" and "url"`,
 			`Keep "command" for a program to be started, or "url" for a server that runs elsewhere.`)
-	case w.transport == Stdio && w.url != "":
+	case w.Transport == Stdio && w.URL != "":
 		e.fail(w.line, `"type" is "stdio", but the entry has a "url"`, `Set "type" to "http", or replace "url" by "command".`)
-	case w.transport != Stdio && w.command != "":
+	case w.Transport != Stdio && w.Command != "":
 		e.fail(w.line, `"type" is a remote transport, but the entry has a "command"`,
 			`Set "type" to "stdio", or replace "command" by "url".`)
 	}
@@ -153,25 +204,30 @@ func (e *entryParser) transport(w *written) {
 // string reads a string. null counts as no value.
 func (e *entryParser) string(m member) string {
 	s, ok := scalar(m.value)
-	if k := m.value.Value.Kind(); k != '"' && k != 'n' {
-		ok = false
-	}
-	if !ok {
+	switch k := m.value.Value.Kind(); {
+	case !ok || k != '"' && k != 'n':
 		e.fail(m.line, fmt.Sprintf("%q is %s, not a string", m.key, kind(m.value)), "Put it in double quotes.")
+	case m.key == "protocol" && s != "" && !slices.Contains(revisions(), s):
+		e.fail(m.line, `"protocol" is not a revision that mcpl knows`,
+			"Use one of "+strings.Join(revisions(), ", ")+", or omit it to have one agreed on.")
 	}
 	return s
 }
 
-// strings reads an array of strings. Numbers and booleans count as their text.
+// strings reads an array of strings. Numbers and booleans count as their text. An empty array is not nil: it says that
+// there are none. Scopes may also stand in one string.
 func (e *entryParser) strings(m member) []string {
 	array, ok := m.value.Value.(*hujson.Array)
+	switch k := m.value.Value.Kind(); {
+	case k == '"' && m.key == "scopes":
+		return strings.Fields(text(m.value))
+	case !ok && k != 'n':
+		e.fail(m.line, fmt.Sprintf("%q is %s, not an array", m.key, kind(m.value)), `Write it as in: `+example(m.key))
+	}
 	if !ok {
-		if m.value.Value.Kind() != 'n' {
-			e.fail(m.line, fmt.Sprintf("%q is %s, not an array", m.key, kind(m.value)), `Write it as in: `+example(m.key))
-		}
 		return nil
 	}
-	var list []string
+	list := make([]string, 0, len(array.Elements))
 	for i, v := range array.Elements {
 		s, ok := scalar(v)
 		if !ok || v.Value.Kind() == 'n' {
@@ -261,18 +317,6 @@ func (e *entryParser) lifecycle(m member) Lifecycle {
 // revisions lists the protocol's revisions that an entry can pin, newest first.
 func revisions() []string {
 	return []string{"2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"}
-}
-
-func (e *entryParser) protocol(m member) string {
-	s, ok := scalar(m.value)
-	if k := m.value.Value.Kind(); !ok || k != '"' && k != 'n' {
-		return e.string(m) // it says what is wrong
-	}
-	if s != "" && !slices.Contains(revisions(), s) {
-		e.fail(m.line, `"protocol" is not a revision that mcpl knows`,
-			"Use one of "+strings.Join(revisions(), ", ")+", or omit it to have one agreed on.")
-	}
-	return s
 }
 
 func (e *entryParser) bool(m member) bool {

@@ -107,7 +107,7 @@ func TestProtocolAndRoots(t *testing.T) {
 
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
-	for entry, want := range map[string]Server{
+	for entry, want := range map[string]Entry{
 		`{"command": "x"}`: {},
 		`{"command": "x", "idle": "5m", "lifecycle": "keep-alive"}`: {Idle: 5 * time.Minute, Lifecycle: KeepAlive},
 		`{"command": "x", "idle": 500, "lifecycle": "ephemeral"}`:   {Idle: 500 * time.Millisecond, Lifecycle: Ephemeral},

@@ -39,16 +39,16 @@ func (t *Trial) Lift(server string, d Entry) (Entry, []Literal) {
 	}
 	if d.OAuth != nil && d.OAuth.ClientSecret != "" {
 		login := *d.OAuth
-		one := entry{login: &OAuth{ClientSecret: login.ClientSecret}}
+		one := Entry{OAuth: &OAuth{ClientSecret: login.ClientSecret}}
 		l.lift("oauth.clientSecret", &login.ClientSecret, one, l.named("CLIENT_SECRET"))
 		d.OAuth = &login
 	}
-	l.lift("url", &d.URL, entry{url: d.URL}, "")
-	l.lift("command", &d.Command, entry{command: d.Command}, "")
+	l.lift("url", &d.URL, Entry{URL: d.URL}, "")
+	l.lift("command", &d.Command, Entry{Command: d.Command}, "")
 	return d, l.found
 }
 
-// lifting takes the secrets out of one entry.
+// lifting takes the secrets out of one Entry.
 type lifting struct {
 	trial  *Trial
 	server string
@@ -60,7 +60,7 @@ func (l *lifting) named(what string) string { return variableName(l.server + "_"
 
 // lift replaces the secrets in a text. one is an entry that holds only this text, in the place that makes it a
 // secret. If variable is empty, the text before a secret names its variable.
-func (l *lifting) lift(where string, text *string, one entry, variable string) {
+func (l *lifting) lift(where string, text *string, one Entry, variable string) {
 	var pairs []string
 	for _, secret := range liftable(one, *text) {
 		base := cmp.Or(variable, labelOf(*text, secret, l.server))
@@ -82,7 +82,7 @@ func (l *lifting) env(p *KeyValue) {
 		}
 		variable = variableName(p.Name)
 	}
-	l.lift("env "+p.Name, &p.Value, entry{env: []KeyValue{*p}}, variable)
+	l.lift("env "+p.Name, &p.Value, Entry{Env: []KeyValue{*p}}, variable)
 }
 
 func (l *lifting) header(p *KeyValue) {
@@ -93,17 +93,17 @@ func (l *lifting) header(p *KeyValue) {
 	case looksSecret(p.Name):
 		variable = l.named(strings.TrimPrefix(strings.ToUpper(p.Name), "X-"))
 	}
-	l.lift("header "+p.Name, &p.Value, entry{headers: []KeyValue{*p}}, variable)
+	l.lift("header "+p.Name, &p.Value, Entry{Headers: []KeyValue{*p}}, variable)
 }
 
 // arg lifts the argument at position i, which text holds. written holds all arguments as they were.
 func (l *lifting) arg(written []string, i int, text *string) {
-	one, variable := entry{args: written[i : i+1]}, ""
+	one, variable := Entry{Args: written[i : i+1]}, ""
 	if i > 0 && isSecretFlag(written[i-1]) {
 		if isLocation(written[i-1], written[i]) {
 			return
 		}
-		one, variable = entry{args: written[i-1 : i+1]}, l.named(written[i-1])
+		one, variable = Entry{Args: written[i-1 : i+1]}, l.named(written[i-1])
 	}
 	l.lift("args["+strconv.Itoa(i)+"]", text, one, variable)
 }
@@ -115,7 +115,7 @@ func isSecretFlag(arg string) bool {
 
 // liftable returns the secrets of an entry with one text that can be taken out of that text, longest first. No secret
 // is a part of another.
-func liftable(one entry, text string) []string {
+func liftable(one Entry, text string) []string {
 	var list []string
 	for _, secret := range one.secrets() {
 		secret = strings.TrimSpace(secret)

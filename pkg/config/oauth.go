@@ -35,63 +35,30 @@ type OAuth struct {
 	RedirectPort int
 }
 
-// mapTexts is that of entry, for the texts of a login. The login may be nil.
-func (o *OAuth) mapTexts(f func(where, text string) string) *OAuth {
-	if o == nil {
-		return nil
-	}
-	r := *o
-	r.ClientID, r.ClientSecret = f("oauth.clientId", o.ClientID), f("oauth.clientSecret", o.ClientSecret)
-	r.PrivateKey, r.MetadataURL = f("oauth.privateKey", o.PrivateKey), f("oauth.clientMetadataUrl", o.MetadataURL)
-	r.Scopes = nil
-	for i, scope := range o.Scopes {
-		r.Scopes = append(r.Scopes, f(fmt.Sprintf("oauth.scopes[%d]", i), scope))
-	}
-	return &r
+// fields lists the fields of a login.
+func (o *OAuth) fields() []field {
+	return []field{{"grant", (*string)(&o.Grant)}, {"clientId", &o.ClientID}, {"clientSecret", &o.ClientSecret},
+		{"privateKey", &o.PrivateKey}, {"clientMetadataUrl", &o.MetadataURL}, {"scopes", &o.Scopes},
+		{"redirectPort", &o.RedirectPort}}
 }
 
 // oauth reads the entry's "oauth". Claude Code uses the names clientId and callbackPort too.
-func (e *entryParser) oauth(w *written, m member) {
+func (e *entryParser) oauth(m member) *OAuth {
 	object, ok := m.value.Value.(*hujson.Object)
 	if !ok {
 		if m.value.Value.Kind() != 'n' {
 			e.fail(m.line, `"oauth" is `+kind(m.value)+", not an object",
 				`Write it as in: "oauth": {"clientId": "${CLIENT_ID}"}`)
 		}
-		return
+		return nil
 	}
 	o := new(OAuth)
-	w.login = o
-	for _, field := range e.members(object, e.name) {
-		switch field.key {
-		case "grant":
-			o.Grant = Grant(e.string(field))
-		case "clientId":
-			o.ClientID = e.string(field)
-		case "clientSecret":
-			o.ClientSecret = e.string(field)
-		case "privateKey":
-			o.PrivateKey = e.string(field)
-		case "clientMetadataUrl":
-			o.MetadataURL = e.string(field)
-		case "scopes":
-			if field.value.Value.Kind() == '"' {
-				o.Scopes = strings.Fields(text(field.value))
-			} else {
-				o.Scopes = e.strings(field)
-			}
-		case "redirectPort", "callbackPort":
-			o.RedirectPort = e.port(field)
-		}
-	}
-	switch o.Grant {
-	case "":
-		o.Grant = AuthorizationCode
-	case AuthorizationCode, ClientCredentials:
-	default:
+	e.fields(e.members(object, e.name), append(o.fields(), field{"callbackPort", &o.RedirectPort})...)
+	if o.Grant != "" && o.Grant != AuthorizationCode && o.Grant != ClientCredentials {
 		e.fail(m.line, `"grant" of "oauth" is unknown`,
 			`Use "client_credentials" for a machine, or omit it for a person's login.`)
 	}
+	return o
 }
 
 // port reads the number of a TCP port. null means any.
@@ -165,26 +132,6 @@ func isDocumentURL(text string) bool {
 func IsScope(text string) bool {
 	return text != "" && !strings.ContainsFunc(text,
 		func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\\' })
-}
-
-// members returns a login for a file. It is nil if the entry says nothing of one.
-func (o *OAuth) members() memberList {
-	if o == nil {
-		return nil
-	}
-	var list memberList
-	if o.Grant != AuthorizationCode {
-		list.text("grant", string(o.Grant))
-	}
-	list.text("clientId", o.ClientID)
-	list.text("clientSecret", o.ClientSecret)
-	list.text("privateKey", o.PrivateKey)
-	list.text("clientMetadataUrl", o.MetadataURL)
-	list.texts("scopes", o.Scopes)
-	if o.RedirectPort > 0 {
-		list.add("redirectPort", strconv.Itoa(o.RedirectPort))
-	}
-	return list
 }
 
 // texts returns what the login adds to a server's fingerprint.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"net/url"
@@ -10,38 +11,14 @@ import (
 	"strings"
 )
 
-// mapTexts returns the entry with every text in it replaced by f's result. where names the field, as in "args[2]" or
-// "env.TOKEN".
-func (e entry) mapTexts(f func(where, text string) string) entry {
-	r := entry{command: f("command", e.command), cwd: f("cwd", e.cwd), url: f("url", e.url)}
-	for i, arg := range e.args {
-		r.args = append(r.args, f(fmt.Sprintf("args[%d]", i), arg))
-	}
-	for _, p := range e.env {
-		r.env = append(r.env, KeyValue{p.Name, f("env."+p.Name, p.Value)})
-	}
-	for _, p := range e.headers {
-		r.headers = append(r.headers, KeyValue{p.Name, f("headers."+p.Name, p.Value)})
-	}
-	if e.roots != nil {
-		r.roots = make([]string, len(e.roots))
-	}
-	for i, root := range e.roots {
-		r.roots[i] = f(fmt.Sprintf("roots[%d]", i), root)
-	}
-	r.login = e.login.mapTexts(f)
-	return r
-}
-
 // resolve returns the server that a written entry makes. It returns nil if the entry, with its variables filled in,
 // is unusable; a problem says why.
 func (l *loader) resolve(file Source, w written) *Server {
-	w.command, w.cwd = tilde(w.command, l.env.Home), tilde(w.cwd, l.env.Home)
-	s := &Server{Name: w.name, Transport: w.transport, Disabled: w.disabled, File: file.Path, Line: w.line, Why: file.Why,
-		ConnectTimeout: w.connectTimeout, CallTimeout: w.callTimeout, TTL: w.ttl, FallBack: w.fallBack, Idle: w.idle,
-		Lifecycle: w.lifecycle, Protocol: w.protocol, written: w.entry, variablesFile: l.variablesFile}
+	w.Command, w.Cwd = tilde(w.Command, l.env.Home), tilde(w.Cwd, l.env.Home)
+	s := &Server{Name: w.name, File: file.Path, Line: w.line, Why: file.Why, written: w.Entry,
+		variablesFile: l.variablesFile}
 	var through []string
-	filled := w.mapTexts(func(where, text string) string {
+	s.Entry = w.mapTexts(func(where, text string) string {
 		x := expand(text, l.variables.text)
 		for _, name := range x.names {
 			l.use(name, w.name)
@@ -63,19 +40,19 @@ func (l *loader) resolve(file Source, w written) *Server {
 		return x.text
 	})
 	if s.Transport == Stdio {
-		filled.cwd = l.cwd(file, filled.cwd)
+		s.Cwd = l.cwd(file, s.Cwd)
 	}
-	s.Command, s.Args, s.Env, s.Cwd, s.URL, s.Headers = filled.command, filled.args, filled.env, filled.cwd, filled.url,
-		filled.headers
-	s.Roots = l.roots(file, filled.roots)
-	s.OAuth = filled.login
+	l.roots(file, s.Roots)
+	if s.OAuth != nil {
+		s.OAuth.Grant = cmp.Or(s.OAuth.Grant, AuthorizationCode)
+	}
 	if key := s.OAuth.keyFile(); key != "" {
 		s.OAuth.PrivateKey = absolute(key, projectDir(file.Path), l.env.Home)
 	}
-	s.env, s.headers = l.setters(w.env), l.setters(w.headers)
-	s.secrets = replacer(append(through, filled.secrets()...))
-	s.literals, s.hidden = replacer(w.entry.secrets()), new(hidden)
-	if message, fix := l.unusable(s, w.allowHTTP); message != "" {
+	s.env, s.headers = l.setters(w.Env), l.setters(w.Headers)
+	s.secrets = replacer(append(through, s.Entry.secrets()...))
+	s.literals, s.hidden = replacer(w.Entry.secrets()), new(hidden)
+	if message, fix := l.unusable(s); message != "" {
 		l.problem(Error, file.Path, w, message, fix)
 		return nil
 	}
@@ -95,14 +72,13 @@ func (l *loader) cwd(file Source, cwd string) string {
 	}
 }
 
-// roots returns a server's roots with paths made absolute. URIs stay.
-func (l *loader) roots(file Source, roots []string) []string {
+// roots makes paths among a server's roots absolute. URIs stay.
+func (l *loader) roots(file Source, roots []string) {
 	for i, root := range roots {
 		if !strings.Contains(root, "://") {
 			roots[i] = absolute(root, projectDir(file.Path), l.env.Home)
 		}
 	}
-	return roots
 }
 
 // setters says how each variable or header is set.
@@ -131,15 +107,15 @@ func (l *loader) setters(pairs []KeyValue) []Setter {
 
 // unusable says what is wrong with a server whose variables are filled in, and how to mend it. It quotes no values,
 // since they may be secret. If variables are missing, it does not judge a URL or a command.
-func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
+func (l *loader) unusable(s *Server) (message, fix string) {
 	for _, header := range s.Headers {
 		if strings.ContainsAny(header.Value, "\r\n\x00") {
 			return fmt.Sprintf("the value of the header %s has a line break", header.Name),
 				"Take it out, also from the variable it comes from."
 		}
 	}
-	texts := entry{command: s.Command, args: s.Args, env: s.Env, cwd: s.Cwd, url: s.URL, headers: s.Headers,
-		roots: s.Roots}
+	texts := s.Entry
+	texts.OAuth = nil
 	bad := ""
 	texts.mapTexts(func(where, text string) string {
 		if bad == "" && strings.Contains(text, "\x00") {
@@ -156,7 +132,7 @@ func (l *loader) unusable(s *Server, allowHTTP bool) (message, fix string) {
 		func(root string) bool { return !filepath.IsAbs(root) && !strings.HasPrefix(root, "file://") }):
 		return `"roots" has a URI that does not name a folder`, `Write a path, or a URI that begins with file://`
 	case s.Transport != Stdio:
-		if message, fix = unusableURL(s.URL, allowHTTP); message == "" {
+		if message, fix = unusableURL(s.URL, s.allowHTTP); message == "" {
 			message, fix = s.OAuth.unusable()
 		}
 		return message, fix
@@ -199,15 +175,15 @@ func (l *loader) exists(s *Server) bool {
 
 // splitFix says how to write a command line as command and args, secrets masked.
 func splitFix(s *Server) string {
-	words := strings.Fields(s.written.command)
-	if len(words) == 0 || strings.ContainsAny(s.written.command, `"'\`) {
+	words := strings.Fields(s.written.Command)
+	if len(words) == 0 || strings.ContainsAny(s.written.Command, `"'\`) {
 		return `Leave the program in "command" and put each argument into "args".`
 	}
-	split := entry{command: words[0], args: slices.Concat(words[1:], s.written.args)}
+	split := Entry{Command: words[0], Args: slices.Concat(words[1:], s.written.Args)}
 	secrets := replacer(split.secrets())
-	for i, arg := range split.args {
-		split.args[i] = fmt.Sprintf("%q", mask(secrets, mask(s.literals, arg)))
+	for i, arg := range split.Args {
+		split.Args[i] = fmt.Sprintf("%q", mask(secrets, mask(s.literals, arg)))
 	}
-	return fmt.Sprintf(`Split it: "command": %q, "args": [%s]`, mask(secrets, mask(s.literals, split.command)),
-		strings.Join(split.args, ", "))
+	return fmt.Sprintf(`Split it: "command": %q, "args": [%s]`, mask(secrets, mask(s.literals, split.Command)),
+		strings.Join(split.Args, ", "))
 }

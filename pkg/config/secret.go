@@ -74,27 +74,27 @@ func (l *secretList) add(value string) {
 }
 
 // secrets returns the values in the entry that look secret by name, flag or form.
-func (e entry) secrets() []string {
+func (d Entry) secrets() []string {
 	var l secretList
-	for _, p := range slices.Concat(e.env, e.headers) {
+	for _, p := range slices.Concat(d.Env, d.Headers) {
 		if looksSecret(p.Name) {
 			l.add(p.Value)
 		}
 	}
-	if e.login != nil {
-		l.add(e.login.ClientSecret)
-		if IsPEM(e.login.PrivateKey) {
-			l.add(e.login.PrivateKey)
+	if d.OAuth != nil {
+		l.add(d.OAuth.ClientSecret)
+		if IsPEM(d.OAuth.PrivateKey) {
+			l.add(d.OAuth.PrivateKey)
 		}
 	}
-	for i, arg := range e.args {
-		if i > 0 && strings.HasPrefix(e.args[i-1], "-") && !strings.HasPrefix(arg, "-") &&
-			!strings.ContainsAny(e.args[i-1], "= ") && looksSecret(e.args[i-1]) {
+	for i, arg := range d.Args {
+		if i > 0 && strings.HasPrefix(d.Args[i-1], "-") && !strings.HasPrefix(arg, "-") &&
+			!strings.ContainsAny(d.Args[i-1], "= ") && looksSecret(d.Args[i-1]) {
 			l.add(arg)
 		}
 		l.assigned(arg)
 	}
-	e.mapTexts(func(_, text string) string {
+	d.mapTexts(func(_, text string) string {
 		l.inURL(text)
 		for _, word := range strings.FieldsFunc(text, notInToken) {
 			if hasTokenPrefix(word) {

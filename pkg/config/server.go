@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -32,34 +31,8 @@ const (
 
 // Server is one configured server, its variables filled in.
 type Server struct {
-	Name      string
-	Transport Transport
-	// Command, Args, Env and Cwd belong to a Stdio server. Env holds only what the entry sets. Cwd is absolute; if
-	// empty, the server starts in the caller's working directory.
-	Command string
-	Args    []string
-	Env     []KeyValue
-	Cwd     string
-	// URL and Headers belong to the other transports. FallBack says that the entry has no type, so that a server that
-	// does not speak HTTP may be tried with SSE (MCP 2025-11-25, transports, backwards compatibility).
-	URL      string
-	Headers  []KeyValue
-	FallBack bool
-	// Protocol is the MCP revision that the entry pins, such as "2025-06-18". If empty, it pins none.
-	Protocol string
-	// Roots lists the folders (absolute paths) and file URIs that the server gets as its roots. If nil, the entry does
-	// not say; if empty, the server gets none.
-	Roots []string
-	// OAuth is the entry's word on the login. If nil, the entry says nothing of one.
-	OAuth *OAuth
-	// The time limits that the entry sets. Zero means that it sets none.
-	ConnectTimeout, CallTimeout, TTL time.Duration
-	// Idle is the time without a request after which the daemon stops the server. Zero means that the entry does not
-	// say. Lifecycle says how long the server lives altogether.
-	Idle      time.Duration
-	Lifecycle Lifecycle
-	// Disabled says that the entry has "disabled": true.
-	Disabled bool
+	Name string
+	Entry
 	// File and Line are the place of the entry. Why says how the file was found.
 	File string
 	Line int
@@ -68,7 +41,7 @@ type Server struct {
 	// written, as in ${TOKEN}.
 	Missing []MissingVariable
 
-	written       entry    // as it stands in the file
+	written       Entry    // as it stands in the file
 	env, headers  []Setter // how each is set
 	variablesFile string   // where missing variables belong
 	secrets       *strings.Replacer
@@ -175,14 +148,14 @@ type Setter struct {
 // headers show only their names.
 func (s *Server) Display() Display {
 	d := Display{Transport: s.Transport, Env: s.env, Headers: s.headers}
-	d.URL = mask(s.literals, s.written.url)
+	d.URL = mask(s.literals, s.written.URL)
 	d.Cwd = s.Cwd
-	if s.written.cwd != "" {
-		d.Cwd = mask(s.literals, s.written.cwd)
+	if s.written.Cwd != "" {
+		d.Cwd = mask(s.literals, s.written.Cwd)
 	}
-	if s.written.command != "" {
-		words := []string{quote(mask(s.literals, s.written.command))}
-		for _, arg := range s.written.args {
+	if s.written.Command != "" {
+		words := []string{quote(mask(s.literals, s.written.Command))}
+		for _, arg := range s.written.Args {
 			words = append(words, quote(mask(s.literals, arg)))
 		}
 		d.Command = strings.Join(words, " ")

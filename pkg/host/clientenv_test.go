@@ -26,7 +26,7 @@ func TestKey(t *testing.T) {
 	dir := t.TempDir()
 	key := func(change func(s *Surroundings, entry *config.Server, p *tool.Principal)) string {
 		s := Surroundings{Dir: filepath.Join(dir, "a"), Home: dir, Environ: []string{"A=1"}}
-		entry, p := config.Server{Name: "s", Command: "x"}, tool.Principal("")
+		entry, p := config.Server{Name: "s", Entry: config.Entry{Command: "x"}}, tool.Principal("")
 		if change != nil {
 			change(&s, &entry, &p)
 		}
