@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -201,12 +200,18 @@ func (e *entryParser) transport(w *written) {
 	}
 }
 
-// string reads a string. null counts as no value.
+// wrong records that a field is not what it has to be. null is never wrong: it counts as no value.
+func (e *entryParser) wrong(m member, want, fix string) {
+	if m.value.Value.Kind() != 'n' {
+		e.fail(m.line, fmt.Sprintf("%q is %s, not %s", m.key, kind(m.value), want), fix)
+	}
+}
+
 func (e *entryParser) string(m member) string {
-	s, ok := scalar(m.value)
-	switch k := m.value.Value.Kind(); {
-	case !ok || k != '"' && k != 'n':
-		e.fail(m.line, fmt.Sprintf("%q is %s, not a string", m.key, kind(m.value)), "Put it in double quotes.")
+	s := text(m.value)
+	switch {
+	case m.value.Value.Kind() != '"':
+		e.wrong(m, "a string", "Put it in double quotes.")
 	case m.key == "protocol" && s != "" && !slices.Contains(revisions(), s):
 		e.fail(m.line, `"protocol" is not a revision that mcpl knows`,
 			"Use one of "+strings.Join(revisions(), ", ")+", or omit it to have one agreed on.")
@@ -218,21 +223,18 @@ func (e *entryParser) string(m member) string {
 // there are none. Scopes may also stand in one string.
 func (e *entryParser) strings(m member) []string {
 	array, ok := m.value.Value.(*hujson.Array)
-	switch k := m.value.Value.Kind(); {
-	case k == '"' && m.key == "scopes":
+	switch {
+	case m.key == "scopes" && m.value.Value.Kind() == '"':
 		return strings.Fields(text(m.value))
-	case !ok && k != 'n':
-		e.fail(m.line, fmt.Sprintf("%q is %s, not an array", m.key, kind(m.value)), `Write it as in: `+example(m.key))
-	}
-	if !ok {
+	case !ok:
+		e.wrong(m, "an array", `Write it as in: `+example(m.key))
 		return nil
 	}
 	list := make([]string, 0, len(array.Elements))
 	for i, v := range array.Elements {
 		s, ok := scalar(v)
-		if !ok || v.Value.Kind() == 'n' {
+		if !ok {
 			e.fail(e.line(v), fmt.Sprintf("%q[%d] is %s, not a string", m.key, i, kind(v)), "Put it in double quotes.")
-			continue
 		}
 		list = append(list, s)
 	}
@@ -251,17 +253,14 @@ func example(key string) string {
 func (e *entryParser) pairs(m member) []KeyValue {
 	object, ok := m.value.Value.(*hujson.Object)
 	if !ok {
-		if m.value.Value.Kind() != 'n' {
-			e.fail(m.line, fmt.Sprintf("%q is %s, not an object", m.key, kind(m.value)),
-				fmt.Sprintf("Write it as in: %q: {\"NAME\": \"value\"}", m.key))
-		}
+		e.wrong(m, "an object", fmt.Sprintf("Write it as in: %q: {\"NAME\": \"value\"}", m.key))
 		return nil
 	}
 	var list []KeyValue
 	for _, inner := range e.members(object, e.name) {
 		s, ok := scalar(inner.value)
 		switch {
-		case !ok || inner.value.Value.Kind() == 'n':
+		case !ok:
 			e.fail(inner.line, fmt.Sprintf("%q of %q is %s, not a string", inner.key, m.key, kind(inner.value)),
 				"Put it in double quotes.")
 		case m.key == "env" && (inner.key == "" || strings.ContainsAny(inner.key, "=\x00")):
@@ -280,21 +279,17 @@ func (e *entryParser) pairs(m member) []KeyValue {
 // Anything else is dropped with a warning.
 func (e *entryParser) duration(m member) time.Duration {
 	var d time.Duration
-	var err error
 	switch m.value.Value.Kind() {
 	case 'n':
 		return 0
 	case '"':
-		d, err = time.ParseDuration(text(m.value))
+		d, _ = time.ParseDuration(text(m.value)) // zero if it is not one
 	case '0':
-		var ms float64
-		ms, err = strconv.ParseFloat(string(m.value.Value.(hujson.Literal)), 64)
-		if ms > math.MaxInt64/float64(time.Millisecond)/2 {
-			ms = 0
+		if ms := m.value.Value.(hujson.Literal).Float(); ms <= math.MaxInt64/float64(time.Millisecond)/2 {
+			d = time.Duration(ms * float64(time.Millisecond))
 		}
-		d = time.Duration(ms * float64(time.Millisecond))
 	}
-	if err != nil || d <= 0 {
+	if d <= 0 {
 		e.problem(Warning, m.line, e.name, fmt.Sprintf("%q is not a time limit and is ignored", m.key),
 			fmt.Sprintf("Write it as in: %q: \"30s\" (a number counts milliseconds)", m.key))
 		return 0
@@ -304,9 +299,8 @@ func (e *entryParser) duration(m member) time.Duration {
 
 // lifecycle reads how long a server lives. Another word is dropped with a warning.
 func (e *entryParser) lifecycle(m member) Lifecycle {
-	s, ok := scalar(m.value)
-	switch l := Lifecycle(s); {
-	case ok && (l == Ephemeral || l == KeepAlive || l == ""):
+	l := Lifecycle(text(m.value))
+	if k := m.value.Value.Kind(); k == 'n' || k == '"' && (l == "" || l == Ephemeral || l == KeepAlive) {
 		return l
 	}
 	e.problem(Warning, m.line, e.name, `"lifecycle" is unknown and is ignored`,
@@ -320,31 +314,17 @@ func revisions() []string {
 }
 
 func (e *entryParser) bool(m member) bool {
-	switch m.value.Value.Kind() {
-	case 't', 'f':
-		return m.value.Value.Kind() == 't'
-	case 'n':
-		return false
+	k := m.value.Value.Kind()
+	if k != 't' && k != 'f' {
+		e.wrong(m, "true or false", "Write true or false, without quotes.")
 	}
-	e.fail(m.line, fmt.Sprintf("%q is %s, not true or false", m.key, kind(m.value)),
-		"Write true or false, without quotes.")
-	return false
+	return k == 't'
 }
 
-// scalar returns the text of a string, a number or a boolean. For null the text is empty.
+// scalar returns the text of a string, a number or a boolean.
 func scalar(v hujson.Value) (string, bool) {
 	literal, ok := v.Value.(hujson.Literal)
-	if !ok {
-		return "", false
-	}
-	switch literal.Kind() {
-	case '"':
-		return literal.String(), true
-	case 'n':
-		return "", true
-	default:
-		return string(literal), true
-	}
+	return literal.String(), ok && literal.Kind() != 'n'
 }
 
 // IsHeaderName reports whether name is a token of RFC 9110, 5.6.2, as the names of headers and of authentication

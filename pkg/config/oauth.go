@@ -46,10 +46,7 @@ func (o *OAuth) fields() []field {
 func (e *entryParser) oauth(m member) *OAuth {
 	object, ok := m.value.Value.(*hujson.Object)
 	if !ok {
-		if m.value.Value.Kind() != 'n' {
-			e.fail(m.line, `"oauth" is `+kind(m.value)+", not an object",
-				`Write it as in: "oauth": {"clientId": "${CLIENT_ID}"}`)
-		}
+		e.wrong(m, "an object", `Write it as in: "oauth": {"clientId": "${CLIENT_ID}"}`)
 		return nil
 	}
 	o := new(OAuth)
@@ -63,12 +60,12 @@ func (e *entryParser) oauth(m member) *OAuth {
 
 // port reads the number of a TCP port. null means any.
 func (e *entryParser) port(m member) int {
-	s, ok := scalar(m.value)
-	if ok && m.value.Value.Kind() == 'n' {
+	if m.value.Value.Kind() == 'n' {
 		return 0
 	}
+	s, _ := scalar(m.value)
 	n, err := strconv.Atoi(s)
-	if !ok || err != nil || n < 1 || n > 65535 {
+	if err != nil || n < 1 || n > 65535 {
 		e.fail(m.line, fmt.Sprintf("%q is not a port number", m.key),
 			fmt.Sprintf("Write a number between 1024 and 65535, as in: %q: 8765", m.key))
 		return 0
