@@ -45,7 +45,7 @@ func parseJSON(p place, data []byte) ([]server, error) {
 		}
 		for _, m := range object.Members {
 			name := m.Name.Value.(hujson.Literal).String()
-			s := server{name: name, line: line(m.Name), fields: fieldsOf(m.Value)}
+			s := server{name: name, line: line(m.Name.StartOffset), fields: fieldsOf(m.Value)}
 			if isSection(p, path, name) {
 				continue
 			}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/tailscale/hujson"
 
@@ -18,33 +17,34 @@ import (
 
 // editor holds the text of a configuration file.
 type editor struct {
-	path string
-	data []byte // without a byte order mark
+	parser
+	mark []byte // the byte order mark, which is not in data
 	root hujson.Value
 	style
 }
 
 // newEditor parses a file's text. White space alone counts as an empty object.
-func newEditor(path string, data []byte) (*editor, error) {
+func newEditor(path string, text []byte) (*editor, error) {
+	data := bytes.TrimPrefix(text, []byte(byteOrderMark))
+	mark := text[:len(text)-len(data)]
 	if len(bytes.TrimSpace(data)) == 0 {
 		data = []byte("{\n}\n")
 	}
-	root, err := (&parser{path: path}).parse(data)
-	if err != nil {
+	e := &editor{parser: parser{path: path, data: data}, mark: mark, style: style{newline: "\n", unit: "  "}}
+	var err error
+	if e.root, err = e.parse(); err != nil {
 		return nil, err
 	}
-	e := &editor{path: path, data: data, root: root, style: style{newline: "\n", unit: "  "}}
 	if i := bytes.IndexByte(data, '\n'); i > 0 && data[i-1] == '\r' {
 		e.newline = "\r\n"
 	}
-	object, ok := root.Value.(*hujson.Object)
+	object, ok := e.root.Value.(*hujson.Object)
 	if !ok {
-		return nil, fault.New(fault.Config, fmt.Sprintf("%s holds %s, not an object", path, kind(root)),
+		return nil, fault.New(fault.Config, fmt.Sprintf("%s holds %s, not an object", path, kind(e.root.Value)),
 			"Write it as in:\n"+minimal)
 	}
 	if len(object.Members) > 0 {
-		start := object.Members[0].Name.StartOffset
-		if indent, alone := e.indent(start); alone && indent != "" {
+		if indent, alone := e.indent(object.Members[0].Name.StartOffset); alone && indent != "" {
 			e.unit = indent
 		}
 	}
@@ -59,62 +59,24 @@ func (e *editor) indent(offset int) (indent string, alone bool) {
 	return string(line[:len(line)-len(rest)]), len(rest) == 0
 }
 
-// skip returns the offset of the first byte, from offset on, that is neither white space nor in a comment.
-func (e *editor) skip(offset int) int {
-	for offset < len(e.data) {
-		switch n := commentLength(e.data[offset:]); {
-		case n > 0:
-			offset += n
-		case strings.IndexByte(" \t\r\n", e.data[offset]) >= 0:
-			offset++
-		default:
-			return offset
-		}
-	}
-	return offset
-}
-
-// afterComments returns the end of the last comment between two offsets, without the line break that ends it. It is
-// from if there is no comment.
-func (e *editor) afterComments(from, to int) int {
-	at := from
-	for i := from; i < to; {
-		n := commentLength(e.data[i:to])
-		if n == 0 {
-			i++
-			continue
-		}
-		i += n
-		at = i - (n - len(bytes.TrimRight(e.data[i-n:i], "\r\n")))
-	}
-	return at
-}
-
-// section returns the object of servers under a key. If the key is repeated, the last one counts.
-func (e *editor) section(key string) (value hujson.Value, ok bool, err error) {
-	for _, m := range slices.Backward(e.root.Value.(*hujson.Object).Members) {
-		if text(m.Name) != key {
-			continue
-		}
-		if _, isObject := m.Value.Value.(*hujson.Object); !isObject {
-			p := &parser{path: e.path, starts: lineStarts(e.data)}
-			return m.Value, false, fault.New(fault.Config,
-				fmt.Sprintf("%s:%d: %q is %s, not an object", e.path, p.line(m.Name), key, kind(m.Value)),
-				"Write it as in:\n"+minimal)
-		}
-		return m.Value, true, nil
-	}
-	return hujson.Value{}, false, nil
-}
-
-// find returns the last member of that name.
-func find(object hujson.Value, name string) (i int, found bool) {
+// find returns the position of an object's last member of that name, which is the one that counts. It is -1 if there
+// is none.
+func find(object hujson.Value, name string) int {
 	for i, m := range slices.Backward(object.Value.(*hujson.Object).Members) {
-		if text(m.Name) == name {
-			return i, true
+		if text(m.Name.Value) == name {
+			return i
 		}
 	}
-	return 0, false
+	return -1
+}
+
+// behind returns the offset of what follows a value and the comments behind it: a comma, unless the value is the last
+// one.
+func behind(v hujson.Value) int { return v.EndOffset + len(v.AfterExtra) }
+
+// isSpread reports whether a value stands on several lines.
+func (e *editor) isSpread(v hujson.Value) bool {
+	return bytes.IndexByte(e.data[v.StartOffset:v.EndOffset], '\n') >= 0
 }
 
 // splice returns the text with the bytes between two offsets replaced.
@@ -125,11 +87,12 @@ func (e *editor) splice(from, to int, text string) []byte {
 // insert puts a member behind the last one of an object, in the object's own layout: on one line or on several, with
 // or without a comma behind it. The member comes after all comments.
 func (e *editor) insert(object hujson.Value, render func(s style, indent string) string) []byte {
-	members := object.Value.(*hujson.Object).Members
+	inside := object.Value.(*hujson.Object)
 	closing := object.EndOffset - 1
+	// Only white space is behind the last comment.
+	at := closing - len(inside.AfterExtra) + len(bytes.TrimRight(inside.AfterExtra, " \t\r\n"))
 	outer, _ := e.indent(object.StartOffset)
-	if len(members) == 0 {
-		at := e.afterComments(object.StartOffset+1, closing)
+	if len(inside.Members) == 0 {
 		indent := e.deeper(outer)
 		text := e.newline + indent + render(e.style, indent)
 		if !bytes.Contains(e.data[at:closing], []byte("\n")) {
@@ -137,15 +100,13 @@ func (e *editor) insert(object hujson.Value, render func(s style, indent string)
 		}
 		return e.splice(at, at, text)
 	}
-	last := members[len(members)-1]
+	last := inside.Members[len(inside.Members)-1]
 	end, comma, after := last.Value.EndOffset, ",", ""
-	from := end
-	if i := e.skip(end); e.data[i] == ',' {
-		comma, after, from = "", ",", i+1
+	if e.data[behind(last.Value)] == ',' {
+		comma, after = "", ","
 	}
-	at := e.afterComments(from, closing)
 	text := " " + render(style{}, "") + after
-	if bytes.Contains(e.data[object.StartOffset:object.EndOffset], []byte("\n")) {
+	if e.isSpread(object) {
 		indent, alone := e.indent(last.Name.StartOffset)
 		if !alone {
 			indent = e.deeper(outer)
@@ -158,7 +119,7 @@ func (e *editor) insert(object hujson.Value, render func(s style, indent string)
 func (e *editor) replace(object hujson.Value, i int, render func(s style, indent string) string) []byte {
 	m := object.Value.(*hujson.Object).Members[i]
 	s, indent := style{}, ""
-	if bytes.Contains(e.data[object.StartOffset:object.EndOffset], []byte("\n")) {
+	if e.isSpread(object) {
 		s = e.style
 		indent, _ = e.indent(m.Name.StartOffset)
 	}
@@ -170,14 +131,14 @@ func (e *editor) remove(object hujson.Value, i int) []byte {
 	members := object.Value.(*hujson.Object).Members
 	from, to := members[i].Name.StartOffset, members[i].Value.EndOffset
 	comma := -1 // the offset of the comma to cut, if it does not follow at once
-	if next := e.skip(to); e.data[next] == ',' {
+	if next := behind(members[i].Value); e.data[next] == ',' {
 		if next == to {
 			to++
 		} else {
 			comma = next
 		}
 	} else if i > 0 {
-		comma = e.skip(members[i-1].Value.EndOffset)
+		comma = behind(members[i-1].Value)
 	}
 	blank := to + len(e.data[to:]) - len(bytes.TrimLeft(e.data[to:], " \t"))
 	rest := bytes.TrimPrefix(e.data[blank:], []byte("\r"))
@@ -208,18 +169,19 @@ func SetEntry(path string, data []byte, name string, d Entry, replace bool) (aft
 	if wrong := invalidName(name); wrong != "" {
 		return nil, false, fault.New(fault.Usage, wrong, "Give it another name: letters, digits, - and _ work everywhere.")
 	}
-	mark, data := cutMark(data)
 	e, err := newEditor(path, data)
 	if err != nil {
 		return nil, false, err
 	}
-	at, i, found, err := e.locate(name)
+	at, i, err := e.locate(name)
 	switch {
 	case err != nil:
 		return nil, false, err
-	case found && !replace:
-		return nil, false, taken(path, name)
-	case found:
+	case i >= 0 && !replace:
+		return nil, false, fault.New(fault.Config, fmt.Sprintf("%s has a server %q already", path, name),
+			"Give the new one another name, or replace the old one with --force.").
+			Then("See it with", fault.Step{Verb: "config"}).On(name, "")
+	case i >= 0:
 		after = e.replace(at, i, d.json)
 	case at.Value != nil:
 		after = e.insert(at, func(s style, indent string) string { return jsonString(name) + ": " + d.json(s, indent) })
@@ -231,68 +193,54 @@ func SetEntry(path string, data []byte, name string, d Entry, replace bool) (aft
 	if err := e.check(after, name, &d); err != nil {
 		return nil, false, err
 	}
-	return slices.Concat(mark, after), found, nil
+	return slices.Concat(e.mark, after), i >= 0, nil
 }
 
 // locate finds the entry of a name: the object that holds it and its position there. If there is no such entry, the
-// object is the one for new entries, and has no value if the file has none.
-func (e *editor) locate(name string) (object hujson.Value, i int, found bool, err error) {
-	var first hujson.Value
-	for _, key := range []string{"mcpServers", "servers"} {
-		object, ok, err := e.section(key)
-		if err != nil {
-			return object, 0, false, err
-		}
-		if !ok {
+// position is -1, and the object is the one for new entries, without a value if the file has none.
+func (e *editor) locate(name string) (first hujson.Value, i int, err error) {
+	for _, key := range sections() {
+		at := find(e.root, key)
+		if at < 0 {
 			continue
 		}
-		if i, found := find(object, name); found {
-			return object, i, true, nil
+		m := e.root.Value.(*hujson.Object).Members[at]
+		if m.Value.Value.Kind() != '{' {
+			return m.Value, -1, fault.New(fault.Config, fmt.Sprintf("%s:%d: %q is %s, not an object", e.path,
+				e.line(m.Name.StartOffset), key, kind(m.Value.Value)), "Write it as in:\n"+minimal)
+		}
+		if i := find(m.Value, name); i >= 0 {
+			return m.Value, i, nil
 		}
 		if first.Value == nil {
-			first = object
+			first = m.Value
 		}
 	}
-	return first, 0, false, nil
-}
-
-func taken(path, name string) *fault.Fault {
-	return fault.New(fault.Config, fmt.Sprintf("%s has a server %q already", path, name),
-		"Give the new one another name, or replace the old one with --force.").
-		Then("See it with", fault.Step{Verb: "config"}).On(name, "")
+	return first, -1, nil
 }
 
 // RemoveEntry returns a configuration file's bytes without a server's entry, wherever in the file it is defined, also
 // more than once. Comments outside of it stay. If there is no such entry, the error is a fault.ServerNotFound.
 func RemoveEntry(path string, data []byte, name string) ([]byte, error) {
-	mark, data := cutMark(data)
 	before, err := newEditor(path, data)
 	if err != nil {
 		return nil, err
 	}
 	for e, removed := before, false; ; removed = true {
-		object, i, found, err := e.locate(name)
+		object, i, err := e.locate(name)
 		switch {
 		case err != nil:
 			return nil, err
-		case !found && !removed:
+		case i < 0 && !removed:
 			return nil, fault.New(fault.ServerNotFound, fmt.Sprintf("%s has no server %q", path, name), "").
 				Then("See which file has it with", fault.Step{Verb: "config"}).On(name, "")
-		case !found:
-			return slices.Concat(mark, e.data), before.check(e.data, name, nil)
+		case i < 0:
+			return slices.Concat(before.mark, e.data), before.check(e.data, name, nil)
 		}
 		if e, err = newEditor(path, e.remove(object, i)); err != nil {
 			return nil, err
 		}
 	}
-}
-
-// cutMark takes a byte order mark off.
-func cutMark(data []byte) (mark, rest []byte) {
-	if rest, found := bytes.CutPrefix(data, []byte(byteOrderMark)); found {
-		return []byte(byteOrderMark), rest
-	}
-	return nil, data
 }
 
 // check compares an edited text with the one before. The entry must be as wanted, or gone if want is nil, and every

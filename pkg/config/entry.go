@@ -108,6 +108,7 @@ type written struct {
 type entryParser struct {
 	*parser
 	name    string
+	at      int           // offset of the name
 	typ     string        // the field "type"
 	timeout time.Duration // the field "timeout", another name of "callTimeout"
 	bad     bool          // there was an error, so that the entry cannot be used
@@ -115,15 +116,15 @@ type entryParser struct {
 
 // entry reads a server's entry. If the entry cannot be used, ok is false and a problem says why.
 func (p *parser) entry(m member) (w written, ok bool) {
-	e := &entryParser{parser: p, name: m.key}
-	w = written{name: m.key, line: m.line}
+	e := &entryParser{parser: p, name: m.key, at: m.at}
+	w = written{name: m.key, line: p.line(m.at)}
 	if wrong := invalidName(m.key); wrong != "" {
-		p.problem(Error, m.line, m.key, wrong, "Give it another name: letters, digits, - and _ work everywhere.")
+		p.problem(Error, m.at, m.key, wrong, "Give it another name: letters, digits, - and _ work everywhere.")
 		return w, false
 	}
-	object, isObject := m.value.Value.(*hujson.Object)
+	object, isObject := m.value.(*hujson.Object)
 	if !isObject {
-		e.fail(m.line, "the entry is "+kind(m.value)+", not an object",
+		e.fail(m.at, "the entry is "+kind(m.value)+", not an object",
 			`Write it as in: "NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}`)
 		return w, false
 	}
@@ -135,9 +136,9 @@ func (p *parser) entry(m member) (w written, ok bool) {
 	return w, !e.bad
 }
 
-func (e *entryParser) fail(line int, message, fix string) {
+func (e *entryParser) fail(at int, message, fix string) {
 	e.bad = true
-	e.problem(Error, line, e.name, message, fix)
+	e.problem(Error, at, e.name, message, fix)
 }
 
 // fields reads the members of an object that mcpl knows. It passes over those of other clients without a word.
@@ -182,38 +183,38 @@ func (e *entryParser) transport(w *written) {
 	case "sse":
 		w.Transport = SSE
 	default:
-		e.fail(w.line, `"type" is unknown`, `Use "stdio", "http" or "sse", or omit it.`)
+		e.fail(e.at, `"type" is unknown`, `Use "stdio", "http" or "sse", or omit it.`)
 		return
 	}
 	switch {
 	case w.Command == "" && w.URL == "":
-		e.fail(w.line, `the entry has no "command" and no "url"`,
+		e.fail(e.at, `the entry has no "command" and no "url"`,
 			`Give it the command that starts the server: "command": "npx", "args": ["-y", "PACKAGE"]`)
 	case w.Command != "" && w.URL != "":
-		e.fail(w.line, `the entry has both "command" and "url"`,
+		e.fail(e.at, `the entry has both "command" and "url"`,
 			`Keep "command" for a program to be started, or "url" for a server that runs elsewhere.`)
 	case w.Transport == Stdio && w.URL != "":
-		e.fail(w.line, `"type" is "stdio", but the entry has a "url"`, `Set "type" to "http", or replace "url" by "command".`)
+		e.fail(e.at, `"type" is "stdio", but the entry has a "url"`, `Set "type" to "http", or replace "url" by "command".`)
 	case w.Transport != Stdio && w.Command != "":
-		e.fail(w.line, `"type" is a remote transport, but the entry has a "command"`,
+		e.fail(e.at, `"type" is a remote transport, but the entry has a "command"`,
 			`Set "type" to "stdio", or replace "command" by "url".`)
 	}
 }
 
 // wrong records that a field is not what it has to be. null is never wrong: it counts as no value.
 func (e *entryParser) wrong(m member, want, fix string) {
-	if m.value.Value.Kind() != 'n' {
-		e.fail(m.line, fmt.Sprintf("%q is %s, not %s", m.key, kind(m.value), want), fix)
+	if m.value.Kind() != 'n' {
+		e.fail(m.at, fmt.Sprintf("%q is %s, not %s", m.key, kind(m.value), want), fix)
 	}
 }
 
 func (e *entryParser) string(m member) string {
 	s := text(m.value)
 	switch {
-	case m.value.Value.Kind() != '"':
+	case m.value.Kind() != '"':
 		e.wrong(m, "a string", "Put it in double quotes.")
 	case m.key == "protocol" && s != "" && !slices.Contains(revisions(), s):
-		e.fail(m.line, `"protocol" is not a revision that mcpl knows`,
+		e.fail(m.at, `"protocol" is not a revision that mcpl knows`,
 			"Use one of "+strings.Join(revisions(), ", ")+", or omit it to have one agreed on.")
 	}
 	return s
@@ -222,9 +223,9 @@ func (e *entryParser) string(m member) string {
 // strings reads an array of strings. Numbers and booleans count as their text. An empty array is not nil: it says that
 // there are none. Scopes may also stand in one string.
 func (e *entryParser) strings(m member) []string {
-	array, ok := m.value.Value.(*hujson.Array)
+	array, ok := m.value.(*hujson.Array)
 	switch {
-	case m.key == "scopes" && m.value.Value.Kind() == '"':
+	case m.key == "scopes" && m.value.Kind() == '"':
 		return strings.Fields(text(m.value))
 	case !ok:
 		e.wrong(m, "an array", `Write it as in: `+example(m.key))
@@ -232,9 +233,9 @@ func (e *entryParser) strings(m member) []string {
 	}
 	list := make([]string, 0, len(array.Elements))
 	for i, v := range array.Elements {
-		s, ok := scalar(v)
+		s, ok := scalar(v.Value)
 		if !ok {
-			e.fail(e.line(v), fmt.Sprintf("%q[%d] is %s, not a string", m.key, i, kind(v)), "Put it in double quotes.")
+			e.fail(v.StartOffset, fmt.Sprintf("%q[%d] is %s, not a string", m.key, i, kind(v.Value)), "Put it in double quotes.")
 		}
 		list = append(list, s)
 	}
@@ -251,7 +252,7 @@ func example(key string) string {
 
 // pairs reads an object of strings. Numbers and booleans count as their text.
 func (e *entryParser) pairs(m member) []KeyValue {
-	object, ok := m.value.Value.(*hujson.Object)
+	object, ok := m.value.(*hujson.Object)
 	if !ok {
 		e.wrong(m, "an object", fmt.Sprintf("Write it as in: %q: {\"NAME\": \"value\"}", m.key))
 		return nil
@@ -261,12 +262,12 @@ func (e *entryParser) pairs(m member) []KeyValue {
 		s, ok := scalar(inner.value)
 		switch {
 		case !ok:
-			e.fail(inner.line, fmt.Sprintf("%q of %q is %s, not a string", inner.key, m.key, kind(inner.value)),
+			e.fail(inner.at, fmt.Sprintf("%q of %q is %s, not a string", inner.key, m.key, kind(inner.value)),
 				"Put it in double quotes.")
 		case m.key == "env" && (inner.key == "" || strings.ContainsAny(inner.key, "=\x00")):
-			e.fail(inner.line, `a name in "env" is empty or has "=" in it`, `Write name and value apart: "NAME": "value"`)
+			e.fail(inner.at, `a name in "env" is empty or has "=" in it`, `Write name and value apart: "NAME": "value"`)
 		case m.key == "headers" && !IsHeaderName(inner.key):
-			e.fail(inner.line, `a name in "headers" is not a valid header name`,
+			e.fail(inner.at, `a name in "headers" is not a valid header name`,
 				`Write name and value apart: "Authorization": "Bearer ${TOKEN}"`)
 		default:
 			list = append(list, KeyValue{inner.key, s})
@@ -279,18 +280,18 @@ func (e *entryParser) pairs(m member) []KeyValue {
 // Anything else is dropped with a warning.
 func (e *entryParser) duration(m member) time.Duration {
 	var d time.Duration
-	switch m.value.Value.Kind() {
+	switch m.value.Kind() {
 	case 'n':
 		return 0
 	case '"':
 		d, _ = time.ParseDuration(text(m.value)) // zero if it is not one
 	case '0':
-		if ms := m.value.Value.(hujson.Literal).Float(); ms <= math.MaxInt64/float64(time.Millisecond)/2 {
+		if ms := m.value.(hujson.Literal).Float(); ms <= math.MaxInt64/float64(time.Millisecond)/2 {
 			d = time.Duration(ms * float64(time.Millisecond))
 		}
 	}
 	if d <= 0 {
-		e.problem(Warning, m.line, e.name, fmt.Sprintf("%q is not a time limit and is ignored", m.key),
+		e.problem(Warning, m.at, e.name, fmt.Sprintf("%q is not a time limit and is ignored", m.key),
 			fmt.Sprintf("Write it as in: %q: \"30s\" (a number counts milliseconds)", m.key))
 		return 0
 	}
@@ -300,10 +301,10 @@ func (e *entryParser) duration(m member) time.Duration {
 // lifecycle reads how long a server lives. Another word is dropped with a warning.
 func (e *entryParser) lifecycle(m member) Lifecycle {
 	l := Lifecycle(text(m.value))
-	if k := m.value.Value.Kind(); k == 'n' || k == '"' && (l == "" || l == Ephemeral || l == KeepAlive) {
+	if k := m.value.Kind(); k == 'n' || k == '"' && (l == "" || l == Ephemeral || l == KeepAlive) {
 		return l
 	}
-	e.problem(Warning, m.line, e.name, `"lifecycle" is unknown and is ignored`,
+	e.problem(Warning, m.at, e.name, `"lifecycle" is unknown and is ignored`,
 		`Use "ephemeral" (a process for each call) or "keep-alive" (never stopped for being idle), or omit it.`)
 	return ""
 }
@@ -314,7 +315,7 @@ func revisions() []string {
 }
 
 func (e *entryParser) bool(m member) bool {
-	k := m.value.Value.Kind()
+	k := m.value.Kind()
 	if k != 't' && k != 'f' {
 		e.wrong(m, "true or false", "Write true or false, without quotes.")
 	}
@@ -322,8 +323,8 @@ func (e *entryParser) bool(m member) bool {
 }
 
 // scalar returns the text of a string, a number or a boolean.
-func scalar(v hujson.Value) (string, bool) {
-	literal, ok := v.Value.(hujson.Literal)
+func scalar(v hujson.ValueTrimmed) (string, bool) {
+	literal, ok := v.(hujson.Literal)
 	return literal.String(), ok && literal.Kind() != 'n'
 }
 

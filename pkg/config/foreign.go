@@ -20,9 +20,9 @@ func ReadForeign(path string) ([]byte, error) {
 }
 
 // ParseForeign parses JSON with comments and trailing commas. For other text the error is a fault.Config that names
-// the line and quotes nothing. line returns the line of a value, from 1.
-func ParseForeign(path string, data []byte) (root hujson.Value, line func(hujson.Value) int, err error) {
-	p := &parser{path: path}
-	root, err = p.parse(data)
+// the line and quotes nothing. line returns the line of an offset, from 1.
+func ParseForeign(path string, data []byte) (root hujson.Value, line func(offset int) int, err error) {
+	p := &parser{path: path, data: data}
+	root, err = p.parse()
 	return root, p.line, err
 }

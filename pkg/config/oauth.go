@@ -44,7 +44,7 @@ func (o *OAuth) fields() []field {
 
 // oauth reads the entry's "oauth". Claude Code uses the names clientId and callbackPort too.
 func (e *entryParser) oauth(m member) *OAuth {
-	object, ok := m.value.Value.(*hujson.Object)
+	object, ok := m.value.(*hujson.Object)
 	if !ok {
 		e.wrong(m, "an object", `Write it as in: "oauth": {"clientId": "${CLIENT_ID}"}`)
 		return nil
@@ -52,7 +52,7 @@ func (e *entryParser) oauth(m member) *OAuth {
 	o := new(OAuth)
 	e.fields(e.members(object, e.name), append(o.fields(), field{"callbackPort", &o.RedirectPort})...)
 	if o.Grant != "" && o.Grant != AuthorizationCode && o.Grant != ClientCredentials {
-		e.fail(m.line, `"grant" of "oauth" is unknown`,
+		e.fail(m.at, `"grant" of "oauth" is unknown`,
 			`Use "client_credentials" for a machine, or omit it for a person's login.`)
 	}
 	return o
@@ -60,13 +60,13 @@ func (e *entryParser) oauth(m member) *OAuth {
 
 // port reads the number of a TCP port. null means any.
 func (e *entryParser) port(m member) int {
-	if m.value.Value.Kind() == 'n' {
+	if m.value.Kind() == 'n' {
 		return 0
 	}
 	s, _ := scalar(m.value)
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 1 || n > 65535 {
-		e.fail(m.line, fmt.Sprintf("%q is not a port number", m.key),
+		e.fail(m.at, fmt.Sprintf("%q is not a port number", m.key),
 			fmt.Sprintf("Write a number between 1024 and 65535, as in: %q: 8765", m.key))
 		return 0
 	}

@@ -20,46 +20,49 @@ const maxDepth = 1000
 // parser reads one configuration file and collects what is wrong with it.
 type parser struct {
 	path     string
-	starts   []int // the offset of each line's beginning, except the first line's
+	data     []byte
 	problems []Problem
 }
 
 // member is one member of a JSON object.
 type member struct {
 	key   string
-	line  int // of the key
-	value hujson.Value
+	at    int // offset of the key
+	value hujson.ValueTrimmed
 }
+
+// sections returns the keys of a file that hold servers: most clients' and VS Code's.
+func sections() []string { return []string{"mcpServers", "servers"} }
 
 // parseFile reads the bytes of a configuration file: JSON, or JSON with comments and trailing commas, with the servers
 // under "mcpServers" or, as VS Code has it, "servers". It fails with a fault.Config if the bytes are not such JSON.
 func parseFile(path string, data []byte) ([]written, []Problem, error) {
-	p := &parser{path: path}
+	p := &parser{path: path, data: data}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil, fault.New(fault.Config, path+":1: the file is empty",
 			"Put your servers into it, for a start:\n"+minimal)
 	}
-	root, err := p.parse(data)
+	root, err := p.parse()
 	if err != nil {
 		return nil, nil, err
 	}
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
-		p.problem(Error, p.line(root), "", "the file holds "+kind(root)+", not an object", "Write it as in:\n"+minimal)
+		p.problem(Error, root.StartOffset, "", "the file holds "+kind(root.Value)+", not an object", "Write it as in:\n"+minimal)
 		return nil, p.problems, nil
 	}
 	top := p.members(object, "")
 	var entries []written
 	found := false
-	for _, key := range []string{"mcpServers", "servers"} {
+	for _, key := range sections() {
 		i := slices.IndexFunc(top, func(m member) bool { return m.key == key })
 		if i < 0 {
 			continue
 		}
 		found = true
-		servers, ok := top[i].value.Value.(*hujson.Object)
+		servers, ok := top[i].value.(*hujson.Object)
 		if !ok {
-			p.problem(Error, top[i].line, "", fmt.Sprintf("%q is %s, not an object", key, kind(top[i].value)),
+			p.problem(Error, top[i].at, "", fmt.Sprintf("%q is %s, not an object", key, kind(top[i].value)),
 				"Write it as in:\n"+minimal)
 			continue
 		}
@@ -77,14 +80,13 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 
 // parse parses JSON with comments and trailing commas. For other text it fails with a fault.Config. The library accepts
 // a line comment at the very end only with a line break behind it.
-func (p *parser) parse(data []byte) (hujson.Value, error) {
-	p.starts = lineStarts(data)
-	if line := tooDeep(data); line > 0 {
+func (p *parser) parse() (hujson.Value, error) {
+	if line := tooDeep(p.data); line > 0 {
 		return hujson.Value{}, p.notJSON(line, "the values are nested too deep")
 	}
-	root, err := hujson.Parse(data)
+	root, err := hujson.Parse(p.data)
 	if errors.Is(err, io.ErrUnexpectedEOF) {
-		if again, err := hujson.Parse(append(data[:len(data):len(data)], '\n')); err == nil {
+		if again, err := hujson.Parse(append(slices.Clip(p.data), '\n')); err == nil {
 			return again, nil
 		}
 	}
@@ -97,19 +99,19 @@ func (p *parser) parse(data []byte) (hujson.Value, error) {
 // withoutServers says what is wrong with a file that has neither of the two keys.
 func (p *parser) withoutServers(top []member) {
 	for _, m := range top {
-		object, ok := m.value.Value.(*hujson.Object)
+		object, ok := m.value.(*hujson.Object)
 		if !ok {
 			continue
 		}
 		for _, inner := range object.Members {
-			if key := text(inner.Name); key == "command" || key == "url" {
-				p.problem(Error, m.line, "", `the servers stand at the top of the file, not under "mcpServers"`,
+			if key := text(inner.Name.Value); key == "command" || key == "url" {
+				p.problem(Error, m.at, "", `the servers stand at the top of the file, not under "mcpServers"`,
 					`Put them one level deeper: {"mcpServers": { ... }}`)
 				return
 			}
 		}
 	}
-	p.problem(Error, 1, "", `the file has no "mcpServers"`, "Put your servers there, as in:\n"+minimal)
+	p.problem(Error, 0, "", `the file has no "mcpServers"`, "Put your servers there, as in:\n"+minimal)
 }
 
 // members returns the members of an object in order. If a key is repeated, the last member counts, at the place of
@@ -118,39 +120,27 @@ func (p *parser) members(object *hujson.Object, within string) []member {
 	var list []member
 	at := make(map[string]int, len(object.Members))
 	for _, m := range object.Members {
-		next := member{key: text(m.Name), line: p.line(m.Name), value: m.Value}
+		next := member{text(m.Name.Value), m.Name.StartOffset, m.Value.Value}
 		i, repeated := at[next.key]
 		if !repeated {
 			at[next.key] = len(list)
 			list = append(list, next)
 			continue
 		}
-		p.problem(Warning, next.line, within, fmt.Sprintf("%q stands here and in line %d, and only the last one counts",
-			next.key, list[i].line), "Remove one of the two.")
+		p.problem(Warning, next.at, within, fmt.Sprintf("%q stands here and in line %d, and only the last one counts",
+			next.key, p.line(list[i].at)), "Remove one of the two.")
 		list[i] = next
 	}
 	return list
 }
 
-func (p *parser) problem(severity Severity, line int, server, message, fix string) {
-	p.problems = append(p.problems, Problem{severity, p.path, line, server, message, fix})
+// problem records what is wrong at an offset.
+func (p *parser) problem(severity Severity, at int, server, message, fix string) {
+	p.problems = append(p.problems, Problem{severity, p.path, p.line(at), server, message, fix})
 }
 
-// line returns the line of a value in the file, from 1.
-func (p *parser) line(v hujson.Value) int {
-	before, _ := slices.BinarySearch(p.starts, v.StartOffset+1)
-	return 1 + before
-}
-
-func lineStarts(data []byte) []int {
-	var starts []int
-	for i, c := range data {
-		if c == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
-	return starts
-}
+// line returns the line of an offset, from 1.
+func (p *parser) line(at int) int { return 1 + bytes.Count(p.data[:at], []byte("\n")) }
 
 func (p *parser) notJSON(line int, why string) *fault.Fault {
 	return fault.New(fault.Config, fmt.Sprintf("%s:%d: not JSON: %s", p.path, line, why),
@@ -193,39 +183,34 @@ func tooDeep(data []byte) int {
 				}
 			}
 		case '/':
-			i += max(0, commentLength(data[i:])-1)
+			end := "\n"
+			switch {
+			case bytes.HasPrefix(data[i:], []byte("/*")):
+				end = "*/"
+			case !bytes.HasPrefix(data[i:], []byte("//")):
+				continue
+			}
+			n := bytes.Index(data[i+2:], []byte(end))
+			if n < 0 {
+				return 0
+			}
+			i += 1 + n + len(end)
 		}
 	}
 	return 0
 }
 
-// commentLength returns the length of the comment that data begins with. It is 0 if data does not begin with one.
-func commentLength(data []byte) int {
-	end := "\n"
-	switch {
-	case bytes.HasPrefix(data, []byte("/*")):
-		end = "*/"
-	case !bytes.HasPrefix(data, []byte("//")):
-		return 0
-	}
-	n := bytes.Index(data[2:], []byte(end))
-	if n < 0 {
-		return len(data)
-	}
-	return 2 + n + len(end)
-}
-
 // text returns a JSON string's value. For other values it is empty.
-func text(v hujson.Value) string {
-	if literal, ok := v.Value.(hujson.Literal); ok && literal.Kind() == '"' {
+func text(v hujson.ValueTrimmed) string {
+	if literal, ok := v.(hujson.Literal); ok && literal.Kind() == '"' {
 		return literal.String()
 	}
 	return ""
 }
 
 // kind names the kind of a value, with its article.
-func kind(v hujson.Value) string {
-	switch v.Value.Kind() {
+func kind(v hujson.ValueTrimmed) string {
+	switch v.Kind() {
 	case '{':
 		return "an object"
 	case '[':
