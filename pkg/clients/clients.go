@@ -190,7 +190,7 @@ func (f finder) configHome() string { return f.variable("XDG_CONFIG_HOME", f.hom
 // the root of the repository.
 func (f finder) project(keys [][]string, elem ...string) []place {
 	var places []place
-	for _, dir := range f.env.Upwards() {
+	for dir := range f.env.Upwards() {
 		path := filepath.Join(append([]string{dir}, elem...)...)
 		if path != f.home(elem...) { // the user's file, if the home folder is a repository
 			places = append(places, place{path: path, keys: keys, project: dir})

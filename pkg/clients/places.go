@@ -10,7 +10,7 @@ func mcpServers() [][]string { return [][]string{{"mcpServers"}} }
 // project's .mcp.json is a file that mcpl reads by itself.
 func claudeCode(f finder) []place {
 	var keys [][]string
-	for _, dir := range f.env.Upwards() {
+	for dir := range f.env.Upwards() {
 		keys = append(keys, []string{"projects", filepath.ToSlash(dir), "mcpServers"})
 		if native := filepath.FromSlash(dir); native != filepath.ToSlash(dir) {
 			keys = append(keys, []string{"projects", native, "mcpServers"})

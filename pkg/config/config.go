@@ -125,8 +125,8 @@ type loader struct {
 func (l *loader) read(file Source) error {
 	data, err := readText(file.Path)
 	if err != nil {
-		return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", file.Path, reason(err)),
-			"Make it a readable text file, or name another one with --config FILE.").Because(err)
+		return unreadable(file.Path, err, "Make it a readable text file, or name another one with --config FILE.").
+			Because(err)
 	}
 	return l.add(file, data)
 }
@@ -138,7 +138,7 @@ func (l *loader) add(file Source, data []byte) error {
 	}
 	l.config.Problems = append(l.config.Problems, problems...)
 	for _, written := range entries {
-		if first := l.find(written.name); first != nil {
+		if first := l.config.find(written.name); first != nil {
 			l.problem(Notice, file.Path, written, fmt.Sprintf("%s is defined before, in %s line %d, and that definition is used",
 				written.name, first.File, first.Line), "Remove one of the two, or give one another name.")
 			continue
@@ -155,12 +155,13 @@ func (l *loader) problem(severity Severity, file string, w written, message, fix
 		Problem{Severity: severity, File: file, Line: w.line, Server: w.name, Message: message, Fix: fix})
 }
 
-func (l *loader) find(name string) *Server {
-	i := slices.IndexFunc(l.config.Servers, func(s *Server) bool { return s.Name == name })
+// find returns the server of that name. It is nil if there is none.
+func (c *Config) find(name string) *Server {
+	i := slices.IndexFunc(c.Servers, func(s *Server) bool { return s.Name == name })
 	if i < 0 {
 		return nil
 	}
-	return l.config.Servers[i]
+	return c.Servers[i]
 }
 
 func (l *loader) use(name, server string) {
@@ -190,18 +191,16 @@ func (c *Config) EnvNames() []string { return c.envNames }
 // Server returns the server of that name. If the entry exists but cannot be used, the error is the fault.Config that
 // says why. If the name is unknown, it is a fault.ServerNotFound with the nearest names.
 func (c *Config) Server(name string) (*Server, error) {
-	names := make([]string, len(c.Servers))
-	for i, s := range c.Servers {
-		if s.Name == name {
-			return s, nil
-		}
-		names[i] = s.Name
+	if s := c.find(name); s != nil {
+		return s, nil
 	}
-	for _, p := range c.Problems {
-		if p.Server == name && p.Severity == Error {
-			message := fmt.Sprintf("the entry of %s cannot be used: %s:%d: %s", name, p.File, p.Line, p.Message)
-			return nil, fault.New(fault.Config, message, p.Fix).On(name, "")
-		}
+	if p := c.broken(name); p != nil {
+		message := fmt.Sprintf("the entry of %s cannot be used: %s:%d: %s", name, p.File, p.Line, p.Message)
+		return nil, fault.New(fault.Config, message, p.Fix).On(name, "")
+	}
+	var names []string
+	for _, s := range c.Servers {
+		names = append(names, s.Name)
 	}
 	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", name), "").On(name, "")
 	f.Suggestions = nearest(name, names)
@@ -229,14 +228,20 @@ func (c *Config) Names() []string {
 	return names
 }
 
+// broken returns the first problem of an entry that cannot be used. It is nil if there is no such entry.
+func (c *Config) broken(name string) *Problem {
+	i := slices.IndexFunc(c.Problems, func(p Problem) bool { return p.Server == name && p.Severity == Error })
+	if i < 0 {
+		return nil
+	}
+	return &c.Problems[i]
+}
+
 // Unusable returns the name and the place of an entry that cannot be used.
 func (c *Config) Unusable(name string) *Server {
 	s := &Server{Name: name}
-	for _, p := range c.Problems {
-		if p.Server == name && p.Severity == Error {
-			s.File, s.Line = p.File, p.Line
-			break
-		}
+	if p := c.broken(name); p != nil {
+		s.File, s.Line = p.File, p.Line
 	}
 	return s
 }
@@ -259,4 +264,22 @@ func tilde(path, home string) string {
 		return filepath.Join(home, rest)
 	}
 	return path
+}
+
+// nearest returns the names that an unknown one may have meant, best first: those within a third of its length in
+// edits, and those that are a part of it or that it is a part of.
+func nearest(name string, names []string) []string {
+	low := strings.ToLower(name)
+	limit := max(2, len(name)/3)
+	return fault.Nearest(names, func(n string) int {
+		other := strings.ToLower(n)
+		distance := fault.Edits(low, other)
+		if len(low) >= 2 && strings.Contains(other, low) || len(other) >= 2 && strings.Contains(low, other) {
+			distance = min(distance, limit)
+		}
+		if distance > limit || distance >= max(len(low), len(other)) {
+			return -1
+		}
+		return distance
+	})
 }

@@ -156,18 +156,6 @@ func (e Env) namedTarget(sel Selection, path string) (*Target, error) {
 	return t, e.locateEnvFiles(t.Sources, sel)
 }
 
-// Upwards returns the working directory and its parents up to the root of the repository: the folders that may hold a
-// project's files.
-func (e Env) Upwards() []string {
-	root, _ := repository(e.Dir)
-	dirs := []string{e.Dir}
-	for dir := e.Dir; dir != root; {
-		dir = filepath.Dir(dir)
-		dirs = append(dirs, dir)
-	}
-	return dirs
-}
-
 // Trial reads entries before they are written to a file, as they would be read from there.
 type Trial struct {
 	env       Env

@@ -97,8 +97,7 @@ func readForEdit(path string) ([]byte, fs.FileMode, error) {
 		data, err = readBytes(path)
 	}
 	if err != nil {
-		return nil, 0, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, reason(err)),
-			"Make it a readable text file, or name another one with --to FILE.").Because(err)
+		return nil, 0, unreadable(path, err, "Make it a readable text file, or name another one with --to FILE.").Because(err)
 	}
 	if data == nil {
 		data = []byte{}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -168,7 +169,7 @@ func TestTarget(t *testing.T) {
 	if _, err := w.Target(Selection{Configs: []string{"gone.json"}}, ""); !fault.Is(err, fault.Config) {
 		t.Errorf("a file that is named and not there: %v", err)
 	}
-	if got := fmt.Sprint(w.Upwards()); got != fmt.Sprint([]string{w.Dir, filepath.Dir(w.Dir)}) {
+	if got := fmt.Sprint(slices.Collect(w.Upwards())); got != fmt.Sprint([]string{w.Dir, filepath.Dir(w.Dir)}) {
 		t.Errorf("upwards %s", got)
 	}
 }

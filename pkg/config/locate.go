@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -116,10 +117,9 @@ func (e Env) named(s *Sources, list *[]Source, paths []string, why string) error
 }
 
 func (e Env) discover(s *Sources) {
-	root := e.Dir
-	for dir, first := e.Dir, true; ; dir, first = filepath.Dir(dir), false {
+	for dir := range e.Upwards() {
 		why := "in the working directory"
-		if !first {
+		if dir != e.Dir {
 			why = "in a parent of the working directory, within the repository"
 		}
 		if s.try(&s.Configs, filepath.Join(dir, ".mcp.json"), why) ||
@@ -127,16 +127,26 @@ func (e Env) discover(s *Sources) {
 			s.project = dir
 			return
 		}
-		if first {
-			root, _ = repository(e.Dir)
-		}
-		if dir == root {
-			break
-		}
 	}
 	user := e.userConfig()
 	if !slices.ContainsFunc(s.Looked, func(l Looked) bool { return l.Path == user }) {
 		s.try(&s.Configs, user, "in your home folder")
+	}
+}
+
+// Upwards yields the working directory and its parents up to the root of the repository: the folders that may hold a
+// project's files. It looks for the root once the first folder is not enough.
+func (e Env) Upwards() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !yield(e.Dir) {
+			return
+		}
+		root, _ := repository(e.Dir)
+		for dir := e.Dir; dir != root; {
+			if dir = filepath.Dir(dir); !yield(dir) {
+				return
+			}
+		}
 	}
 }
 

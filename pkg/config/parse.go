@@ -78,6 +78,14 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 	return entries, p.problems, nil
 }
 
+// ParseForeign parses JSON with comments and trailing commas. For other text the error is a fault.Config that names
+// the line and quotes nothing. line returns the line of an offset, from 1.
+func ParseForeign(path string, data []byte) (root hujson.Value, line func(offset int) int, err error) {
+	p := &parser{path: path, data: data}
+	root, err = p.parse()
+	return root, p.line, err
+}
+
 // parse parses JSON with comments and trailing commas. For other text it fails with a fault.Config. The library accepts
 // a line comment at the very end only with a line break behind it.
 func (p *parser) parse() (hujson.Value, error) {

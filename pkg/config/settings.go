@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,80 +93,67 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 	return s, shown, nil
 }
 
-// slot is the place of one setting, by its name in the file.
+// slot is one setting by its name in the file.
 type slot struct {
 	name string
+	at   any      // a *time.Duration, *int, *bool or *Credentials
 	text *rawText // in the settings file; nil if that does not set it
-	time *time.Duration
-	zero bool // the time may be 0
-	int  *int
-	min  int
-	bool *bool
-	keep *Credentials
+	zero bool     // the time or number may be 0
 }
 
 func (s *Settings) slots(file settingValues) []slot {
 	return []slot{
-		{name: "connect_timeout", text: file.ConnectTimeout, time: &s.ConnectTimeout},
-		{name: "call_timeout", text: file.CallTimeout, time: &s.CallTimeout},
-		{name: "max_time", text: file.MaxTime, time: &s.MaxTime},
-		{name: "ttl", text: file.TTL, time: &s.TTL},
-		{name: "grace", text: file.Grace, time: &s.Grace, zero: true},
-		{name: "limit", text: file.Limit, int: &s.Limit, min: 1},
-		{name: "max_bytes", text: file.MaxBytes, int: &s.MaxBytes},
-		{name: "daemon", text: file.Daemon, bool: &s.Daemon},
-		{name: "idle", text: file.Idle, time: &s.Idle},
-		{name: "credentials", text: file.Credentials, keep: &s.Credentials},
+		{"connect_timeout", &s.ConnectTimeout, file.ConnectTimeout, false},
+		{"call_timeout", &s.CallTimeout, file.CallTimeout, false},
+		{"max_time", &s.MaxTime, file.MaxTime, false},
+		{"ttl", &s.TTL, file.TTL, false},
+		{"grace", &s.Grace, file.Grace, true},
+		{"limit", &s.Limit, file.Limit, false},
+		{"max_bytes", &s.MaxBytes, file.MaxBytes, true},
+		{"daemon", &s.Daemon, file.Daemon, false},
+		{"idle", &s.Idle, file.Idle, false},
+		{"credentials", &s.Credentials, file.Credentials, false},
 	}
 }
 
 func (s slot) set(text string) error {
-	if s.keep != nil {
-		switch c := Credentials(strings.ToLower(text)); c {
-		case AutoCredentials, InFiles, InKeyring:
-			*s.keep = c
-			return nil
-		}
-		return errors.New(`it is not "auto", "file" or "keyring"`)
+	least := 1
+	if s.zero {
+		least = 0
 	}
-	if s.bool != nil {
-		switch strings.ToLower(text) {
-		case "true", "on", "yes", "1":
-			*s.bool = true
-		case "false", "off", "no", "0":
-			*s.bool = false
-		default:
+	word := strings.ToLower(text)
+	switch at := s.at.(type) {
+	case *Credentials:
+		*at = Credentials(word)
+		if *at != AutoCredentials && *at != InFiles && *at != InKeyring {
+			return errors.New(`it is not "auto", "file" or "keyring"`)
+		}
+	case *bool:
+		*at = slices.Contains([]string{"true", "on", "yes", "1"}, word)
+		if !*at && !slices.Contains([]string{"false", "off", "no", "0"}, word) {
 			return errors.New("it is neither on nor off: write true or false")
 		}
-		return nil
-	}
-	if s.time != nil {
+	case *time.Duration:
 		d, err := time.ParseDuration(text)
-		if err != nil || d < 0 || (d == 0 && !s.zero) {
+		if err != nil || d < time.Duration(least) {
 			return errors.New(`it is not a time with a unit: write it as "30s", "5m" or "24h"`)
 		}
-		*s.time = d
-		return nil
+		*at = d
+	case *int:
+		n, err := strconv.ParseInt(text, 0, 0)
+		if err != nil || n < int64(least) {
+			return fmt.Errorf("it is not a whole number of at least %d", least)
+		}
+		*at = int(n)
 	}
-	n, err := strconv.ParseInt(text, 0, 0)
-	if err != nil || n < int64(s.min) {
-		return fmt.Errorf("it is not a whole number of at least %d", s.min)
-	}
-	*s.int = int(n)
 	return nil
 }
 
 func (s slot) show() string {
-	if s.keep != nil {
-		return string(*s.keep)
+	if d, ok := s.at.(*time.Duration); ok {
+		return shortDuration(*d)
 	}
-	if s.bool != nil {
-		return strconv.FormatBool(*s.bool)
-	}
-	if s.time != nil {
-		return shortDuration(*s.time)
-	}
-	return strconv.Itoa(*s.int)
+	return fmt.Sprint(reflect.ValueOf(s.at).Elem())
 }
 
 // shortDuration writes 24h0m0s as 24h.
@@ -222,8 +210,7 @@ func (e Env) readSettings() (settingsFile, error) {
 		return f, nil
 	}
 	if err != nil {
-		return f, fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", f.path, reason(err)),
-			"Make it a readable text file, or remove it.")
+		return f, unreadable(f.path, err, "Make it a readable text file, or remove it.")
 	}
 	f.data = data
 	return f, f.parse()
@@ -231,26 +218,25 @@ func (e Env) readSettings() (settingsFile, error) {
 
 func (f *settingsFile) parse() error {
 	err := toml.NewDecoder(bytes.NewReader(f.data)).DisallowUnknownFields().Decode(&f.values)
-	var unknown *toml.StrictMissingError
-	var wrong *toml.DecodeError
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.As(err, &unknown):
+	}
+	var unknown *toml.StrictMissingError
+	if errors.As(err, &unknown) {
 		row, _ := unknown.Errors[0].Position()
 		return f.unknown(row, strings.Join(unknown.Errors[0].Key(), "."))
-	case errors.As(err, &wrong):
+	}
+	where := f.path + ": "
+	var wrong *toml.DecodeError
+	if errors.As(err, &wrong) {
 		row, _ := wrong.Position()
-		where := fmt.Sprintf("%s:%d: ", f.path, row)
+		where = fmt.Sprintf("%s:%d: ", f.path, row)
 		if key := strings.Join(wrong.Key(), "."); key != "" {
 			where += key + ": "
 		}
-		return fault.New(fault.Config, where+"not a setting in TOML",
-			`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
-	default:
-		return fault.New(fault.Config, f.path+": not a setting in TOML",
-			`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
 	}
+	return fault.New(fault.Config, where+"not a setting in TOML",
+		`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
 }
 
 func (f *settingsFile) unknown(line int, key string) *fault.Fault {

@@ -3,9 +3,12 @@ package config
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 // maxFile bounds a configuration, environment or settings file. The largest one seen in the wild is another client's
@@ -43,6 +46,21 @@ func readBytes(path string) ([]byte, error) {
 		return nil, errUTF16
 	}
 	return data, nil
+}
+
+// ReadForeign reads another program's configuration file: text of at most 16 MB, its byte order mark taken off. If the
+// file cannot be read, the error is a fault.Config that says why; errors.Is(err, fs.ErrNotExist) tells a missing file.
+func ReadForeign(path string) ([]byte, error) {
+	data, err := readText(path)
+	if err != nil {
+		return nil, unreadable(path, err, "Make it a readable text file.").Because(err)
+	}
+	return data, nil
+}
+
+// unreadable is the fault of a file that cannot be read.
+func unreadable(path string, err error, help string) *fault.Fault {
+	return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, reason(err)), help)
 }
 
 // reason says in a few words why a file cannot be read, without its path.
