@@ -30,6 +30,8 @@ import (
 type Tools struct {
 	Enabled  []string
 	Disabled []string
+
+	rest []tool.Field // other members of the file, which an update keeps
 }
 
 // Allows reports whether a tool is on.
@@ -113,49 +115,41 @@ const lockWait = 5 * time.Second
 // Read returns the state. A missing file is the zero state. Read moves a damaged file to Path+".bak"; then the zero
 // state applies, and notice says so. err is for a file that cannot be read.
 func (f File) Read() (t Tools, notice string, err error) {
-	t, _, notice, err = f.read()
-	return t, notice, err
-}
-
-// read also returns the file's members, so that an update keeps the ones that it does not know.
-func (f File) read() (t Tools, fields []tool.Field, notice string, err error) {
 	data, err := os.ReadFile(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Tools{}, nil, "", nil
+		return Tools{}, "", nil
 	}
 	if err != nil {
-		return Tools{}, nil, "", fault.New(fault.Config, "cannot read "+f.Path,
+		return Tools{}, "", fault.New(fault.Config, "cannot read "+f.Path,
 			"Make it readable for you, or delete it to have every tool on.").Because(err)
 	}
-	t, fields, err = parse(data)
+	t, err = parse(data)
 	if err == nil {
-		return t, fields, "", nil
+		return t, "", nil
 	}
 	backup := f.Path + ".bak"
 	notice = fmt.Sprintf("%s is damaged (%v): it was moved to %s, and every tool is on", f.Path, err, backup)
 	if err := os.Rename(f.Path, backup); err != nil {
 		notice = fmt.Sprintf("%s is damaged and could not be moved away (%v): every tool is on", f.Path, err)
 	}
-	return Tools{}, nil, notice, nil
+	return Tools{}, notice, nil
 }
 
 // parse reads the file's JSON. null and a missing list count as empty.
-func parse(data []byte) (Tools, []tool.Field, error) {
+func parse(data []byte) (t Tools, err error) {
 	fields, err := tool.SplitObject(bytes.TrimPrefix(data, []byte("\ufeff")))
 	if err != nil {
-		return Tools{}, nil, err
+		return Tools{}, err
 	}
-	var t Tools
 	for _, field := range fields {
 		list := map[string]*[]string{"enabled": &t.Enabled, "disabled": &t.Disabled}[field.Key]
 		if list == nil {
-			continue
-		}
-		if err := json.Unmarshal(field.Value, list); err != nil {
-			return Tools{}, nil, fmt.Errorf("%q is not a list of names", field.Key)
+			t.rest = append(t.rest, field)
+		} else if err := json.Unmarshal(field.Value, list); err != nil {
+			return Tools{}, fmt.Errorf("%q is not a list of names", field.Key)
 		}
 	}
-	return t, fields, nil
+	return t, nil
 }
 
 // Update changes the state by edit: one locked read, edit and atomic replacement, so that concurrent updates lose
@@ -171,25 +165,23 @@ func (f File) Update(ctx context.Context, edit func(*Tools)) (notice string, err
 		return "", f.unwritable(err)
 	}
 	defer lock.Unlock()
-	t, fields, notice, err := f.read()
+	t, notice, err := f.Read()
 	if err != nil {
 		return notice, err
 	}
+	rest := t.rest
 	edit(&t)
-	if err := atomic.WriteFile(f.Path, bytes.NewReader(render(t, fields))); err != nil {
+	t.rest = rest // edit may have replaced all of t
+	if err := atomic.WriteFile(f.Path, bytes.NewReader(t.render())); err != nil {
 		return notice, f.unwritable(err)
 	}
 	return notice, nil
 }
 
 // render writes the lists, enabled first, and then the other members of the file.
-func render(t Tools, rest []tool.Field) []byte {
-	fields := []tool.Field{{Key: "enabled", Value: listJSON(t.Enabled)}, {Key: "disabled", Value: listJSON(t.Disabled)}}
-	for _, field := range rest {
-		if field.Key != "enabled" && field.Key != "disabled" {
-			fields = append(fields, field)
-		}
-	}
+func (t Tools) render() []byte {
+	fields := append([]tool.Field{{Key: "enabled", Value: listJSON(t.Enabled)},
+		{Key: "disabled", Value: listJSON(t.Disabled)}}, t.rest...)
 	var b bytes.Buffer
 	// JoinObject makes valid JSON of valid values.
 	_ = json.Indent(&b, tool.JoinObject(fields), "", "  ")
