@@ -100,7 +100,11 @@ func Find(env config.Env, names []string) ([]Found, []Looked, error) {
 			continue
 		}
 		for _, p := range c.places(finder{env}) {
-			servers, err := c.read(env, p)
+			var servers []Found
+			data, err := config.ReadForeign(p.path)
+			if err == nil {
+				servers, err = c.parse(env, p, data)
+			}
 			l := Looked{Client: c.name, Path: p.path, Servers: len(servers)}
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
@@ -115,15 +119,6 @@ func Find(env config.Env, names []string) ([]Found, []Looked, error) {
 		}
 	}
 	return found, looked, nil
-}
-
-// read reads one file of a client.
-func (c client) read(env config.Env, p place) ([]Found, error) {
-	data, err := config.ReadForeign(p.path)
-	if err != nil {
-		return nil, err
-	}
-	return c.parse(env, p, data)
 }
 
 // parse reads the bytes of a client's file.
@@ -141,6 +136,9 @@ func (c client) parse(env config.Env, p place, data []byte) ([]Found, error) {
 	}
 	found := make([]Found, 0, len(servers))
 	for _, s := range servers {
+		if slices.ContainsFunc(found, func(f Found) bool { return f.Name == s.name }) {
+			continue
+		}
 		r := &reader{env: env, client: c, place: p, fields: s.fields}
 		if s.fields == nil {
 			r.skip("its entry is not an object")

@@ -33,66 +33,43 @@ func parseJSON(p place, data []byte) ([]server, error) {
 	}
 	var servers []server
 	for _, path := range p.keys {
-		value, ok := root, true
+		value := root
 		for _, key := range path {
-			if value, ok = memberOf(value, key); !ok {
-				break
-			}
+			value = memberOf(value, key)
 		}
-		object, isObject := value.Value.(*hujson.Object)
-		if !ok || !isObject {
+		object, ok := value.Value.(*hujson.Object)
+		if !ok {
 			continue
 		}
 		for _, m := range object.Members {
 			name := m.Name.Value.(hujson.Literal).String()
-			s := server{name: name, line: line(m.Name.StartOffset), fields: fieldsOf(m.Value)}
-			if isSection(p, path, name) {
-				continue
+			inner := append(slices.Clip(path), name)
+			// opencode's mcp.servers is another object of servers, not a server called servers.
+			if !slices.ContainsFunc(p.keys, func(keys []string) bool { return slices.Equal(keys, inner) }) {
+				servers = append(servers, server{name, line(m.Name.StartOffset), fieldsOf(m.Value)})
 			}
-			servers = add(servers, s)
 		}
 	}
 	return servers, nil
 }
 
-// isSection reports whether a name leads to another object of servers: opencode's mcp.servers is not a server called
-// servers.
-func isSection(p place, path []string, name string) bool {
-	return slices.ContainsFunc(p.keys, func(keys []string) bool {
-		return len(keys) == len(path)+1 && slices.Equal(keys[:len(path)], path) && keys[len(path)] == name
-	})
-}
-
-// add adds a server unless the list has one of that name.
-func add(servers []server, s server) []server {
-	if slices.ContainsFunc(servers, func(other server) bool { return other.name == s.name }) {
-		return servers
-	}
-	return append(servers, s)
-}
-
-// memberOf returns the last member of an object with that name.
-func memberOf(object hujson.Value, name string) (hujson.Value, bool) {
-	o, ok := object.Value.(*hujson.Object)
-	if !ok {
-		return hujson.Value{}, false
-	}
-	for _, m := range slices.Backward(o.Members) {
-		if m.Name.Value.(hujson.Literal).String() == name {
-			return m.Value, true
+// memberOf returns the last member of an object with that name. It is the zero value if there is none.
+func memberOf(object hujson.Value, name string) hujson.Value {
+	if o, ok := object.Value.(*hujson.Object); ok {
+		for _, m := range slices.Backward(o.Members) {
+			if m.Name.Value.(hujson.Literal).String() == name {
+				return m.Value
+			}
 		}
 	}
-	return hujson.Value{}, false
+	return hujson.Value{}
 }
 
-// fieldsOf returns an object's members as encoding/json has them, numbers as they are written.
-func fieldsOf(value hujson.Value) map[string]any {
-	if value.Value.Kind() != '{' {
-		return nil
-	}
+// fieldsOf returns an object's members as encoding/json has them, numbers as they are written. It is nil for other
+// values.
+func fieldsOf(value hujson.Value) (fields map[string]any) {
 	plain := value.Clone()
 	plain.Standardize()
-	fields := map[string]any{}
 	dec := json.NewDecoder(bytes.NewReader(plain.Pack()))
 	dec.UseNumber()
 	if dec.Decode(&fields) != nil {
@@ -125,7 +102,7 @@ func parseTOML(p place, data []byte) ([]server, error) {
 		}
 		for _, name := range slices.Sorted(maps.Keys(table)) {
 			fields, _ := table[name].(map[string]any)
-			servers = add(servers, server{name: name, fields: fields})
+			servers = append(servers, server{name: name, fields: fields})
 		}
 	}
 	return servers, nil

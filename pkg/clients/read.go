@@ -50,28 +50,26 @@ func scalar(value any) (string, bool) {
 	return "", false
 }
 
-// plain returns a text as it stands. It is empty if there is none.
-func (r *reader) plain(key string) string {
+// get returns a field of type T. If the field has another type, the entry cannot be imported. kind names the type.
+func get[T any](r *reader, key, kind string) T {
 	value := r.fields[key]
-	text, ok := value.(string)
+	typed, ok := value.(T)
 	if value != nil && !ok {
-		r.skip("its %q is not a string", key)
+		r.skip("its %q is not %s", key, kind)
 	}
-	return text
+	return typed
 }
+
+// plain returns a text as it stands. It is empty if there is none.
+func (r *reader) plain(key string) string { return get[string](r, key, "a string") }
 
 // string returns a text.
 func (r *reader) string(key string) string { return r.client.text(r, r.plain(key)) }
 
 // strings returns a list of texts.
 func (r *reader) strings(key string) []string {
-	value := r.fields[key]
-	list, ok := value.([]any)
-	if value != nil && !ok {
-		r.skip("its %q is not an array", key)
-	}
 	var texts []string
-	for _, v := range list {
+	for _, v := range get[[]any](r, key, "an array") {
 		text, ok := scalar(v)
 		if !ok {
 			r.skip("its %q holds values that are not strings", key)
@@ -83,11 +81,7 @@ func (r *reader) strings(key string) []string {
 
 // pairs returns an object of texts, sorted by name, without the names whose value is null.
 func (r *reader) pairs(key string) []config.KeyValue {
-	value := r.fields[key]
-	object, ok := value.(map[string]any)
-	if value != nil && !ok {
-		r.skip("its %q is not an object", key)
-	}
+	object := get[map[string]any](r, key, "an object")
 	var pairs []config.KeyValue
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if object[name] == nil {
@@ -102,11 +96,8 @@ func (r *reader) pairs(key string) []config.KeyValue {
 	return pairs
 }
 
-// is reports whether a boolean has a value.
-func (r *reader) is(key string, want bool) bool {
-	value, ok := r.fields[key].(bool)
-	return ok && value == want
-}
+// isOff reports whether the entry is switched off.
+func (r *reader) isOff() bool { return r.fields["disabled"] == true || r.fields["enabled"] == false }
 
 // duration returns a number of units. It is zero if the field holds no usable number.
 func (r *reader) duration(key string, unit time.Duration) time.Duration {
@@ -135,7 +126,7 @@ func (r *reader) cwd() string {
 // serverUrl, headers; type; disabled.
 func common(r *reader) config.Entry {
 	d := config.Entry{Command: r.string("command"), Args: r.strings("args"), Env: r.pairs("env"), Cwd: r.cwd(),
-		URL: r.string("url"), Headers: r.pairs("headers"), Disabled: r.is("disabled", true) || r.is("enabled", false)}
+		URL: r.string("url"), Headers: r.pairs("headers"), Disabled: r.isOff()}
 	if url := r.string("serverUrl"); d.URL == "" {
 		d.URL = url
 	}
@@ -216,7 +207,7 @@ func geminiServer(r *reader) config.Entry {
 // environment. Its timeout concerns listing, not calls.
 func opencodeServer(r *reader) config.Entry {
 	d := config.Entry{Env: r.pairs("environment"), Cwd: r.cwd(), URL: r.string("url"), Headers: r.pairs("headers"),
-		Disabled: r.is("enabled", false) || r.is("disabled", true)}
+		Disabled: r.isOff()}
 	if words := r.strings("command"); len(words) > 0 {
 		d.Command, d.Args = words[0], words[1:]
 	}
