@@ -240,7 +240,7 @@ func (c *Catalog) write(u *update) (replaced bool, err error) {
 	u.dirty = false
 	cat := &index.Catalog{Servers: slices.Clone(u.cat.Servers), Warnings: u.cat.Warnings}
 	c.mu.Unlock()
-	names := u.cfg.EnvNames()
+	names := u.cfg.EnvNames
 	sn, err := c.store.Save(cat, index.Stamp{Sources: c.files(), EnvNames: names, EnvDigest: c.opt.Env.EnvDigest(names)})
 	if sn == nil {
 		return false, err

@@ -63,8 +63,9 @@ type Config struct {
 	Problems []Problem
 	// Variables lists all ${VAR}s that entries refer to, sorted by name.
 	Variables []Variable
-
-	envNames []string
+	// EnvNames lists all variables whose value in the process environment can make a difference to the servers, sorted.
+	// See [Env.EnvDigest].
+	EnvNames []string
 }
 
 // Severity says how much a [Problem] matters.
@@ -170,7 +171,7 @@ func (l *loader) use(name, server string) {
 		value, set := l.variables.find(name)
 		l.used = append(l.used, Variable{Name: name, From: value.from, Set: set})
 		i = len(l.used) - 1
-		l.config.envNames = append(append(l.config.envNames, name), value.refers...)
+		l.config.EnvNames = append(append(l.config.EnvNames, name), value.refers...)
 	}
 	if !slices.Contains(l.used[i].Servers, server) {
 		l.used[i].Servers = append(l.used[i].Servers, server)
@@ -180,13 +181,9 @@ func (l *loader) use(name, server string) {
 func (l *loader) finish() {
 	slices.SortFunc(l.used, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
 	l.config.Variables = l.used
-	slices.Sort(l.config.envNames)
-	l.config.envNames = slices.Compact(l.config.envNames)
+	slices.Sort(l.config.EnvNames)
+	l.config.EnvNames = slices.Compact(l.config.EnvNames)
 }
-
-// EnvNames returns the names of all variables whose value in the process environment can make a difference to the
-// servers, sorted. See [Env.EnvDigest].
-func (c *Config) EnvNames() []string { return c.envNames }
 
 // Server returns the server of that name. If the entry exists but cannot be used, the error is the fault.Config that
 // says why. If the name is unknown, it is a fault.ServerNotFound with the nearest names.
@@ -198,10 +195,7 @@ func (c *Config) Server(name string) (*Server, error) {
 		message := fmt.Sprintf("the entry of %s cannot be used: %s:%d: %s", name, p.File, p.Line, p.Message)
 		return nil, fault.New(fault.Config, message, p.Fix).On(name, "")
 	}
-	var names []string
-	for _, s := range c.Servers {
-		names = append(names, s.Name)
-	}
+	names := c.Names()[:len(c.Servers)]
 	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", name), "").On(name, "")
 	f.Suggestions = nearest(name, names)
 	if len(names) == 0 {

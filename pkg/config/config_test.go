@@ -232,7 +232,7 @@ func TestVariables(t *testing.T) {
 	if got := c.Servers[0].Args; !slices.Equal(got, []string{"p", "b/x", "d"}) {
 		t.Errorf("args %q", got)
 	}
-	if got := c.EnvNames(); !slices.Equal(got, []string{"BASE", "FROM_FILE", "FROM_PROCESS", "NOWHERE"}) {
+	if got := c.EnvNames; !slices.Equal(got, []string{"BASE", "FROM_FILE", "FROM_PROCESS", "NOWHERE"}) {
 		t.Errorf("names %v", got)
 	}
 }

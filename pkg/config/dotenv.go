@@ -71,20 +71,19 @@ func (v *variables) parse(path, text string) (envFile, []Problem) {
 	f := envFile{path: path, values: map[string]value{}}
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	var wrong, unset []int // lines
-	for at := 0; ; {
-		at = skipBlank(text, at)
-		if at == len(text) {
-			break
-		}
+	for at := skipBlank(text, 0); at < len(text); at = skipBlank(text, at) {
 		line := 1 + strings.Count(text[:at], "\n")
-		s := scanStatement(text[at:])
-		name, val, ok := s.parse(text[at : at+s.size])
-		at += s.size
-		if !ok {
+		size, verbatim, sound := scanStatement(text[at:])
+		name, val := "", ""
+		if sound {
+			name, val = parseStatement(text[at:at+size], verbatim)
+		}
+		at += size
+		if name == "" {
 			wrong = append(wrong, line)
 			continue
 		}
-		if s.verbatim {
+		if verbatim {
 			f.values[name] = value{text: val, from: path}
 		} else if !f.fill(name, val, v) {
 			unset = append(unset, line)
@@ -136,72 +135,53 @@ func lineProblem(path string, lines []int, message, fix string) []Problem {
 	return []Problem{{Severity: Warning, File: path, Line: lines[0], Message: message, Fix: fix}}
 }
 
-// statement is the extent of one statement of an environment file.
-type statement struct {
-	size     int
-	sound    bool // it has a name, and its quotes are closed
-	verbatim bool // its value is in single quotes
-}
-
 // scanStatement finds the end of the statement that text begins with: the end of its line, or the quote that closes
-// its value, by the rules of godotenv. A statement that is not sound ends with its line.
-func scanStatement(text string) statement {
+// its value, by the rules of godotenv. verbatim says that the value is in single quotes, sound that there is a name and
+// that the quotes are closed. A statement that is not sound ends with its line.
+func scanStatement(text string) (size int, verbatim, sound bool) {
 	line, _, _ := strings.Cut(text, "\n")
-	bad := statement{size: len(line)}
 	sep := strings.IndexAny(line, "=:")
 	if sep < 1 {
-		return bad
+		return len(line), false, false
 	}
-	start := sep + 1
-	for start < len(line) && strings.IndexByte(" \t\v\f", line[start]) >= 0 {
-		start++
+	value := strings.TrimLeft(line[sep+1:], " \t\v\f")
+	if value == "" || value[0] != '"' && value[0] != '\'' {
+		return len(line), false, true
 	}
-	if start == len(line) || line[start] != '"' && line[start] != '\'' {
-		return statement{size: len(line), sound: true}
-	}
-	quote := line[start]
-	for i := start + 1; i < len(text); i++ {
-		if text[i] == quote && text[i-1] != '\\' {
-			return statement{size: i + 1, sound: true, verbatim: quote == '\''}
+	for i := len(line) - len(value) + 1; i < len(text); i++ {
+		if text[i] == value[0] && text[i-1] != '\\' {
+			return i + 1, value[0] == '\'', true
 		}
 	}
-	return bad
+	return len(line), false, false
 }
 
-// parse returns the name and value of a statement. Unless the value is verbatim, it still holds the placeholders.
-func (s statement) parse(text string) (name, val string, ok bool) {
-	if !s.sound {
-		return "", "", false
-	}
-	if !s.verbatim {
+// parseStatement returns the name and value of a statement. The name is empty if it is not one. Unless the value is
+// verbatim, it still holds the placeholders.
+func parseStatement(text string, verbatim bool) (name, val string) {
+	if !verbatim {
 		text = strings.ReplaceAll(text, `\$`, escapedDollar)
 	}
-	// The library's errors quote the text, so parse keeps only that there was one.
+	// The library's errors quote the text, so parseStatement keeps only that there was one.
 	values, err := godotenv.Unmarshal(strings.ReplaceAll(text, "$", dollar))
 	if err != nil || len(values) != 1 {
-		return "", "", false
+		return "", ""
 	}
 	for name, val = range values {
 		val = strings.ReplaceAll(val, dollar, "$")
 	}
-	return name, val, name != ""
+	return name, val
 }
 
 // skipBlank returns where the next statement begins: after white space and comment lines.
 func skipBlank(text string, at int) int {
-	for at < len(text) {
-		switch text[at] {
-		case ' ', '\t', '\v', '\f', '\n':
-			at++
-		case '#':
-			end := strings.IndexByte(text[at:], '\n')
-			if end < 0 {
-				return len(text)
-			}
-			at += end
-		default:
+	for {
+		rest := strings.TrimLeft(text[at:], " \t\v\f\n")
+		at = len(text) - len(rest)
+		if !strings.HasPrefix(rest, "#") {
 			return at
 		}
+		comment, _, _ := strings.Cut(rest, "\n")
+		at += len(comment)
 	}
-	return at
 }

@@ -186,10 +186,15 @@ func (t *Trial) Server(name string, d Entry) (*Server, error) {
 		return l.config.Servers[0], nil
 	}
 	f := fault.New(fault.Config, fmt.Sprintf("the entry of %q cannot be used", name), "Give it a command or a url.")
-	for _, p := range l.config.Problems {
-		if p.Severity == Error {
+	blame(f, l.config.Problems, name)
+	return nil, f.On(name, "")
+}
+
+// blame adds what is wrong with an entry to a fault.
+func blame(f *fault.Fault, problems []Problem, name string) {
+	for _, p := range problems {
+		if p.Server == name && p.Severity == Error {
 			f.Message, f.Help = f.Message+": "+p.Message, p.Fix
 		}
 	}
-	return nil, f.On(name, "")
 }

@@ -265,11 +265,7 @@ func (e *editor) check(after []byte, name string, want *Entry) error {
 	default:
 		f := fault.New(fault.Config, fmt.Sprintf("the entry of %q cannot be written to %s", name, e.path),
 			"Give it a command or a url, as text that is valid UTF-8.").On(name, "")
-		for _, p := range problems {
-			if p.Server == name && p.Severity == Error {
-				f.Message, f.Help = f.Message+": "+p.Message, p.Fix
-			}
-		}
+		blame(f, problems, name)
 		return f
 	}
 	was, is = slices.DeleteFunc(was, others), slices.DeleteFunc(is, others)

@@ -110,7 +110,7 @@ func (l *lifting) arg(written []string, i int, text *string) {
 
 // isSecretFlag reports whether an argument is a flag whose value, the next argument, is a secret.
 func isSecretFlag(arg string) bool {
-	return strings.HasPrefix(arg, "-") && !strings.Contains(arg, "=") && looksSecret(arg)
+	return strings.HasPrefix(arg, "-") && !strings.ContainsAny(arg, "= ") && looksSecret(arg)
 }
 
 // liftable returns the secrets of an entry with one text that can be taken out of that text, longest first. No secret
@@ -172,17 +172,17 @@ func labelOf(text, secret, server string) string {
 		before = strings.TrimRight(strings.TrimSuffix(before, scheme), "=: \"'")
 	}
 	word := before[1+strings.LastIndexFunc(before, notInToken):]
+	what := "TOKEN"
 	switch {
 	case strings.EqualFold(word, "Authorization"):
-		return variableName(server + "_TOKEN")
 	case looksSecret(word) && word == strings.ToUpper(word) && NameLength(word) == len(word):
 		return word // already a variable's name, as in -e TOKEN=x
 	case looksSecret(word):
-		return variableName(server + "_" + word)
+		what = word
 	case strings.HasPrefix(text[at+len(secret):], "@"):
-		return variableName(server + "_PASSWORD")
+		what = "PASSWORD"
 	}
-	return variableName(server + "_TOKEN")
+	return variableName(server + "_" + what)
 }
 
 func variableName(text string) string { return VariableName(text, "MCP_") }
@@ -210,11 +210,10 @@ func (t *Trial) variable(server, base, secret string, found []Literal) string {
 		value, set := t.variables.text(name)
 		return !set || value == secret
 	}
-	name := base
-	if prefix := variableName(server) + "_"; !free(name) && !strings.HasPrefix(base, prefix) {
+	if prefix := variableName(server) + "_"; !free(base) && !strings.HasPrefix(base, prefix) {
 		base = prefix + base
-		name = base
 	}
+	name := base
 	for n := 2; !free(name); n++ {
 		name = base + "_" + strconv.Itoa(n)
 	}

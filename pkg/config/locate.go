@@ -168,21 +168,20 @@ func repository(dir string) (root string, inside bool) {
 // try adds path to list if there is a file, and records what was there.
 func (s *Sources) try(list *[]Source, path, why string) bool {
 	info, err := os.Stat(path)
-	note := why
+	look := Looked{Path: path, Note: why}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		note = "not there"
+		look.Note = "not there"
 	case err != nil:
-		note = reason(err)
+		look.Note = reason(err)
 	case info.IsDir():
-		note = "a folder, not a file"
+		look.Note = "a folder, not a file"
 	default:
+		look.Used = true
 		*list = append(*list, Source{Path: path, Why: why, MTime: info.ModTime().UnixNano(), Size: info.Size()})
-		s.Looked = append(s.Looked, Looked{path, note, true})
-		return true
 	}
-	s.Looked = append(s.Looked, Looked{path, note, false})
-	return false
+	s.Looked = append(s.Looked, look)
+	return look.Used
 }
 
 // Key names the cache folder of this set of files: 16 hex digits of a SHA-256 over the absolute paths of the

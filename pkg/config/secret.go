@@ -88,8 +88,7 @@ func (d Entry) secrets() []string {
 		}
 	}
 	for i, arg := range d.Args {
-		if i > 0 && strings.HasPrefix(d.Args[i-1], "-") && !strings.HasPrefix(arg, "-") &&
-			!strings.ContainsAny(d.Args[i-1], "= ") && looksSecret(d.Args[i-1]) {
+		if i > 0 && isSecretFlag(d.Args[i-1]) && !strings.HasPrefix(arg, "-") {
 			l.add(arg)
 		}
 		l.assigned(arg)
