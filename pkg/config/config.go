@@ -100,13 +100,17 @@ type Variable struct {
 // Load reads the files that Locate found. It fails only if a configuration file cannot be read or is not JSON, with a
 // fault.Config that names path and line; everything smaller is among the Problems.
 func (e Env) Load(src *Sources) (*Config, error) {
-	l := loader{env: e, config: &Config{Sources: src}, variablesFile: e.WhereToPut(src),
-		variables: variables{lookup: e.Lookup}}
+	l := loader{env: e, config: &Config{Sources: src}, variables: variables{lookup: e.Lookup}}
 	for _, file := range src.EnvFiles {
 		l.config.Problems = append(l.config.Problems, l.variables.read(file.Path)...)
 	}
 	for _, file := range src.Configs {
-		if err := l.read(file); err != nil {
+		data, err := readText(file.Path)
+		if err != nil {
+			return nil, unreadable(file.Path, err, "Make it a readable text file, or name another one with --config FILE.").
+				Because(err)
+		}
+		if err := l.add(file, data); err != nil {
 			return nil, err
 		}
 	}
@@ -116,20 +120,9 @@ func (e Env) Load(src *Sources) (*Config, error) {
 
 // loader gathers a Config from its files.
 type loader struct {
-	env           Env
-	config        *Config
-	variablesFile string // the environment file that missing variables belong in
-	variables     variables
-	used          []Variable // in the order of reading
-}
-
-func (l *loader) read(file Source) error {
-	data, err := readText(file.Path)
-	if err != nil {
-		return unreadable(file.Path, err, "Make it a readable text file, or name another one with --config FILE.").
-			Because(err)
-	}
-	return l.add(file, data)
+	env       Env
+	config    *Config
+	variables variables
 }
 
 func (l *loader) add(file Source, data []byte) error {
@@ -165,22 +158,23 @@ func (c *Config) find(name string) *Server {
 	return c.Servers[i]
 }
 
+// use records that a server refers to a variable.
 func (l *loader) use(name, server string) {
-	i := slices.IndexFunc(l.used, func(v Variable) bool { return v.Name == name })
+	c := l.config
+	i := slices.IndexFunc(c.Variables, func(v Variable) bool { return v.Name == name })
 	if i < 0 {
 		value, set := l.variables.find(name)
-		l.used = append(l.used, Variable{Name: name, From: value.from, Set: set})
-		i = len(l.used) - 1
-		l.config.EnvNames = append(append(l.config.EnvNames, name), value.refers...)
+		i = len(c.Variables)
+		c.Variables = append(c.Variables, Variable{Name: name, From: value.from, Set: set})
+		c.EnvNames = append(append(c.EnvNames, name), value.refers...)
 	}
-	if !slices.Contains(l.used[i].Servers, server) {
-		l.used[i].Servers = append(l.used[i].Servers, server)
+	if used := &c.Variables[i]; !slices.Contains(used.Servers, server) {
+		used.Servers = append(used.Servers, server)
 	}
 }
 
 func (l *loader) finish() {
-	slices.SortFunc(l.used, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
-	l.config.Variables = l.used
+	slices.SortFunc(l.config.Variables, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
 	slices.Sort(l.config.EnvNames)
 	l.config.EnvNames = slices.Compact(l.config.EnvNames)
 }

@@ -176,8 +176,7 @@ func (e Env) Trial(t *Target) *Trial {
 // Server returns the server that an entry makes, its variables filled in. If the entry cannot be used, the error is a
 // fault.Config.
 func (t *Trial) Server(name string, d Entry) (*Server, error) {
-	l := loader{env: t.env, config: &Config{Sources: t.target.Sources},
-		variablesFile: t.env.WhereToPut(t.target.Sources), variables: t.variables}
+	l := loader{env: t.env, config: &Config{Sources: t.target.Sources}, variables: t.variables}
 	text := `{"mcpServers": {` + jsonString(name) + ": " + d.json(style{}, "") + "}}"
 	if err := l.add(Source{Path: t.target.Path, Why: t.target.Why}, []byte(text)); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 func (l *loader) resolve(file Source, w written) *Server {
 	w.Command, w.Cwd = tilde(w.Command, l.env.Home), tilde(w.Cwd, l.env.Home)
 	s := &Server{Name: w.name, File: file.Path, Line: w.line, Why: file.Why, written: w.Entry,
-		variablesFile: l.variablesFile}
+		variablesFile: l.env.WhereToPut(l.config.Sources)}
 	var through []string
 	s.Entry = w.mapTexts(func(where, text string) string {
 		x := expand(text, l.variables.text)

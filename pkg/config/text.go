@@ -15,11 +15,6 @@ import (
 // state file of a few MB that also holds its servers.
 const maxFile = 16 << 20
 
-var (
-	errTooLarge = errors.New("it is larger than 16 MB")
-	errUTF16    = errors.New("it is UTF-16, not UTF-8: save it again as UTF-8")
-)
-
 // byteOrderMark begins a UTF-8 file of some Windows editors.
 const byteOrderMark = "\xef\xbb\xbf"
 
@@ -41,9 +36,9 @@ func readBytes(path string) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case len(data) > maxFile:
-		return nil, errTooLarge
+		return nil, errors.New("it is larger than 16 MB")
 	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
-		return nil, errUTF16
+		return nil, errors.New("it is UTF-16, not UTF-8: save it again as UTF-8")
 	}
 	return data, nil
 }
