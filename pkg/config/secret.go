@@ -177,11 +177,10 @@ func spellings(secret string) []string {
 	case "true", "false", "null":
 		return nil
 	}
-	all := []string{secret, url.QueryEscape(secret), url.PathEscape(secret)}
-	if html, err := json.Marshal(secret); err == nil {
-		all = append(all, string(html[1:len(html)-1]))
-	}
-	all = append(all, strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(secret))
+	plain := jsonString(secret)
+	html, _ := json.Marshal(secret) // a string cannot fail
+	all := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), plain[1 : len(plain)-1],
+		string(html[1 : len(html)-1])}
 	if strings.Contains(secret, "\n") {
 		for line := range strings.Lines(secret) {
 			if line = strings.TrimSpace(line); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
