@@ -10,35 +10,28 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// sideFrame is a frame that the daemon sends to a client beside the answer.
-type sideFrame struct {
-	kind kind
-	head any
-	raws [][]byte
-}
-
-// maxSideFrames is how many side frames wait for a client that reads slowly. Beyond that only questions are kept.
+// maxSideFrames is how many side frames, those beside the answer, wait for a client that reads slowly. Beyond that only
+// questions are kept.
 const maxSideFrames = 256
 
-func (f sideFrame) write(s *stream) { _ = s.writePacked(f.kind, f.head, f.raws...) } // the reader notices a lost client
-
-// writeSideFrames writes side frames and beats until done is closed, then the side frames that are left.
-func writeSideFrames(s *stream, frames <-chan sideFrame, done <-chan struct{}) {
+// writeSideFrames writes side frames and beats until done is closed, then the side frames that are left. If the client
+// is lost, the reader of its replies notices.
+func writeSideFrames(s *stream, frames <-chan frame, done <-chan struct{}) {
 	beat := time.NewTicker(beatEvery)
 	defer beat.Stop()
 	for {
 		select {
 		case f := <-frames:
-			f.write(s)
+			_ = s.send(f)
 			continue
 		case <-beat.C:
-			_ = s.write(kindBeat)
+			_ = s.send(frame{kind: kindBeat})
 			continue
 		case <-done:
 		}
 		select {
 		case f := <-frames:
-			f.write(s)
+			_ = s.send(f)
 		default:
 			return
 		}
@@ -49,7 +42,7 @@ func writeSideFrames(s *stream, frames <-chan sideFrame, done <-chan struct{}) {
 // socket.
 type remoteAudience struct {
 	can    tool.Capabilities
-	frames chan<- sideFrame
+	frames chan<- frame
 	gone   <-chan struct{} // closed when the request ends or its client gives it up
 
 	mu   sync.Mutex
@@ -57,21 +50,21 @@ type remoteAudience struct {
 	open map[int]chan<- reply // by the question's id; each has room for one
 }
 
-func newRemoteAudience(can tool.Capabilities, frames chan<- sideFrame, gone <-chan struct{}) *remoteAudience {
+func newRemoteAudience(can tool.Capabilities, frames chan<- frame, gone <-chan struct{}) *remoteAudience {
 	return &remoteAudience{can: can, frames: frames, gone: gone, open: make(map[int]chan<- reply)}
 }
 
 // send sends a side frame, unless too many wait: a client that does not read must not hold up the server.
-func (a *remoteAudience) send(k kind, head any, raws ...[]byte) {
+func (a *remoteAudience) send(f frame) {
 	select {
-	case a.frames <- sideFrame{k, head, raws}:
+	case a.frames <- f:
 	default:
 	}
 }
 
 // observe is a host.Observer.
 func (a *remoteAudience) observe(server, text string) {
-	a.send(kindEvent, event{server, text})
+	a.send(pack(kindEvent, event{server, text}))
 }
 
 // Can implements [tool.Audience].
@@ -79,14 +72,14 @@ func (a *remoteAudience) Can() tool.Capabilities { return a.can }
 
 // Progress implements [tool.Audience].
 func (a *remoteAudience) Progress(p tool.Progress) {
-	a.send(kindProgress, p, p.Raw)
+	a.send(pack(kindProgress, p, p.Raw))
 }
 
 // Message implements [tool.Audience].
 func (a *remoteAudience) Message(m tool.Message) {
 	data := m.Data
 	m.Data = nil
-	a.send(kindMessage, m, data, m.Raw)
+	a.send(pack(kindMessage, m, data, m.Raw))
 }
 
 // Elicit implements [tool.Audience]. A client that cancels, or is gone, gives its questions up.
@@ -123,7 +116,7 @@ func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) 
 	schema := q.Schema
 	q.Schema = nil
 	select {
-	case a.frames <- sideFrame{kindQuestion, question{id, what, q}, [][]byte{schema, q.Raw}}:
+	case a.frames <- pack(kindQuestion, question{id, what, q}, schema, q.Raw):
 	case <-ctx.Done():
 		return reply{}, ctx.Err()
 	case <-a.gone:
@@ -133,7 +126,7 @@ func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) 
 	case r := <-answer:
 		return r, r.err()
 	case <-ctx.Done():
-		a.send(kindWithdrawal, id)
+		a.send(pack(kindWithdrawal, id))
 		return reply{}, ctx.Err()
 	case <-a.gone:
 		return reply{}, errGone
@@ -228,7 +221,7 @@ func (r *sideReader) ask(ctx context.Context, q question) {
 			head, content = reply{Failed: err.Error()}, nil
 		}
 		head.ID = q.ID
-		_ = r.stream.writePacked(kindReply, head, content, data) // the reader notices a lost daemon
+		_ = r.stream.send(pack(kindReply, head, content, data)) // the reader notices a lost daemon
 	})
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -86,44 +87,54 @@ func NewClient(sources *config.Sources, opt ClientOptions) *Client {
 }
 
 // List asks a server for what it offers.
-func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) (l tool.Listing, err error) {
-	decode := func(payload []byte) (err error) { l, err = unpackListing(payload); return err }
-	own, err := c.ask(ctx, query{Op: opTools, Server: server}, nil, opt, kindListing, decode)
-	if own != nil {
-		return own.List(ctx, server, opt)
-	}
-	return l, err
+func (c *Client) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
+	a, err := c.do(ctx, query{Op: opTools, Server: server}, nil, opt)
+	return a.listing, err
 }
 
 // Call calls a tool, reads a resource or gets a prompt. A result that reports an error is a result.
 func (c *Client) Call(
 	ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions,
-) (res *tool.Result, err error) {
-	decode := func(payload []byte) (err error) { res, err = unpackResult(payload); return err }
-	q := query{Op: opCall, Server: ref.Server, Kind: ref.Kind, Name: ref.Name}
-	own, err := c.ask(ctx, q, args, opt, kindResult, decode)
-	if own != nil {
-		return own.Call(ctx, ref, args, opt)
-	}
-	return res, err
+) (*tool.Result, error) {
+	a, err := c.do(ctx, query{Op: opCall, Server: ref.Server, Kind: ref.Kind, Name: ref.Name}, args, opt)
+	return a.result, err
 }
 
 // Request sends one request of any method, verbatim.
 func (c *Client) Request(
 	ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
-) (raw json.RawMessage, err error) {
-	decode := func(payload []byte) error {
-		res, err := unpackResult(payload)
-		if err == nil {
-			raw = res.Raw
+) (json.RawMessage, error) {
+	a, err := c.do(ctx, query{Op: opRequest, Server: server, Name: method}, params, opt)
+	if err != nil {
+		return nil, err
+	}
+	return a.result.Raw, nil
+}
+
+// do makes a request to a server through the daemon, or in this process. A failure is a fault.
+func (c *Client) do(
+	ctx context.Context, q query, args json.RawMessage, opt tool.CallOptions,
+) (a answer, err error) {
+	q.Options, q.Audience = opt, opt.Audience != nil
+	if q.Audience {
+		q.Can = opt.Audience.Can()
+	}
+	s, payload, err := c.ask(ctx, c.newRequest(q, args, opt.Audience))
+	if errors.Is(err, host.ErrDeclined) {
+		own, err := c.local()
+		if err != nil {
+			return a, err
 		}
-		return err
+		return q.do(ctx, own, args, opt)
 	}
-	own, err := c.ask(ctx, query{Op: opRequest, Server: server, Name: method}, params, opt, kindResult, decode)
-	if own != nil {
-		return own.Request(ctx, server, method, params, opt)
+	if err != nil {
+		return a, err
 	}
-	return raw, err
+	s.close()
+	if a, err = unpackAnswer(q.Op, payload); err != nil {
+		return answer{}, unexpected(&q, err)
+	}
+	return a, nil
 }
 
 // Refresh asks the daemon to list the servers that are due, and returns as soon as the daemon has begun. It starts no
@@ -137,12 +148,13 @@ func (c *Client) Refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.handOver(place, r.frames())
+	s, err := c.handOver(place, r.frame)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	return r.wait(ctx, s, kindTaken, nil)
+	_, err = r.wait(ctx, s)
+	return err
 }
 
 // Close ends what is watched and stops the servers of this process. Those of the daemon stay.
@@ -183,53 +195,46 @@ func (c *Client) logf(format string, args ...any) {
 	}
 }
 
-// ask has the daemon do a request, and decodes the answer, a frame of the kind want. If this process has to make the
-// request, ask returns the caller for that: nothing has been done yet, or the daemon was lost and doing it twice does
-// no harm. A failure is a fault.
-func (c *Client) ask(
-	ctx context.Context, q query, args json.RawMessage, opt tool.CallOptions, want kind, decode func([]byte) error,
-) (own engine.Caller, err error) {
-	if c.eligible(q.Server) {
-		q.Options, q.Audience = opt, opt.Audience != nil
-		if q.Audience {
-			q.Can = opt.Audience.Can()
-		}
-		err = c.askDaemon(ctx, c.newRequest(q, args, opt.Audience), want, decode)
-		if !errors.Is(err, host.ErrDeclined) {
-			return nil, err
-		}
+// ask has the daemon do a request, and returns its answer and the stream that it came on. host.ErrDeclined says that
+// this process has to make the request: nothing has been done yet, or the daemon was lost and doing it twice does no
+// harm. Other errors are what the daemon's host says, or faults.
+func (c *Client) ask(ctx context.Context, r *clientRequest) (*stream, []byte, error) {
+	if !c.eligible(r.query.Server) {
+		return nil, nil, host.ErrDeclined
 	}
-	return c.local()
-}
-
-// askDaemon does that. host.ErrDeclined says that this process has to make the request.
-func (c *Client) askDaemon(ctx context.Context, r *clientRequest, want kind, decode func([]byte) error) error {
-	// A daemon that ends between greeting and request refuses. The second one is then a new one.
-	for range 2 {
-		s, err := c.connect(ctx, r.frames())
-		lost := new(lostError)
-		if err == nil {
-			err = r.wait(ctx, s, want, decode)
-			s.close()
-		} else if !errors.As(err, &lost) {
-			if ctx.Err() == nil {
-				c.logf("no daemon is used: %v", err)
-			}
-			break
-		}
-		switch {
-		case errors.Is(err, host.ErrEnding):
-			continue
-		case !errors.As(err, &lost):
-			return err
-		case r.query.Op != opTools && !r.query.Options.Repeatable:
-			return lost.fault(r.query.ref())
-		}
+	s, answer, err := c.hand(ctx, r)
+	lost, harmless := new(lostError), r.query.Op == opTools || r.query.Op == opWatch || r.query.Options.Repeatable
+	switch {
+	case err == nil, errors.Is(err, host.ErrDeclined), errors.As(err, new(*fault.Fault)),
+		errors.As(err, new(*tool.UpstreamError)):
+		return s, answer, err
+	case errors.As(err, &lost) && !harmless:
+		return nil, nil, lost.fault(r.query.ref())
+	case errors.As(err, &lost):
 		c.logf("%v; this process makes it again, since that does no harm", err)
-		break
+	case ctx.Err() == nil && !errors.Is(err, host.ErrEnding):
+		c.logf("no daemon is used: %v", err)
 	}
 	c.givenUp.Store(true)
-	return host.ErrDeclined
+	return nil, nil, host.ErrDeclined
+}
+
+// hand hands a request to a daemon and waits for the answer. The stream stays open. Errors are those of wait, or say
+// why no daemon can be had.
+func (c *Client) hand(ctx context.Context, r *clientRequest) (s *stream, answer []byte, err error) {
+	for range 2 { // a daemon that ends between greeting and request refuses; the second one is then a new one
+		if s, err = c.connect(ctx, r.frame); err != nil {
+			return nil, nil, err
+		}
+		if answer, err = r.wait(ctx, s); err == nil {
+			return s, answer, nil
+		}
+		s.close()
+		if !errors.Is(err, host.ErrEnding) {
+			return nil, nil, err
+		}
+	}
+	return nil, nil, err
 }
 
 // eligible reports whether a server can be reached through the daemon at all.
@@ -250,16 +255,16 @@ func (c *Client) eligible(name string) bool {
 
 // newRequest returns a request with everything that it says of this process. audience may be nil.
 func (c *Client) newRequest(q query, args json.RawMessage, audience tool.Audience) *clientRequest {
-	q.Identity, q.Events = c.opt.Identity, c.opt.Log != nil
+	q.Identity = c.opt.Identity
 	q.Surroundings = host.Surroundings{Dir: c.opt.Env.Dir, Home: c.opt.Env.Home, Configs: c.opt.Selection.Configs,
 		EnvFiles: c.opt.Selection.EnvFiles, Limits: c.opt.Limits, Idle: c.opt.Idle}
 	q.Options.Client = cmp.Or(q.Options.Client, c.id)
-	return &clientRequest{query: q, environ: strings.Join(c.opt.Environ, separator), args: args, audience: audience,
-		observe: host.Observer(c.opt.Log)}
+	environ := []byte(strings.Join(c.opt.Environ, separator))
+	return &clientRequest{query: q, frame: pack(kindQuery, q, args, environ), audience: audience, observe: c.opt.Log}
 }
 
 // connect hands a request to a daemon of this version, which it starts if need be.
-func (c *Client) connect(ctx context.Context, request []frame) (*stream, error) {
+func (c *Client) connect(ctx context.Context, request frame) (*stream, error) {
 	place, err := PlaceOf(c.opt.Env, c.sources.Key())
 	if err != nil {
 		return nil, err
@@ -289,13 +294,13 @@ func absent(err error) bool {
 // connectTo connects to the daemon, sends a request without waiting for more, and reads the greeting. A daemon of
 // another version, or one that is ending, refuses the request. After an error the daemon has not begun with the
 // request, unless it is a *lostError. io.EOF says that the daemon was just ending.
-func connectTo(place Place, request ...frame) (*stream, greeting, error) {
+func connectTo(place Place, request frame) (*stream, greeting, error) {
 	s, err := dial(place.Socket)
 	if err != nil {
 		return nil, greeting{}, err
 	}
 	s.patience = greetPatience
-	err = s.send(request...) // if that fails, the daemon cannot have read all of it
+	err = s.send(request) // if that fails, the daemon cannot have read all of it
 	var hello greeting
 	if err == nil {
 		hello, err = readGreeting(s)
@@ -314,10 +319,10 @@ func connectTo(place Place, request ...frame) (*stream, greeting, error) {
 // cannot once this end reads no more. So readGreeting looks once more for one that came at the last moment.
 func readGreeting(s *stream) (hello greeting, err error) {
 	s.readWithin(greetPatience)
-	err = s.readJSON(kindGreeting, &hello)
+	err = s.expect(kindGreeting, &hello)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		s.interrupt()
-		if s.readJSON(kindGreeting, &hello) == nil {
+		if s.expect(kindGreeting, &hello) == nil {
 			err = &lostError{err}
 		}
 	}
@@ -330,7 +335,17 @@ func replace(ctx context.Context, place Place, patience time.Duration) error {
 	if patience <= 0 { // an earlier request has waited for it
 		return errBusyEnding
 	}
-	s, _, err := connectTo(place, opFrame(opStop))
+	err := end(ctx, place, opStop, patience)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errBusyEnding
+	}
+	return cmp.Or(err, io.EOF)
+}
+
+// end asks the daemon at place to end with this operation, and waits until it has. Zero patience has no limit. An
+// error that is absent says that none ran.
+func end(ctx context.Context, place Place, op string, patience time.Duration) error {
+	s, _, err := connectTo(place, pack(kindQuery, query{Op: op}))
 	if lost := new(lostError); errors.As(err, &lost) { // there is no request to be lost
 		err = lost.cause
 	}
@@ -338,14 +353,10 @@ func replace(ctx context.Context, place Place, patience time.Duration) error {
 		return err
 	}
 	defer s.close()
-	defer context.AfterFunc(ctx, s.interrupt)()
 	s.readWithin(patience)
-	_, _, err = s.read()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return errBusyEnding
-	}
-	if errors.Is(err, syscall.ECONNRESET) {
-		err = io.EOF
+	defer context.AfterFunc(ctx, s.interrupt)()
+	if _, _, err = s.read(); errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return nil
 	}
 	return err
 }
@@ -354,7 +365,7 @@ func replace(ctx context.Context, place Place, patience time.Duration) error {
 var errBusyEnding = errors.New("one that is ending still has calls to finish")
 
 // start starts a daemon, or finds the one that another process is just starting, and hands it a request.
-func (c *Client) start(ctx context.Context, place Place, request []frame) (*stream, error) {
+func (c *Client) start(ctx context.Context, place Place, request frame) (*stream, error) {
 	lock := flock.New(place.Start, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
@@ -391,8 +402,8 @@ func (c *Client) start(ctx context.Context, place Place, request []frame) (*stre
 }
 
 // handOver connects to the daemon and sends it a request. It fails if the daemon is of another version or is ending.
-func (c *Client) handOver(place Place, request []frame) (*stream, error) {
-	s, hello, err := connectTo(place, request...)
+func (c *Client) handOver(place Place, request frame) (*stream, error) {
+	s, hello, err := connectTo(place, request)
 	if err != nil {
 		return nil, err
 	}

@@ -270,17 +270,13 @@ func TestOnlyWarm(t *testing.T) {
 // never given up silently.
 func TestLostDaemon(t *testing.T) {
 	t.Parallel()
-	hello := func(s *stream) { _ = s.writeJSON(kindGreeting, greeting{Version: "v1", PID: 1}) }
-	readAll := func(s *stream) {
-		for range 3 {
-			_, _, _ = s.read()
-		}
-	}
+	hello := func(s *stream) { _ = s.send(pack(kindGreeting, greeting{Version: "v1", PID: 1})) }
+	readAll := func(s *stream) { _, _, _ = s.read() }
 	for name, serve := range map[string]func(*stream){
 		"at once":   func(*stream) {},
 		"garbage":   func(s *stream) { _, _ = s.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n")) },
 		"silent":    func(s *stream) { _, _, _ = s.read() },
-		"refuses":   func(s *stream) { hello(s); readAll(s); _ = s.write(kindRefusal) },
+		"refuses":   func(s *stream) { hello(s); readAll(s); _ = s.send(frame{kind: kindRefusal}) },
 		"mid-frame": func(s *stream) { _, _ = s.Write([]byte("g\x00\x00\x00\xff{")) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +290,7 @@ func TestLostDaemon(t *testing.T) {
 	}
 	for name, serve := range map[string]func(*stream){
 		"after the call":    func(s *stream) { hello(s); readAll(s) },
-		"after a beat":      func(s *stream) { hello(s); readAll(s); _ = s.write(kindBeat) },
+		"after a beat":      func(s *stream) { hello(s); readAll(s); _ = s.send(frame{kind: kindBeat}) },
 		"within the result": func(s *stream) { hello(s); readAll(s); _, _ = s.Write([]byte("r\x00\x00\x00\x05\x00{")) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -323,8 +319,7 @@ func TestLostListing(t *testing.T) {
 	t.Parallel()
 	h := newHome(t)
 	impostor(t, h, func(s *stream) {
-		_ = s.writeJSON(kindGreeting, greeting{Version: "v1", PID: 1})
-		_, _, _ = s.read()
+		_ = s.send(pack(kindGreeting, greeting{Version: "v1", PID: 1}))
 		_, _, _ = s.read()
 	})
 	var said []string

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,8 +15,7 @@ import (
 // clientRequest is one request on the client's side.
 type clientRequest struct {
 	query    query
-	environ  string
-	args     json.RawMessage
+	frame    frame         // the query with all that belongs to it
 	audience tool.Audience // may be nil
 	observe  host.Observer // may be nil
 }
@@ -54,58 +52,27 @@ func verbOf(kind tool.Kind) string {
 	return "call"
 }
 
-// frames returns the frames of the request.
-func (r *clientRequest) frames() []frame {
-	frames := []frame{{kindQuery, [][]byte{r.query.encode()}}, {kindEnviron, [][]byte{[]byte(r.environ)}}}
-	if r.query.hasArguments() {
-		frames = append(frames, frame{kindArguments, [][]byte{r.args}})
-	}
-	return frames
-}
-
-// wait waits for the answer to a request that was sent, and decodes it if it is a frame of the kind want.
-// host.ErrEnding and host.ErrDeclined say that the daemon has done nothing. When ctx ends, wait asks the daemon to
-// cancel the request, and waits for its answer to that.
-func (r *clientRequest) wait(ctx context.Context, s *stream, want kind, decode func([]byte) error) error {
+// wait waits for the answer to a request that was sent. host.ErrEnding and host.ErrDeclined say that the daemon has done
+// nothing. When ctx ends, wait asks the daemon to cancel the request, and waits for its answer to that.
+func (r *clientRequest) wait(ctx context.Context, s *stream) ([]byte, error) {
 	s.patience = silence // for a daemon that has stopped reading
 	cancelled := make(chan *time.Timer, 1)
 	stop := context.AfterFunc(ctx, func() {
-		_ = s.write(kindCancel) // if the daemon is gone, the reader below notices
+		_ = s.send(frame{kind: kindCancel}) // if the daemon is gone, the reader below notices
 		cancelled <- time.AfterFunc(cancelPatience, s.interrupt)
 	})
-	got, payload, err := r.readAnswer(ctx, s)
+	answer, err := r.readAnswer(ctx, s)
 	if !stop() {
 		(<-cancelled).Stop()
 	}
 	if lost := new(lostError); errors.As(err, &lost) && ctx.Err() != nil {
-		return interrupted(&r.query)
+		return nil, interrupted(&r.query)
 	}
-	if err != nil {
-		return err
-	}
-	var failure error
-	switch {
-	case got == kindRefusal:
-		return host.ErrEnding
-	case got == kindDecline:
-		return host.ErrDeclined
-	case got == kindUpstream:
-		failure, err = unpackUpstream(payload)
-	case got == kindFailure:
-		failure, err = unpackFault(payload)
-	case got != want:
-		err = fmt.Errorf("a frame of kind %q", got)
-	case decode != nil:
-		err = decode(payload)
-	}
-	if err != nil {
-		return unexpected(r.query.Server, r.query.Name, err)
-	}
-	return failure
+	return answer, err
 }
 
 // readAnswer reads frames up to the last one. When it returns, the audience and the observer are not called any more.
-func (r *clientRequest) readAnswer(ctx context.Context, s *stream) (kind, []byte, error) {
+func (r *clientRequest) readAnswer(ctx context.Context, s *stream) (answer []byte, err error) {
 	side := newSideReader(s, r.audience)
 	defer side.wg.Wait()
 	asking, cancel := context.WithCancel(ctx)
@@ -116,22 +83,39 @@ func (r *clientRequest) readAnswer(ctx context.Context, s *stream) (kind, []byte
 		}
 		k, payload, err := s.read()
 		if err != nil {
-			return 0, nil, &lostError{err}
+			return nil, &lostError{err}
 		}
+		var failure error
 		switch k {
 		case kindBeat:
+			continue
 		case kindEvent:
 			var e event
 			if unpack(payload, &e) == nil && r.observe != nil {
 				r.observe(e.Server, e.Text)
 			}
-		case kindResult, kindListing, kindTaken, kindFailure, kindUpstream, kindDecline, kindRefusal:
-			return k, payload, nil
+			continue
+		case kindAnswer:
+			return payload, nil
+		case kindRefusal:
+			return nil, host.ErrEnding
+		case kindDecline:
+			return nil, host.ErrDeclined
+		case kindUpstream:
+			upstream := new(tool.UpstreamError)
+			failure, err = upstream, unpack(payload, upstream, &upstream.Data)
+		case kindFailure:
+			failure, err = unpackFault(payload)
 		default:
-			if !side.handleFrame(asking, k, payload) {
-				return 0, nil, unexpected(r.query.Server, r.query.Name, fmt.Errorf("a frame of kind %q", k))
+			if side.handleFrame(asking, k, payload) {
+				continue
 			}
+			err = fmt.Errorf("a frame of kind %q", k)
 		}
+		if err != nil {
+			failure = unexpected(&r.query, err)
+		}
+		return nil, failure
 	}
 }
 
@@ -146,8 +130,8 @@ func interrupted(q *query) *fault.Fault {
 }
 
 // unexpected is the fault of an answer that the two sides have not agreed on.
-func unexpected(server, name string, cause error) *fault.Fault {
+func unexpected(q *query, cause error) *fault.Fault {
 	const message = "the answer of mcpl's daemon does not fit the request"
 	return fault.New(fault.Internal, message, "This is a defect of mcpl.").
-		Then("Start the daemon anew with", fault.Step{Verb: "daemon restart"}).On(server, name).Because(cause)
+		Then("Start the daemon anew with", fault.Step{Verb: "daemon restart"}).On(q.Server, q.Name).Because(cause)
 }

@@ -13,43 +13,39 @@ import (
 	"time"
 )
 
-// A frame is its kind (one byte), the length of its payload (uint32, big-endian) and the payload.
+// A frame is its kind (one byte), the length of its payload (uint32, big-endian) and the payload: JSON, and behind it
+// raw texts, each after a NUL, which JSON does not contain. Raw texts cross byte for byte, which JSON within JSON would
+// not.
 //
 // The daemon sends a greeting, so that a client knows which daemon has its request. Both may speak first: the daemon
 // begins with nothing before it has sent the greeting, and refuses clients of another version.
 //
 //	daemon: greeting
-//	client: query; then the environment if the request is to a server; then the arguments of a call, or the params of
-//	        a request
+//	client: query
 //	daemon: any number of event, notification, progress, message, question, withdrawal and beat
 //	client: a reply to each question that is not withdrawn
 //	client: cancel, or the end of the stream, at any time: it gives the request up
-//	daemon: one of result, listing, report, taken, failure, upstream, decline, refusal; to one that watches a taken
-//	        before its notifications, and a refusal when they end
+//	daemon: one of answer, failure, upstream, decline, refusal; to one that watches an answer before its notifications,
+//	        and a refusal when they end
 //
-// An unexpected frame ends the request. Packed payloads are those of pack: JSON and raw texts beside it.
+// An unexpected frame ends the request.
 type kind byte
 
 const (
-	kindGreeting   kind = 'g' // JSON, see greeting
-	kindQuery      kind = 'q' // JSON, see query
-	kindEnviron    kind = 'v' // assignments, separated by NUL
-	kindArguments  kind = 'a' // a call's arguments, or a request's params, byte for byte
-	kindReply      kind = 'y' // packed, see reply; the content or result, the data of an error
+	kindGreeting   kind = 'g' // see greeting
+	kindQuery      kind = 'q' // see query; a call's arguments or a request's params, the environment
+	kindReply      kind = 'y' // see reply; the content or result, the data of an error
 	kindCancel     kind = 'c' // empty
-	kindEvent      kind = 'e' // packed, see event
-	kindNotify     kind = 'i' // packed, see tool.Event; the params
-	kindProgress   kind = 'p' // packed, see tool.Progress; the raw form
-	kindMessage    kind = 'm' // packed, see tool.Message; the data, the raw form
-	kindQuestion   kind = '?' // packed, see question; the schema, the raw form
-	kindWithdrawal kind = 'w' // packed: a question's id, which needs no reply any more
+	kindEvent      kind = 'e' // see event
+	kindNotify     kind = 'i' // see tool.Event; the params
+	kindProgress   kind = 'p' // see tool.Progress; the raw form
+	kindMessage    kind = 'm' // see tool.Message; the data, the raw form
+	kindQuestion   kind = '?' // see question; the schema, the raw form
+	kindWithdrawal kind = 'w' // a question's id, which needs no reply any more
 	kindBeat       kind = 'b' // empty: the request is still being worked on
-	kindResult     kind = 'r' // one byte, 1 if the tool reports an error, then the result byte for byte
-	kindListing    kind = 't' // packed, see listing; the definitions
-	kindReport     kind = 's' // JSON, see Status
-	kindTaken      kind = 'k' // the daemon does it, and the client need not wait
-	kindFailure    kind = 'f' // JSON of a fault.Fault
-	kindUpstream   kind = 'u' // packed, see tool.UpstreamError; the data
+	kindAnswer     kind = 'r' // see answer; a Status; empty if the daemon does it and the client need not wait
+	kindFailure    kind = 'f' // a fault.Fault
+	kindUpstream   kind = 'u' // see tool.UpstreamError; the data
 	kindDecline    kind = 'd' // empty: the daemon does not serve this server, nothing was done
 	kindRefusal    kind = 'n' // empty: the daemon is ending, nothing was done
 )
@@ -59,6 +55,10 @@ const maxFrame = 1 << 30
 
 // smallFrame is the largest payload that is read and written in one piece.
 const smallFrame = 64 << 10
+
+// separator stands before each raw text, and between the assignments of an environment. They contain no NUL and need
+// not be UTF-8.
+const separator = "\x00"
 
 // pipe is the connection under a stream.
 type pipe interface {
@@ -112,32 +112,49 @@ func whole(err error) error {
 	return err
 }
 
+// unpack decodes the JSON of a payload, and then its raw texts, an empty or missing one as nil. The last one may
+// contain NULs.
+func unpack(payload []byte, head any, raws ...*json.RawMessage) error {
+	parts := bytes.SplitN(payload, []byte(separator), 1+len(raws))
+	if err := json.Unmarshal(parts[0], head); err != nil {
+		return err
+	}
+	for i, raw := range raws {
+		if *raw = nil; i+1 < len(parts) && len(parts[i+1]) > 0 {
+			*raw = slices.Clip(parts[i+1])
+		}
+	}
+	return nil
+}
+
 // frame is a frame to send. Its payload is the concatenation of the parts.
 type frame struct {
 	kind    kind
 	payload [][]byte
 }
 
-// write sends one frame.
-func (s *stream) write(k kind, payload ...[]byte) error { return s.send(frame{k, payload}) }
-
-// send sends frames, small ones in one piece.
-func (s *stream) send(frames ...frame) error {
-	var parts [][]byte
-	total := 0
-	for _, f := range frames {
-		size := 0
-		for _, part := range f.payload {
-			size += len(part)
-		}
-		if size > maxFrame {
-			return fmt.Errorf("a frame of %d bytes", size)
-		}
-		head := binary.BigEndian.AppendUint32(append(make([]byte, 0, 5), byte(f.kind)), uint32(size))
-		parts = append(append(parts, head), f.payload...)
-		total += len(head) + size
+// pack returns a frame of JSON and raw texts.
+func pack(k kind, head any, raws ...[]byte) frame {
+	data, _ := json.Marshal(head) // if it does not encode, the other side fails to decode it
+	f := frame{k, [][]byte{data}}
+	for _, raw := range raws {
+		f.payload = append(f.payload, []byte(separator), raw)
 	}
-	if total <= smallFrame {
+	return f
+}
+
+// send sends a frame, a small one in one piece.
+func (s *stream) send(f frame) error {
+	size := 0
+	for _, part := range f.payload {
+		size += len(part)
+	}
+	if size > maxFrame {
+		return fmt.Errorf("a frame of %d bytes", size)
+	}
+	head := binary.BigEndian.AppendUint32([]byte{byte(f.kind)}, uint32(size))
+	parts := slices.Concat([][]byte{head}, f.payload)
+	if size <= smallFrame {
 		parts = [][]byte{slices.Concat(parts...)}
 	}
 	s.mu.Lock()
@@ -151,40 +168,16 @@ func (s *stream) send(frames ...frame) error {
 	return nil
 }
 
-// writeJSON sends one frame of JSON.
-func (s *stream) writeJSON(k kind, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return err
-	}
-	return s.write(k, data)
-}
-
-// writePacked sends one packed frame.
-func (s *stream) writePacked(k kind, head any, raws ...[]byte) error {
-	payload, err := pack(head, raws...)
-	if err != nil {
-		return err
-	}
-	return s.write(k, payload)
-}
-
-// expect reads one frame, which must be of this kind.
-func (s *stream) expect(want kind) ([]byte, error) {
+// expect reads one frame, which must be of this kind, and decodes it.
+func (s *stream) expect(want kind, head any, raws ...*json.RawMessage) error {
 	got, payload, err := s.read()
 	if err == nil && got != want {
 		err = fmt.Errorf("a frame of kind %q where %q belongs", got, want)
 	}
-	return payload, err
-}
-
-// readJSON reads one frame of JSON, which must be of this kind, into v.
-func (s *stream) readJSON(want kind, v any) error {
-	payload, err := s.expect(want)
 	if err != nil {
 		return err
 	}
-	return json.Unmarshal(payload, v)
+	return unpack(payload, head, raws...)
 }
 
 func (s *stream) close() { _ = s.Close() } // nothing more is done with it

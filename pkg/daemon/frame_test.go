@@ -3,8 +3,10 @@ package daemon
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 )
 
@@ -34,21 +36,35 @@ func TestFrame(t *testing.T) {
 	}
 }
 
-// packed returns a packed payload.
+// packed returns the payload of a frame.
 func packed(head string, raws ...string) string {
-	var b []byte
-	for _, part := range append([]string{head}, raws...) {
-		b = append(binary.BigEndian.AppendUint32(b, uint32(len(part))), part...)
+	return strings.Join(append([]string{head}, raws...), separator)
+}
+
+// Raw texts cross byte for byte, and stand for nil if they are missing.
+func TestPack(t *testing.T) {
+	t.Parallel()
+	f := pack(kindMessage, 7, []byte("{ \"a\":1.0,\"b\":\"\xff\" }"), nil, []byte("x\x00y"))
+	var head int
+	var first, second, third, missing json.RawMessage
+	if err := unpack(bytes.Join(f.payload, nil), &head, &first, &second, &third); err != nil || head != 7 ||
+		string(first) != string(f.payload[2]) || second != nil || string(third) != "x\x00y" {
+		t.Errorf("%d, %q, %q, %q, %v", head, first, second, third, err)
 	}
-	return string(b)
+	if err := unpack([]byte("{}"), new(struct{}), &missing); err != nil || missing != nil {
+		t.Errorf("%q, %v", missing, err)
+	}
+	if err := unpack([]byte("[\x00{}"), &head, &first); err == nil {
+		t.Error("broken JSON was taken")
+	}
 }
 
 // FuzzFrames reads what a stranger wrote into the socket: nothing panics, nothing is allocated that
 // did not come.
 func FuzzFrames(f *testing.F) {
-	f.Add([]byte("r\x00\x00\x00\x03\x01{}f\x00\x00\x00\x02{}"))
-	listing := packed(`{"Counts":[1,0,0]}`, `{"name":"t"}`)
-	f.Add([]byte("t\x00\x00\x00" + string(rune(len(listing))) + listing))
+	f.Add([]byte("r\x00\x00\x00\x07true\x00{}f\x00\x00\x00\x02{}"))
+	listing := packed(`{"Stderr":"x"}`, `[{"name":"t"}]`, `[]`, `[]`)
+	f.Add([]byte("r\x00\x00\x00" + string(rune(len(listing))) + listing))
 	f.Add([]byte("f\x00\x00\x00\x1b{\"type\":\"x\",\"result\":[1.0]}"))
 	f.Add([]byte("q\xff\xff\xff\xff"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -62,13 +78,12 @@ func FuzzFrames(f *testing.F) {
 				t.Fatalf("a payload of %d bytes in %d", len(payload), len(data))
 			}
 			switch k {
-			case kindResult:
-				if res, err := unpackResult(payload); err == nil && len(res.Raw) != len(payload)-1 {
+			case kindAnswer:
+				if a, err := unpackAnswer(opCall, payload); err == nil && len(a.result.Raw) > len(payload)-len("true") {
 					t.Fatal("a result of another size")
 				}
-			case kindListing:
-				if l, err := unpackListing(payload); err == nil {
-					for _, def := range l.Tools {
+				if a, err := unpackAnswer(opTools, payload); err == nil {
+					for _, def := range a.listing.Tools {
 						if def.Name == "" {
 							t.Fatal("a tool without a name")
 						}

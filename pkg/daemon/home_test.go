@@ -222,7 +222,7 @@ func (h *home) ask(c *Client, args string) string {
 func (h *home) connect() *stream {
 	h.t.Helper()
 	for {
-		s, _, err := connectTo(h.place)
+		s, err := h.greeted()
 		if err == nil {
 			return s
 		}
@@ -232,11 +232,23 @@ func (h *home) connect() *stream {
 	}
 }
 
+// greeted connects to the daemon and reads its greeting.
+func (h *home) greeted() (*stream, error) {
+	s, err := dial(h.place.Socket)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = readGreeting(s); err != nil {
+		s.close()
+	}
+	return s, err
+}
+
 // handOver sends a call on a connected stream.
 func (h *home) handOver(s *stream) {
 	h.t.Helper()
 	r := h.client(nil).newRequest(query{Op: opCall, Server: "s", Name: "t", Audience: true}, nil, nil)
-	if err := s.send(r.frames()...); err != nil {
+	if err := s.send(r.frame); err != nil {
 		h.t.Fatal(err)
 	}
 }

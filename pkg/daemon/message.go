@@ -1,13 +1,14 @@
 package daemon
 
 import (
-	"encoding/binary"
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -33,8 +34,8 @@ const (
 	opStopNow = "stop-now" // soon
 )
 
-// query is one request. It brings everything that the configuration depends on; the environment is in a frame of its
-// own.
+// query is one request. It brings everything that the configuration depends on; the environment and the arguments are
+// raw texts beside it.
 type query struct {
 	Op string `json:"op"`
 	// Identity is that of the client. The daemon refuses requests to servers from clients of another one.
@@ -50,26 +51,112 @@ type query struct {
 	Options  tool.CallOptions  `json:"options,omitzero"`
 	Audience bool              `json:"audience,omitempty"`
 	Can      tool.Capabilities `json:"can,omitzero"`
-	// Events asks for event frames.
-	Events bool `json:"events,omitempty"`
 }
 
 // ref returns what the query calls.
 func (q *query) ref() tool.Ref { return tool.Ref{Server: q.Server, Name: q.Name, Kind: q.Kind} }
 
-// opFrame returns the query of an operation that needs nothing but its name.
-func opFrame(op string) frame { return frame{kindQuery, [][]byte{[]byte(`{"op":"` + op + `"}`)}} }
-
-// onServers reports whether the request needs the configuration, and so the environment.
-func (q *query) onServers() bool {
-	return q.hasArguments() || q.Op == opTools || q.Op == opRefresh || q.Op == opWatch
+// do makes a request to a server: the daemon with its host, a client that cannot have the daemon in its own process.
+func (q *query) do(
+	ctx context.Context, caller engine.Caller, args json.RawMessage, opt tool.CallOptions,
+) (a answer, err error) {
+	switch q.Op {
+	case opTools:
+		a.listing, err = caller.List(ctx, q.Server, opt)
+	case opRequest:
+		a.result = new(tool.Result)
+		a.result.Raw, err = caller.Request(ctx, q.Server, q.Name, args, opt)
+	default:
+		a.result, err = caller.Call(ctx, q.ref(), args, opt)
+	}
+	return a, err
 }
 
-// hasArguments reports whether arguments or params follow.
-func (q *query) hasArguments() bool { return q.Op == opCall || q.Op == opRequest }
+// answer is what comes of a query to a server: a listing, or the result of a call or a request.
+type answer struct {
+	listing tool.Listing
+	result  *tool.Result // nil for a listing
+}
 
-// separator stands between the assignments of an environment. They contain no NUL and need not be UTF-8.
-const separator = "\x00"
+// listsOf returns the lists of a listing: tools, resources, prompts.
+func listsOf(l *tool.Listing) [3]*[]tool.Def {
+	return [...]*[]tool.Def{&l.Tools, &l.Resources, &l.Prompts}
+}
+
+// frame returns the frame of the answer: whether the tool reports an error, and the result as it came; or the listing
+// without its lists, and each of them as an array of definitions.
+func (a answer) frame() frame {
+	if a.result != nil {
+		return pack(kindAnswer, a.result.IsError, a.result.Raw)
+	}
+	var arrays [][]byte
+	for _, list := range listsOf(&a.listing) {
+		var defs [][]byte
+		for _, def := range *list {
+			defs = append(defs, def.Raw())
+		}
+		arrays = append(arrays, slices.Concat([]byte("["), bytes.Join(defs, []byte(",")), []byte("]")))
+		*list = nil
+	}
+	return pack(kindAnswer, a.listing, arrays...)
+}
+
+// unpackAnswer decodes the answer to a query with this operation.
+func unpackAnswer(op string, payload []byte) (a answer, err error) {
+	if op != opTools {
+		a.result = new(tool.Result)
+		return a, unpack(payload, &a.result.IsError, &a.result.Raw)
+	}
+	kinds, arrays := [...]tool.Kind{tool.Tool, tool.Resource, tool.Prompt}, [3]json.RawMessage{}
+	if err = unpack(payload, &a.listing, &arrays[0], &arrays[1], &arrays[2]); err != nil {
+		return a, err
+	}
+	for i, list := range listsOf(&a.listing) {
+		defs, err := tool.SplitArray(arrays[i])
+		if err != nil {
+			return a, err
+		}
+		for _, raw := range defs {
+			def, err := tool.Parse(kinds[i], raw)
+			if err != nil {
+				return a, err
+			}
+			*list = append(*list, def)
+		}
+	}
+	return a, nil
+}
+
+// failed returns the frame of a failure: the whole fault, or that the host has done nothing.
+func failed(err error) frame {
+	var upstream *tool.UpstreamError
+	switch {
+	case errors.As(err, &upstream):
+		return pack(kindUpstream, tool.UpstreamError{Code: upstream.Code, Message: upstream.Message}, upstream.Data)
+	case errors.Is(err, host.ErrEnding):
+		return frame{kind: kindRefusal}
+	case errors.Is(err, host.ErrDeclined):
+		return frame{kind: kindDecline}
+	}
+	return pack(kindFailure, fault.From(err))
+}
+
+// unpackFault decodes a fault with all its members. Its result stays as it came.
+func unpackFault(payload []byte) (*fault.Fault, error) {
+	var result json.RawMessage
+	f := &fault.Fault{Result: &result}
+	if err := json.Unmarshal(payload, f); err != nil {
+		return nil, err
+	}
+	if f.Type == "" {
+		return nil, errors.New("a fault without a type")
+	}
+	f.Result = nil
+	if len(result) > 0 {
+		f.Result = result
+	}
+	return f, nil
+}
 
 // event is one thing that happened to a server.
 type event struct {
@@ -112,158 +199,4 @@ func (r *reply) err() error {
 		return errors.New(r.Failed)
 	}
 	return nil
-}
-
-// listing is a tool.Listing; its definitions are raw texts beside it.
-type listing struct {
-	tool.Listing
-	// Counts are how many definitions each list has, in the order of definitionsOf.
-	Counts []int
-}
-
-// pack returns a payload of a head and raw JSON texts beside it: the length of the head's JSON (uint32, big-endian),
-// that JSON, and the same of each raw text. Raw texts cross byte for byte, which JSON within JSON would not.
-func pack(head any, raws ...[]byte) ([]byte, error) {
-	data, err := json.Marshal(head)
-	if err != nil {
-		return nil, err
-	}
-	size := 4 + len(data)
-	for _, raw := range raws {
-		size += 4 + len(raw)
-	}
-	payload := make([]byte, 0, size)
-	for _, part := range slices.Concat([][]byte{data}, raws) {
-		payload = append(binary.BigEndian.AppendUint32(payload, uint32(len(part))), part...)
-	}
-	return payload, nil
-}
-
-// unpackAll decodes the head of a payload and returns its raw texts, an empty one as nil.
-func unpackAll(payload []byte, head any) (raws [][]byte, err error) {
-	var parts [][]byte
-	for len(payload) >= 4 {
-		size := int64(binary.BigEndian.Uint32(payload))
-		if payload = payload[4:]; size > int64(len(payload)) {
-			break
-		}
-		var part []byte
-		if size > 0 {
-			part = payload[:size:size]
-		}
-		parts, payload = append(parts, part), payload[size:]
-	}
-	if len(parts) == 0 || len(payload) > 0 {
-		return nil, errors.New("a payload that is cut off")
-	}
-	return parts[1:], json.Unmarshal(parts[0], head)
-}
-
-// unpack decodes the head of a payload and its raw texts, which must be as many.
-func unpack(payload []byte, head any, raws ...*json.RawMessage) error {
-	all, err := unpackAll(payload, head)
-	if err == nil && len(all) != len(raws) {
-		err = fmt.Errorf("a payload with %d raw texts instead of %d", len(all), len(raws))
-	}
-	if err != nil {
-		return err
-	}
-	for i, raw := range all {
-		*raws[i] = raw
-	}
-	return nil
-}
-
-// definitions is one of the lists of a tool.Listing.
-type definitions struct {
-	kind tool.Kind
-	list *[]tool.Def
-}
-
-func definitionsOf(l *tool.Listing) []definitions {
-	return []definitions{{tool.Tool, &l.Tools}, {tool.Resource, &l.Resources}, {tool.Prompt, &l.Prompts}}
-}
-
-func packListing(l tool.Listing) ([]byte, error) {
-	head := listing{Listing: l}
-	var raws [][]byte
-	for _, defs := range definitionsOf(&head.Listing) {
-		head.Counts = append(head.Counts, len(*defs.list))
-		for _, def := range *defs.list {
-			raws = append(raws, def.Raw())
-		}
-		*defs.list = nil
-	}
-	return pack(head, raws...)
-}
-
-func unpackListing(payload []byte) (tool.Listing, error) {
-	var head listing
-	raws, err := unpackAll(payload, &head)
-	if err != nil {
-		return tool.Listing{}, err
-	}
-	lists := definitionsOf(&head.Listing)
-	if len(head.Counts) != len(lists) {
-		return tool.Listing{}, errors.New("a listing without all lists")
-	}
-	for i, defs := range lists {
-		*defs.list = nil
-		if n := head.Counts[i]; n < 0 || n > len(raws) {
-			return tool.Listing{}, errors.New("a listing without all definitions")
-		}
-		for _, raw := range raws[:head.Counts[i]] {
-			def, err := tool.Parse(defs.kind, raw)
-			if err != nil {
-				return tool.Listing{}, err
-			}
-			*defs.list = append(*defs.list, def)
-		}
-		raws = raws[head.Counts[i]:]
-	}
-	return head.Listing, nil
-}
-
-// packUpstream packs a JSON-RPC error of a server.
-func packUpstream(e *tool.UpstreamError) ([]byte, error) {
-	head := *e
-	head.Data = nil
-	return pack(head, e.Data)
-}
-
-func unpackUpstream(payload []byte) (*tool.UpstreamError, error) {
-	e := new(tool.UpstreamError)
-	return e, unpack(payload, e, &e.Data)
-}
-
-func packResult(res *tool.Result) [][]byte {
-	flag := []byte{0}
-	if res.IsError {
-		flag[0] = 1
-	}
-	return [][]byte{flag, res.Raw}
-}
-
-func unpackResult(payload []byte) (*tool.Result, error) {
-	if len(payload) == 0 {
-		return nil, errors.New("an empty result frame")
-	}
-	return &tool.Result{IsError: payload[0] == 1, Raw: slices.Clip(payload[1:])}, nil
-}
-
-// unpackFault decodes a fault with all its members. Its result stays as it came.
-func unpackFault(payload []byte) (*fault.Fault, error) {
-	var result json.RawMessage
-	f := &fault.Fault{Result: &result}
-	if err := json.Unmarshal(payload, f); err != nil {
-		return nil, err
-	}
-	if f.Type == "" {
-		return nil, errors.New("a fault without a type")
-	}
-	f.Result = nil
-	if len(result) > 0 {
-		f.Result = result
-	}
-	return f, nil
 }

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -20,13 +19,17 @@ var errGone = errors.New("the client is gone")
 // serve answers the one request of a connection. keep says that the stream stays open until the daemon has ended. A
 // failure of the stream itself concerns only the client.
 func (d *daemon) serve(ctx context.Context, s *stream) (keep bool) {
-	if s.writeJSON(kindGreeting, greeting{d.opt.Identity, os.Getpid(), d.endingFor()}) != nil {
+	if s.send(pack(kindGreeting, greeting{d.opt.Identity, os.Getpid(), d.endingFor()})) != nil {
 		return false
 	}
+	var q query
+	var args, environ json.RawMessage
 	s.readWithin(queryPatience)
-	q, args, err := readQuery(s)
-	if err != nil {
+	if s.expect(kindQuery, &q, &args, &environ) != nil {
 		return false
+	}
+	if len(environ) > 0 {
+		q.Surroundings.Environ = strings.Split(string(environ), separator)
 	}
 	s.readWithin(0)
 	switch {
@@ -34,35 +37,17 @@ func (d *daemon) serve(ctx context.Context, s *stream) (keep bool) {
 		d.askedToStop(s, q.Op == opStopNow)
 		return true
 	case q.Op == opStatus:
-		_ = s.writeJSON(kindReport, d.status())
+		_ = s.send(pack(kindAnswer, d.status()))
 	case d.endingFor() > 0 || q.Identity != d.opt.Identity:
-		_ = s.write(kindRefusal)
+		_ = s.send(frame{kind: kindRefusal})
 	case q.Op == opRefresh:
-		if s.write(kindTaken) == nil { // otherwise the client does it in another way
+		if s.send(frame{kind: kindAnswer}) == nil { // otherwise the client does it in another way
 			d.host.Refresh(ctx, q.Surroundings)
 		}
-	case q.onServers():
+	default:
 		d.work(ctx, s, &q, args)
 	}
 	return false
-}
-
-// readQuery reads a query and the frames that belong to it.
-func readQuery(s *stream) (q query, args json.RawMessage, err error) {
-	if err := s.readJSON(kindQuery, &q); err != nil || !q.onServers() {
-		return q, nil, err
-	}
-	environ, err := s.expect(kindEnviron)
-	if len(environ) > 0 {
-		q.Surroundings.Environ = strings.Split(string(environ), separator)
-	}
-	if err != nil || !q.hasArguments() {
-		return q, nil, err
-	}
-	if args, err = s.expect(kindArguments); len(args) == 0 {
-		args = nil
-	}
-	return q, args, err
 }
 
 // endingFor returns for how long the daemon has taken no requests. Zero means that it takes them.
@@ -90,36 +75,45 @@ func (d *daemon) askedToStop(s *stream, hurry bool) {
 func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMessage) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	frames, done := make(chan sideFrame, maxSideFrames), make(chan struct{})
+	frames, done := make(chan frame, maxSideFrames), make(chan struct{})
 	client := newRemoteAudience(q.Can, frames, ctx.Done())
 	var reader, writer sync.WaitGroup
 	reader.Go(func() { readReplies(s, client, cancel) })   // ends when interrupt below makes reading fail
 	writer.Go(func() { writeSideFrames(s, frames, done) }) // ends when done is closed
-	var answer frame
+	opt := q.Options
+	if q.Audience {
+		opt.Audience = client
+	}
+	var last frame
+	caller := d.host.Caller(q.Surroundings, client.observe)
 	if q.Op == opWatch {
-		answer = failed(d.relayEvents(ctx, q, frames, cancel))
+		last = failed(d.relayEvents(ctx, caller, q.Server, frames, cancel))
+	} else if a, err := q.do(ctx, caller, args, opt); err != nil {
+		last = failed(err)
 	} else {
-		answer = d.do(ctx, q, args, client)
+		last = a.frame()
 	}
 	close(done)
 	writer.Wait()
-	_ = s.send(answer)
+	_ = s.send(last)
 	s.interrupt()
 	reader.Wait()
 }
 
 // relayEvents sends the events of a server until its client goes away, is too slow, or the daemon ends. Meanwhile the
 // connection does not count as a request: it keeps the daemon neither from ending nor from being idle.
-func (d *daemon) relayEvents(ctx context.Context, q *query, out chan<- sideFrame, cancel func(error)) error {
+func (d *daemon) relayEvents(
+	ctx context.Context, caller *host.Caller, server string, out chan<- frame, cancel func(error),
+) error {
 	d.addActive(-1)
 	defer d.addActive(1)
-	taken := make(chan struct{}) // the client waits for kindTaken before it takes events
-	stop, err := d.host.Caller(q.Surroundings, nil).Watch(ctx, q.Server, func(e tool.Event) {
+	taken := make(chan struct{}) // the client waits for the answer before it takes events
+	stop, err := caller.Watch(ctx, server, func(e tool.Event) {
 		<-taken
 		params := e.Params
 		e.Params = nil
 		select {
-		case out <- sideFrame{kindNotify, e, [][]byte{params}}:
+		case out <- pack(kindNotify, e, params):
 		default: // the client connects again, and takes events for lost
 			cancel(errGone)
 		}
@@ -127,7 +121,7 @@ func (d *daemon) relayEvents(ctx context.Context, q *query, out chan<- sideFrame
 	if err != nil {
 		return err
 	}
-	out <- sideFrame{kind: kindTaken} // the first, so that there is room
+	out <- frame{kind: kindAnswer} // the first, so that there is room
 	close(taken)
 	<-ctx.Done()
 	stop()
@@ -151,56 +145,4 @@ func readReplies(s *stream, client *remoteAudience, cancel context.CancelCauseFu
 			return
 		}
 	}
-}
-
-// do does a request to a server and returns the frame that answers it.
-func (d *daemon) do(ctx context.Context, q *query, args json.RawMessage, client *remoteAudience) frame {
-	var observe host.Observer
-	if q.Events {
-		observe = client.observe
-	}
-	opt := q.Options
-	if q.Audience {
-		opt.Audience = client
-	}
-	caller := d.host.Caller(q.Surroundings, observe)
-	answer, payload, err := kindResult, [][]byte(nil), error(nil)
-	switch q.Op {
-	case opRequest:
-		var raw json.RawMessage
-		raw, err = caller.Request(ctx, q.Server, q.Name, args, opt)
-		payload = packResult(&tool.Result{Raw: raw})
-	case opTools:
-		var l tool.Listing
-		var packed []byte
-		if l, err = caller.List(ctx, q.Server, opt); err == nil {
-			packed, err = packListing(l)
-		}
-		answer, payload = kindListing, [][]byte{packed}
-	default:
-		var res *tool.Result
-		if res, err = caller.Call(ctx, q.ref(), args, opt); err == nil {
-			payload = packResult(res)
-		}
-	}
-	if err != nil {
-		return failed(err)
-	}
-	return frame{answer, payload}
-}
-
-// failed returns the frame of a failure: the whole fault, or that the host has done nothing.
-func failed(err error) frame {
-	var upstream *tool.UpstreamError
-	switch {
-	case errors.As(err, &upstream):
-		payload, _ := packUpstream(upstream) // its texts always encode
-		return frame{kindUpstream, [][]byte{payload}}
-	case errors.Is(err, host.ErrEnding):
-		return frame{kind: kindRefusal}
-	case errors.Is(err, host.ErrDeclined):
-		return frame{kind: kindDecline}
-	}
-	payload, _ := json.Marshal(fault.From(err)) // an empty one is a failure too, though one without a text
-	return frame{kindFailure, [][]byte{payload}}
 }

@@ -292,7 +292,7 @@ func TestNothingLeft(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i)*time.Millisecond/2)
 			defer cancel()
 			_, _ = c.Call(ctx, ref, nil, tool.CallOptions{}) // any outcome will do
-			if s, _, err := connectTo(h.place); err == nil { // and a client that leaves without a query
+			if s, err := h.greeted(); err == nil {           // and a client that leaves without a query
 				s.close()
 			}
 		})

@@ -2,11 +2,8 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/host"
@@ -37,7 +34,7 @@ func (d *daemon) status() Status {
 // Ask returns the status of the daemon at place. running is false if none runs. An error is that of a socket that
 // cannot be used or does not answer.
 func Ask(place Place) (st Status, running bool, err error) {
-	s, _, err := connectTo(place, opFrame(opStatus))
+	s, _, err := connectTo(place, pack(kindQuery, query{Op: opStatus}))
 	if absent(err) {
 		return Status{}, false, nil
 	} else if err != nil {
@@ -45,27 +42,18 @@ func Ask(place Place) (st Status, running bool, err error) {
 	}
 	defer s.close()
 	s.readWithin(greetPatience)
-	err = s.readJSON(kindReport, &st)
+	err = s.expect(kindAnswer, &st)
 	return st, err == nil, err
 }
 
 // Stop asks the daemon at place to end and returns when it and its servers have ended. Running requests may go on for
 // 10 s. stopped is false if none ran.
 func Stop(ctx context.Context, place Place) (stopped bool, err error) {
-	s, _, err := connectTo(place, opFrame(opStopNow))
-	if absent(err) {
+	if err = end(ctx, place, opStopNow, 0); absent(err) {
 		return false, nil
-	} else if err != nil {
-		return false, err
 	}
-	defer s.close()
-	s.readWithin(0)
-	defer context.AfterFunc(ctx, s.interrupt)()
-	if _, _, err = s.read(); errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
-		return true, nil
-	}
-	if ctx.Err() != nil {
+	if err != nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
-	return false, err
+	return err == nil, err
 }

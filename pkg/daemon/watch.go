@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -20,27 +19,17 @@ const (
 // watch connects again, to a new daemon if need be, and tells with an event without a method that others may have been
 // lost. If this process makes the server's requests itself, the events are those of its own server.
 func (c *Client) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
-	watchOwn := func() (func(), error) {
+	r := c.newRequest(query{Op: opWatch, Server: server}, nil, nil)
+	s, _, err := c.ask(ctx, r)
+	if errors.Is(err, host.ErrDeclined) {
 		own, err := c.local()
 		if err != nil {
 			return nil, err
 		}
 		return own.Watch(ctx, server, tell)
 	}
-	if !c.eligible(server) {
-		return watchOwn()
-	}
-	r := c.newRequest(query{Op: opWatch, Server: server}, nil, nil)
-	s, err := c.openWatch(ctx, r)
-	var own *fault.Fault
-	switch {
-	case errors.As(err, &own):
+	if err != nil {
 		return nil, err
-	case err != nil:
-		if !errors.Is(err, host.ErrDeclined) {
-			c.givenUp.Store(true)
-		}
-		return watchOwn()
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	c.mu.Lock()
@@ -53,25 +42,6 @@ func (c *Client) Watch(ctx context.Context, server string, tell func(tool.Event)
 		delete(c.watched, s)
 	})
 	return cancel, nil
-}
-
-// openWatch hands a watch to the daemon and returns once the daemon has taken it on. Errors are the faults of the
-// daemon's host, host.ErrDeclined, or say why no daemon can be had.
-func (c *Client) openWatch(ctx context.Context, r *clientRequest) (*stream, error) {
-	for range 2 { // a daemon that ends refuses; the second one is then a new one
-		s, err := c.connect(ctx, r.frames())
-		if err != nil {
-			return nil, err
-		}
-		if err = r.wait(ctx, s, kindTaken, nil); err == nil {
-			return s, nil
-		}
-		s.close()
-		if !errors.Is(err, host.ErrEnding) {
-			return nil, err
-		}
-	}
-	return nil, host.ErrEnding
 }
 
 // keepWatching reads events until ctx ends. A connection that breaks off is made again.
@@ -91,11 +61,9 @@ func (c *Client) keepWatching(ctx context.Context, r *clientRequest, s *stream, 
 		case <-timer.C:
 		}
 		var err error
-		if s, err = c.openWatch(ctx, r); err != nil {
-			s = nil
-			continue
+		if s, _, err = c.hand(ctx, r); err == nil {
+			tell(tool.Event{Server: r.query.Server})
 		}
-		tell(tool.Event{Server: r.query.Server})
 	}
 }
 
