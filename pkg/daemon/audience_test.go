@@ -441,7 +441,7 @@ func TestPatience(t *testing.T) {
 		near, far := net.Pipe()
 		defer near.Close()
 		defer far.Close()
-		s := newStream(polled{near})
+		s := newStream(near)
 		s.patience = time.Minute
 		if err := s.send(frame{kind: kindBeat}); err == nil {
 			t.Error("nobody reads, and it was written")
@@ -461,7 +461,11 @@ type latePipe struct {
 	over bool
 }
 
-func (p *latePipe) interrupt() { p.over = true }
+func (p *latePipe) SetReadDeadline(t time.Time) error {
+	p.over = time.Until(t) < 0
+	return nil
+}
+
 func (p *latePipe) Read(data []byte) (int, error) {
 	if !p.over {
 		return 0, os.ErrDeadlineExceeded
@@ -531,6 +535,6 @@ type writeOnly struct {
 	w *bytes.Buffer
 }
 
-func (w writeOnly) Write(data []byte) (int, error) { return w.w.Write(data) }
-func (w writeOnly) readWithin(time.Duration)       {}
-func (w writeOnly) writeWithin(time.Duration)      {}
+func (w writeOnly) Write(data []byte) (int, error)   { return w.w.Write(data) }
+func (w writeOnly) SetReadDeadline(time.Time) error  { return nil }
+func (w writeOnly) SetWriteDeadline(time.Time) error { return nil }

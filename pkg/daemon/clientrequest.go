@@ -52,8 +52,8 @@ func verbOf(kind tool.Kind) string {
 	return "call"
 }
 
-// wait waits for the answer to a request that was sent. host.ErrEnding and host.ErrDeclined say that the daemon has done
-// nothing. When ctx ends, wait asks the daemon to cancel the request, and waits for its answer to that.
+// wait waits for the answer to a request that was sent. host.ErrEnding and host.ErrDeclined say that the daemon has
+// done nothing. When ctx ends, wait asks the daemon to cancel the request, and waits for its answer to that.
 func (r *clientRequest) wait(ctx context.Context, s *stream) ([]byte, error) {
 	s.patience = silence // for a daemon that has stopped reading
 	cancelled := make(chan *time.Timer, 1)

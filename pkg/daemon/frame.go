@@ -60,16 +60,6 @@ const smallFrame = 64 << 10
 // not be UTF-8.
 const separator = "\x00"
 
-// pipe is the connection under a stream.
-type pipe interface {
-	io.ReadWriteCloser
-	// readWithin and writeWithin set the time limit of the reads and writes from now on. Zero lifts it.
-	readWithin(d time.Duration)
-	writeWithin(d time.Duration)
-	// interrupt makes reads fail with os.ErrDeadlineExceeded, also one that waits.
-	interrupt()
-}
-
 // stream is one connection. Several goroutines may write frames, one may read them.
 type stream struct {
 	pipe
@@ -81,6 +71,21 @@ type stream struct {
 }
 
 func newStream(p pipe) *stream { return &stream{pipe: p, in: bufio.NewReader(p)} }
+
+// readWithin sets the time limit of the reads from now on. Zero lifts it. That fails only on a closed connection, and
+// then so does the next read.
+func (s *stream) readWithin(d time.Duration) { _ = s.SetReadDeadline(deadline(d)) }
+
+// interrupt makes reads fail with os.ErrDeadlineExceeded, also one that waits.
+func (s *stream) interrupt() { _ = s.SetReadDeadline(time.Unix(1, 0)) }
+
+// deadline returns the end of a limit that begins now.
+func deadline(d time.Duration) time.Time {
+	if d == 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(d)
+}
 
 func (s *stream) read() (kind, []byte, error) { return readFrame(s.in) }
 
@@ -159,7 +164,7 @@ func (s *stream) send(f frame) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.writeWithin(s.patience)
+	_ = s.SetWriteDeadline(deadline(s.patience)) // fails only on a closed connection, and then so does Write
 	for _, part := range parts {
 		if _, err := s.Write(part); err != nil {
 			return err

@@ -224,6 +224,7 @@ func (h *home) connect() *stream {
 	for {
 		s, err := h.greeted()
 		if err == nil {
+			s.readWithin(0)
 			return s
 		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -303,7 +304,7 @@ func impostor(t *testing.T, h *home, serve func(*stream)) {
 			if err != nil {
 				return
 			}
-			serve(newStream(polled{conn}))
+			serve(newStream(conn))
 			conn.Close()
 		}
 	})

@@ -258,7 +258,7 @@ func (d *daemon) checkSocket() {
 // accept serves each connection in a goroutine of its own, which ends with it.
 func (d *daemon) accept(ctx context.Context, listener *net.UnixListener, wg *sync.WaitGroup) {
 	for {
-		s, err := accept(listener)
+		conn, err := listener.AcceptUnix()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
@@ -268,6 +268,11 @@ func (d *daemon) accept(ctx context.Context, listener *net.UnixListener, wg *syn
 			time.Sleep(10 * time.Millisecond)
 			continue
 		}
+		if checkPeer(conn) != nil {
+			conn.Close()
+			continue
+		}
+		s := newStream(conn)
 		d.connected(s)
 		wg.Go(func() {
 			keep := d.serve(ctx, s)

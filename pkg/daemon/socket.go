@@ -3,26 +3,20 @@ package daemon
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"os"
+	"syscall"
 	"time"
 )
 
-// polled is a connection of the daemon, which has many.
-type polled struct{ net.Conn }
-
-func (c polled) readWithin(d time.Duration)  { _ = c.SetReadDeadline(deadline(d)) }
-func (c polled) writeWithin(d time.Duration) { _ = c.SetWriteDeadline(deadline(d)) }
-func (c polled) interrupt()                  { _ = c.SetReadDeadline(time.Unix(1, 0)) }
-
-// deadline returns the end of a limit that begins now. Setting it fails only on a closed connection, and then so does
-// the next read or write.
-func deadline(d time.Duration) time.Time {
-	if d == 0 {
-		return time.Time{}
-	}
-	return time.Now().Add(d)
+// pipe is the connection under a stream.
+type pipe interface {
+	io.ReadWriteCloser
+	SetReadDeadline(t time.Time) error
+	SetWriteDeadline(t time.Time) error
 }
 
 // bind makes the daemon's socket, that only this user can connect to. Its folder is private, so that no other user
@@ -46,27 +40,24 @@ func bind(path string) (l *net.UnixListener, socket fs.FileInfo, err error) {
 	return l, socket, nil
 }
 
-// accept waits for the next connection of this user. It ends when the listener is closed.
-func accept(l *net.UnixListener) (*stream, error) {
-	for {
-		conn, err := l.AcceptUnix()
-		if err != nil {
-			return nil, err
-		}
-		if samePeer(conn) == nil {
-			return newStream(polled{conn}), nil
-		}
-		conn.Close()
-	}
-}
-
-// samePeer fails if the process at the other end is not this user's.
-func samePeer(conn *net.UnixConn) error {
-	raw, err := conn.SyscallConn()
+// control calls f with the descriptor of a connection, which stays open meanwhile.
+func control(c syscall.Conn, f func(fd int) error) error {
+	raw, err := c.SyscallConn()
 	if err != nil {
 		return err
 	}
 	var failed error
-	err = raw.Control(func(fd uintptr) { failed = checkPeer(int(fd)) })
+	err = raw.Control(func(fd uintptr) { failed = f(int(fd)) })
 	return cmp.Or(err, failed)
+}
+
+// checkPeer fails if the process at the other end of a connection is not this user's.
+func checkPeer(c syscall.Conn) error {
+	return control(c, func(fd int) error {
+		uid, err := peerUID(fd)
+		if err == nil && uid != os.Geteuid() {
+			err = fmt.Errorf("the other end belongs to user %d", uid)
+		}
+		return err
+	})
 }

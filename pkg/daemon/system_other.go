@@ -13,7 +13,7 @@ const Supported = false
 
 func dial(string) (*stream, error) { return nil, errors.ErrUnsupported }
 
-func checkPeer(int) error { return errors.ErrUnsupported }
+func peerUID(int) (int, error) { return -1, errors.ErrUnsupported }
 
 func private(string) error { return errors.ErrUnsupported }
 
