@@ -79,7 +79,7 @@ func BenchmarkAcquire(b *testing.B) {
 			for i := range specs {
 				name := strconv.Itoa(i)
 				specs[i] = v.spec(name, name)
-				specs[i].env = name
+				specs[i].env = envNamed(name)
 				if err := v.call(specs[i]); err != nil {
 					b.Fatal(err)
 				}

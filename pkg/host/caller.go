@@ -30,85 +30,79 @@ func (h *Host) Caller(s Surroundings, observe Observer) *Caller {
 }
 
 // List implements [engine.Caller].
-func (c *Caller) List(ctx context.Context, server string, opt tool.CallOptions) (l tool.Listing, err error) {
-	err = c.use(server, opt, func(warm engine.Caller, opt tool.CallOptions, _ time.Duration) (err error) {
-		l, err = warm.List(ctx, server, opt)
-		return err
+func (c *Caller) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
+	return request(c, server, opt, func(warm engine.Caller, opt tool.CallOptions) (tool.Listing, error) {
+		return warm.List(ctx, server, opt)
 	})
-	return l, err
 }
 
-// Call implements [engine.Caller]. The key of a server does not contain its entry's timeout, so that a change
-// holds from the next call on without a new server.
+// Call implements [engine.Caller].
 func (c *Caller) Call(
 	ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions,
-) (res *tool.Result, err error) {
-	err = c.use(ref.Server, opt, func(warm engine.Caller, opt tool.CallOptions, limit time.Duration) (err error) {
-		opt.Timeout = cmp.Or(opt.Timeout, limit)
-		res, err = warm.Call(ctx, ref, args, opt)
-		return err
+) (*tool.Result, error) {
+	return request(c, ref.Server, opt, func(warm engine.Caller, opt tool.CallOptions) (*tool.Result, error) {
+		return warm.Call(ctx, ref, args, opt)
 	})
-	return res, err
 }
 
 // Request implements [engine.Caller].
 func (c *Caller) Request(
 	ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions,
-) (res json.RawMessage, err error) {
-	err = c.use(server, opt, func(warm engine.Caller, opt tool.CallOptions, limit time.Duration) (err error) {
-		opt.Timeout = cmp.Or(opt.Timeout, limit)
-		res, err = warm.Request(ctx, server, method, params, opt)
-		return err
+) (json.RawMessage, error) {
+	return request(c, server, opt, func(warm engine.Caller, opt tool.CallOptions) (json.RawMessage, error) {
+		return warm.Request(ctx, server, method, params, opt)
 	})
-	return res, err
 }
 
 // Close implements [engine.Caller]. The servers belong to the host and stay.
 func (c *Caller) Close() error { return nil }
 
-// use runs f with a server, which it starts if need be, the options of the request for it, and the limit of its calls.
-func (c *Caller) use(
-	name string, opt tool.CallOptions, f func(warm engine.Caller, opt tool.CallOptions, limit time.Duration) error,
-) (err error) {
-	wanted, entry, err := c.spec(c.host.env(c.surroundings, c.key), name, opt.Principal)
+// request runs f with a server, which it starts if need be, and the options of the request for it. The key of a server
+// does not contain its entry's timeout, so that a change holds from the next request on without a new server.
+func request[T any](
+	c *Caller, name string, opt tool.CallOptions, f func(warm engine.Caller, opt tool.CallOptions) (T, error),
+) (res T, err error) {
+	wanted, err := c.spec(c.host.env(c.surroundings, c.key), name, opt.Principal)
 	if err != nil {
-		return err
+		return res, err
 	}
 	u, err := c.host.supervisor.acquire(wanted, c.observe)
 	if err != nil {
-		return err
+		return res, err
 	}
 	defer func() { c.host.supervisor.release(u, err) }()
 	if opt.Audience != nil {
 		opt.Audience = &audience{opt.Audience, func() { c.host.supervisor.alive(u.run) }}
 	}
-	return f(u.run.caller, opt, cmp.Or(entry.CallTimeout, c.surroundings.Limits.Call))
+	opt.Timeout = cmp.Or(opt.Timeout, wanted.limit)
+	return f(u.run.caller, opt)
 }
 
 // spec returns what the supervisor has to know of the server that is wanted.
-func (c *Caller) spec(env *clientEnv, name string, principal tool.Principal) (spec, *config.Server, error) {
+func (c *Caller) spec(env *clientEnv, name string, principal tool.Principal) (spec, error) {
 	cfg, err := env.config()
 	if err != nil {
-		return spec{}, nil, err
+		return spec{}, err
 	}
 	entry, err := cfg.Server(name)
 	if err != nil {
-		return spec{}, nil, err
+		return spec{}, err
 	}
 	if err := entry.Usable(); err != nil {
-		return spec{}, nil, err
+		return spec{}, err
 	}
 	if entry.Lifecycle == config.Ephemeral {
-		return spec{}, nil, fmt.Errorf("%s is ephemeral: %w", name, ErrDeclined)
+		return spec{}, fmt.Errorf("%s is ephemeral: %w", name, ErrDeclined)
 	}
 	isProcess := entry.Transport == config.Stdio
 	if dir := c.host.opt.StateDir; !isProcess && dir != "" && dir != env.env.StateDir() {
-		return spec{}, nil, fmt.Errorf("the logins of %s are in another state folder: %w", name, ErrDeclined)
+		return spec{}, fmt.Errorf("the logins of %s are in another state folder: %w", name, ErrDeclined)
 	}
 	key := env.key(cfg, entry, principal)
 	return spec{
-		key: key, name: entry.Name, env: env.id, principal: principal,
-		idle: cmp.Or(entry.Idle, c.surroundings.Idle, defaultIdle), keepAlive: entry.Lifecycle == config.KeepAlive,
+		key: key, name: entry.Name, env: env, principal: principal,
+		limit: cmp.Or(entry.CallTimeout, c.surroundings.Limits.Call),
+		idle:  cmp.Or(entry.Idle, c.surroundings.Idle, defaultIdle), keepAlive: entry.Lifecycle == config.KeepAlive,
 		isProcess: isProcess,
 		current: func(name string, p tool.Principal) string {
 			if name == entry.Name && p == principal {
@@ -120,7 +114,7 @@ func (c *Caller) spec(env *clientEnv, name string, principal tool.Principal) (sp
 			return c.host.open(env, cfg, entry, CallerOptions{Limits: c.surroundings.Limits, Log: log,
 				Changed: func(string) { changed() }, Listen: true})
 		},
-	}, entry, nil
+	}, nil
 }
 
 // audience is the audience of a request that also notes each sign of life of the server.
@@ -141,17 +135,15 @@ func (a *audience) Message(m tool.Message) {
 	a.Audience.Message(m)
 }
 
-// Elicit implements [tool.Audience]. The time that a person takes is not the server's.
+// Elicit implements [tool.Audience].
 func (a *audience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
 	a.alive()
-	defer a.alive()
 	return a.Audience.Elicit(ctx, q)
 }
 
-// Sample implements [tool.Audience]. The time that a language model takes is not the server's.
+// Sample implements [tool.Audience].
 func (a *audience) Sample(ctx context.Context, s tool.Sampling) (json.RawMessage, error) {
 	a.alive()
-	defer a.alive()
 	return a.Audience.Sample(ctx, s)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -22,11 +23,8 @@ const settleTime = time.Second
 
 // clientEnv is one client environment and the configuration resolved in it.
 type clientEnv struct {
-	id   string
-	dir  string
-	env  config.Env
-	sel  config.Selection
-	path string // the client's PATH
+	env config.Env
+	sel config.Selection
 	// inherited is the part of the client's environment that servers inherit; inheritedKey is its digest.
 	inherited    []string
 	inheritedKey string
@@ -46,10 +44,10 @@ type clientEnv struct {
 	used   time.Time
 }
 
-func newClientEnv(id string, s Surroundings) *clientEnv {
+func newClientEnv(s Surroundings) *clientEnv {
 	inherited := inheritable(s.Environ)
-	path, _ := lookup(s.Environ, "PATH")
-	return &clientEnv{id: id, dir: s.Dir, env: s.configEnv(), path: path,
+	return &clientEnv{env: config.Env{Dir: s.Dir, Home: s.Home, GOOS: runtime.GOOS,
+		Lookup: func(name string) (string, bool) { return lookup(s.Environ, name) }},
 		sel:       config.Selection{Configs: s.Configs, EnvFiles: s.EnvFiles},
 		inherited: inherited, inheritedKey: digest(inherited...)}
 }
@@ -114,7 +112,7 @@ func (e *clientEnv) look() (cfg *config.Config, complaint string) {
 	}
 	src, err := e.env.Locate(e.sel)
 	if err == nil && src.Key() != before.Sources.Key() {
-		err = errors.New("another configuration is in force in " + e.dir +
+		err = errors.New("another configuration is in force in " + e.env.Dir +
 			" now; servers of this one stay until they are idle")
 	}
 	if err == nil {
@@ -152,14 +150,15 @@ func (e *clientEnv) keyIn(cfg *config.Config, name string, p tool.Principal) str
 }
 
 // folder returns the folder that a server runs in.
-func (e *clientEnv) folder(entry *config.Server) string { return cmp.Or(entry.Cwd, e.dir) }
+func (e *clientEnv) folder(entry *config.Server) string { return cmp.Or(entry.Cwd, e.env.Dir) }
 
 // open opens a caller for one server of a configuration. o has what the configuration does not say.
 func (h *Host) open(e *clientEnv, cfg *config.Config, entry *config.Server, o CallerOptions) engine.Caller {
-	o.Dir, o.Root, o.EnvFile = e.dir, e.env.Root(cfg.Sources), e.env.WhereToPut(cfg.Sources)
+	o.Dir, o.Root, o.EnvFile = e.env.Dir, e.env.Root(cfg.Sources), e.env.WhereToPut(cfg.Sources)
 	o.Environ = append(slices.Clip(e.inherited), "PWD="+e.folder(entry))
 	own, only := *entry, *cfg
-	own.Command = program(entry.Command, e.path)
+	path, _ := e.env.Lookup("PATH")
+	own.Command = program(entry.Command, path)
 	only.Servers = []*config.Server{&own}
 	return h.opt.NewCaller(&only, o)
 }

@@ -31,7 +31,7 @@ func TestKey(t *testing.T) {
 			change(&s, &entry, &p)
 		}
 		cfg := &config.Config{Sources: &config.Sources{Configs: []config.Source{{Path: filepath.Join(s.Dir, ".mcp.json")}}}}
-		return newClientEnv("1", s).key(cfg, &entry, p)
+		return newClientEnv(s).key(cfg, &entry, p)
 	}
 	same := key(nil)
 	if len(same) != 32 {

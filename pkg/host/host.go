@@ -17,7 +17,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -88,7 +87,6 @@ type Host struct {
 
 	mu       sync.Mutex
 	envs     map[string]*clientEnv // by Surroundings.key
-	lastEnv  int
 	draining bool
 }
 
@@ -104,7 +102,7 @@ func New(opt Options) *Host {
 	opt.relistAfter = cmp.Or(opt.relistAfter, relistAfter)
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{opt: opt, cancel: cancel, envs: make(map[string]*clientEnv)}
-	h.supervisor = newSupervisor(opt, func(server, env string) { h.relist(ctx, server, env) })
+	h.supervisor = newSupervisor(opt, func(server string, e *clientEnv) { h.relist(ctx, server, e) })
 	h.watching.Go(func() { h.watch(ctx) })
 	return h
 }
@@ -143,8 +141,7 @@ func (h *Host) env(s Surroundings, key string) *clientEnv {
 	defer h.mu.Unlock()
 	e := h.envs[key]
 	if e == nil {
-		h.lastEnv++
-		e = newClientEnv(fmt.Sprint(h.lastEnv), s)
+		e = newClientEnv(s)
 		h.envs[key] = e
 	}
 	e.used, e.limits = time.Now(), s.Limits

@@ -41,15 +41,12 @@ func (h *Host) Refresh(ctx context.Context, s Surroundings) {
 	}
 }
 
-// relist lists a warm server again that said that its lists have changed, for the client environment with this id,
-// unless the host has forgotten that.
-func (h *Host) relist(ctx context.Context, server, id string) {
-	for _, e := range h.envsOf([]string{id}) {
-		if h.beginListing() {
-			h.opt.Log(server, "its lists have changed; it is listed again")
-			h.list(ctx, e, true, catalog.Need{Servers: []string{server}, List: catalog.ListChanged})
-			h.listings.Done()
-		}
+// relist lists a warm server again that said that its lists have changed.
+func (h *Host) relist(ctx context.Context, server string, e *clientEnv) {
+	if h.beginListing() {
+		defer h.listings.Done()
+		h.opt.Log(server, "its lists have changed; it is listed again")
+		h.list(ctx, e, true, catalog.Need{Servers: []string{server}, List: catalog.ListChanged})
 	}
 }
 
@@ -65,11 +62,7 @@ func (h *Host) beginListing() bool {
 
 // list lists servers for the index of a client environment. If another process does that, nothing is left to do.
 func (h *Host) list(ctx context.Context, e *clientEnv, onlyWarm bool, need catalog.Need) {
-	h.mu.Lock()
-	limits := e.limits
-	h.mu.Unlock()
-	c, err := h.opt.NewCatalog(CatalogOptions{Env: e.env, Selection: e.sel, Log: h.opt.Log,
-		Lister: lister{h, e, limits, onlyWarm}.list})
+	c, err := h.opt.NewCatalog(CatalogOptions{Env: e.env, Selection: e.sel, Log: h.opt.Log, Lister: h.lister(e, onlyWarm)})
 	if err == nil {
 		err = errors.Join(c.Read(ctx, need, nil), c.Close())
 	}
@@ -78,33 +71,29 @@ func (h *Host) list(ctx context.Context, e *clientEnv, onlyWarm bool, need catal
 	}
 }
 
-// lister lists servers for a refresh. It uses warm servers, and starts others in processes that end with the listing.
-type lister struct {
-	host     *Host
-	env      *clientEnv
-	limits   tool.Limits
-	onlyWarm bool
-}
-
-// list is a [catalog.Lister].
-func (l lister) list(
-	ctx context.Context, cfg *config.Config, name string, opt tool.CallOptions,
-) (listing tool.Listing, err error) {
-	entry, err := cfg.Server(name)
-	if err != nil {
-		return listing, err
+// lister returns what lists servers for a client environment. It uses warm servers, and starts others, unless it may
+// not, in processes that end with the listing.
+func (h *Host) lister(e *clientEnv, onlyWarm bool) catalog.Lister {
+	h.mu.Lock()
+	limits := e.limits
+	h.mu.Unlock()
+	return func(ctx context.Context, cfg *config.Config, name string, opt tool.CallOptions) (l tool.Listing, err error) {
+		entry, err := cfg.Server(name)
+		if err != nil {
+			return l, err
+		}
+		list := func(c engine.Caller) (err error) {
+			l, err = c.List(ctx, name, opt)
+			return err
+		}
+		if warm, err := h.supervisor.visit(e.keyIn(cfg, name, opt.Principal), list); warm {
+			return l, err
+		}
+		if onlyWarm {
+			return l, engine.ErrNotFresh
+		}
+		own := h.open(e, cfg, entry, CallerOptions{Limits: limits, Log: h.opt.Log})
+		err = errors.Join(list(own), own.Close())
+		return l, err
 	}
-	list := func(c engine.Caller) (err error) {
-		listing, err = c.List(ctx, name, opt)
-		return err
-	}
-	if warm, err := l.host.supervisor.visit(l.env.keyIn(cfg, name, opt.Principal), list); warm {
-		return listing, err
-	}
-	if l.onlyWarm {
-		return listing, engine.ErrNotFresh
-	}
-	own := l.host.open(l.env, cfg, entry, CallerOptions{Limits: l.limits, Log: l.host.opt.Log})
-	err = errors.Join(list(own), own.Close())
-	return listing, err
 }

@@ -252,8 +252,8 @@ func TestRelistSometimes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		var relisted []string
-		b.relist = func(name, env string) {
-			relisted = append(relisted, name+" for "+env)
+		b.relist = func(name string, e *clientEnv) {
+			relisted = append(relisted, name+" for "+e.env.Dir)
 			warm, err := b.visit("1", func(engine.Caller) error { time.Sleep(time.Second); return nil })
 			if !warm || err != nil {
 				t.Errorf("%v, %v", warm, err)
@@ -261,7 +261,7 @@ func TestRelistSometimes(t *testing.T) {
 		}
 		s := b.spec("s", "1")
 		_ = b.call(s)
-		s.env = "there"
+		s.env = envNamed("there")
 		_ = b.call(s)
 		srv := b.servers["1"]
 		r := srv.run

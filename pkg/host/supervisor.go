@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,31 +30,33 @@ const (
 )
 
 // supervisor starts, shares, restarts and stops servers. It knows nothing of configuration: a [spec] says what it
-// needs.
+// needs, and a client environment is only a name.
 type supervisor struct {
 	log     func(server, event string)
 	restart fault.Step
-	// relist lists a server again for the client environment with this id.
-	relist      func(server, env string)
+	// relist lists a server again for a client environment.
+	relist      func(server string, env *clientEnv)
 	relistAfter time.Duration
 	// started gets a value after a server was started.
 	started chan struct{}
 	// runs counts the runs that have not been closed. Wait only after stop; add only while mu is held and ending is false.
 	runs sync.WaitGroup
 
-	mu       sync.Mutex
-	servers  map[string]*server // by key
+	mu      sync.Mutex
+	servers map[string]*server // by key
+	ending  bool
+
+	watching sync.Mutex // taken after mu; an event comes with and without it
 	watchers []*watcher
-	ending   bool
 }
 
 // server is one server by its key: running, or remembered because it crashed a moment ago.
 type server struct {
 	key, name string
 	principal tool.Principal
-	// envs are the ids of the client environments whose configuration wants this key, the last one to ask at the end.
-	// The server stops when the last of them wants it no more.
-	envs  []string
+	// envs are the client environments whose configuration wants this key, the last one to ask at the end. The server
+	// stops when the last of them wants it no more.
+	envs  []*clientEnv
 	run   *run // nil while it does not run
 	calls int
 
@@ -89,10 +92,12 @@ type use struct {
 
 // spec describes a server that is wanted.
 type spec struct {
-	key, name, env string
-	principal      tool.Principal
-	idle           time.Duration
-	keepAlive      bool
+	key, name string
+	env       *clientEnv
+	principal tool.Principal
+	limit     time.Duration // of a request that brings none
+	idle      time.Duration
+	keepAlive bool
 	// isProcess says that the server is a child process, whose restarts are limited. A server over a network is tried
 	// with every request.
 	isProcess bool
@@ -102,26 +107,17 @@ type spec struct {
 	open func(log func(server, event string), changed func()) engine.Caller
 }
 
-func newSupervisor(opt Options, relist func(server, env string)) *supervisor {
+func newSupervisor(opt Options, relist func(string, *clientEnv)) *supervisor {
 	return &supervisor{log: opt.Log, restart: opt.Restart, relist: relist, relistAfter: opt.relistAfter,
 		started: make(chan struct{}, 1), servers: make(map[string]*server)}
 }
 
 // acquire returns a use of the server that s describes, which it starts if it does not run. The caller releases it.
 func (v *supervisor) acquire(s spec, observe Observer) (*use, error) {
-	u, fresh, err := v.begin(s, observe)
-	if fresh { // outside the lock, which an event needs
-		v.subscribe(u.run, s)
-	}
-	return u, err
-}
-
-// begin does that, and reports whether the server was started for it.
-func (v *supervisor) begin(s spec, observe Observer) (u *use, fresh bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.ending {
-		return nil, false, ErrEnding
+		return nil, ErrEnding
 	}
 	v.reconcile(s.env, s.current)
 	v.rekey(s)
@@ -131,14 +127,14 @@ func (v *supervisor) begin(s spec, observe Observer) (u *use, fresh bool, err er
 		v.servers[s.key] = srv
 	}
 	srv.wantedBy(s.env)
-	if fresh = srv.run == nil; fresh {
+	if srv.run == nil {
 		if err := v.start(srv, s); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 	}
 	srv.run.idle, srv.run.keepAlive = s.idle, s.keepAlive
 	srv.calls++
-	return srv.use(observe, false), fresh, nil
+	return srv.use(observe, false), nil
 }
 
 // visit runs f with the caller of a server if that runs. It does not reset the idle timer.
@@ -176,41 +172,46 @@ func (v *supervisor) alive(r *run) {
 }
 
 // wantedBy notes that a client environment wants the server.
-func (srv *server) wantedBy(env string) {
+func (srv *server) wantedBy(env *clientEnv) {
 	srv.unwantedBy(env)
 	srv.envs = append(srv.envs, env)
 	srv.envs = srv.envs[max(0, len(srv.envs)-maxEnvs):]
 }
 
 // unwantedBy notes that a client environment does not want the server any more.
-func (srv *server) unwantedBy(env string) {
-	srv.envs = slices.DeleteFunc(srv.envs, func(other string) bool { return other == env })
+func (srv *server) unwantedBy(env *clientEnv) {
+	srv.envs = slices.DeleteFunc(srv.envs, func(other *clientEnv) bool { return other == env })
 }
 
-// envs returns the ids of the client environments that servers run for, and of those with watchers.
-func (v *supervisor) envs() (running, watched []string) {
+// envs returns the client environments that servers run for, and those with watchers.
+func (v *supervisor) envs() (running, watched map[*clientEnv]bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	running, watched = make(map[*clientEnv]bool), make(map[*clientEnv]bool)
 	for _, srv := range v.servers {
 		if srv.run != nil {
-			running = append(running, srv.envs...)
+			for _, env := range srv.envs {
+				running[env] = true
+			}
 		}
 	}
+	v.watching.Lock()
+	defer v.watching.Unlock()
 	for _, w := range v.watchers {
-		watched = append(watched, w.env)
+		watched[w.env] = true
 	}
 	return running, watched
 }
 
 // follow stops the servers that the configuration of a client environment wants no more. current is that of a spec.
-func (v *supervisor) follow(env string, current func(name string, p tool.Principal) string) {
+func (v *supervisor) follow(env *clientEnv, current func(name string, p tool.Principal) string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.reconcile(env, current)
 }
 
 // reconcile does that, and forgets crashes of long ago.
-func (v *supervisor) reconcile(env string, current func(name string, p tool.Principal) string) {
+func (v *supervisor) reconcile(env *clientEnv, current func(name string, p tool.Principal) string) {
 	for key, srv := range v.servers {
 		if slices.Contains(srv.envs, env) && current(srv.name, srv.principal) != key {
 			srv.unwantedBy(env)
@@ -245,6 +246,11 @@ func (v *supervisor) start(srv *server, s spec) error {
 	v.makeRoom(srv)
 	r := &run{started: now, answered: now, uses: make(map[*use]bool)}
 	r.caller = s.open(func(server, event string) { v.event(r, server, event) }, func() { v.changed(srv, r) })
+	// The subscription ends with the caller.
+	_, err := r.caller.Watch(context.Background(), s.name, func(e tool.Event) { v.publish(s.key, e) })
+	if err != nil {
+		v.log(s.name, "its events cannot be had: "+err.Error())
+	}
 	srv.run = r
 	v.runs.Add(1)
 	select {
@@ -340,9 +346,7 @@ func (v *supervisor) release(u *use, err error) {
 	case r.retired:
 		v.end(r)
 	case !r.keepAlive:
-		var timer *time.Timer
-		timer = time.AfterFunc(r.idle-now.Sub(r.used), func() { v.expire(srv, r, &timer) })
-		r.timer = timer
+		r.timer = time.AfterFunc(r.idle-now.Sub(r.used), func() { v.expire(srv, r) })
 	}
 }
 
@@ -373,10 +377,10 @@ func (v *supervisor) judge(u *use, f *fault.Fault, now time.Time) {
 }
 
 // expire stops a run that has been idle for its time. A timer that was stopped too late, or replaced, stops nothing.
-func (v *supervisor) expire(srv *server, r *run, timer **time.Timer) {
+func (v *supervisor) expire(srv *server, r *run) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if srv.run != r || r.timer != *timer {
+	if srv.run != r || len(r.uses) > 0 || time.Since(r.used) < r.idle {
 		return
 	}
 	v.log(srv.name, fmt.Sprintf("stopped after %s without a request", r.idle))

@@ -66,6 +66,7 @@ func (c *fakeCaller) Close() error {
 type bench struct {
 	*supervisor
 	t       testing.TB
+	here    *clientEnv
 	mu      sync.Mutex
 	opened  []*fakeCaller
 	current map[string]string // the keys that the configuration wants, by name
@@ -74,12 +75,16 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	opt := Options{Log: func(string, string) {}, Restart: fault.Step{Verb: "daemon restart"}, relistAfter: relistAfter}
-	return &bench{supervisor: newSupervisor(opt, func(string, string) {}), t: t, current: map[string]string{}}
+	return &bench{supervisor: newSupervisor(opt, func(string, *clientEnv) {}), t: t, here: envNamed("here"),
+		current: map[string]string{}}
 }
+
+// envNamed returns a client environment of its own.
+func envNamed(dir string) *clientEnv { return newClientEnv(Surroundings{Dir: dir}) }
 
 func (b *bench) spec(name, key string) spec {
 	b.current[name] = key
-	return spec{key: key, name: name, env: "here", idle: time.Minute, isProcess: true,
+	return spec{key: key, name: name, env: b.here, idle: time.Minute, isProcess: true,
 		current: func(name string, _ tool.Principal) string { return b.current[name] },
 		open: func(func(string, string), func()) engine.Caller {
 			c := &fakeCaller{t: b.t}
@@ -172,11 +177,12 @@ func TestLateTimer(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		_ = b.call(s)
-		srv, r, late := b.servers["1"], b.servers["1"].run, b.servers["1"].run.timer
-		_ = b.do(s, func(*use) error { b.expire(srv, r, &late); return nil })
-		b.expire(srv, r, &late)
+		srv, r := b.servers["1"], b.servers["1"].run
+		time.Sleep(r.idle - 1) // virtual
+		_ = b.do(s, func(*use) error { b.expire(srv, r); return nil })
+		b.expire(srv, r)
 		b.want(t, 1, 1)
-		b.expire(srv, r, &r.timer)
+		time.Sleep(r.idle)
 		b.want(t, 1, 0)
 		b.close()
 	})
@@ -224,7 +230,7 @@ func TestChangedConfiguration(t *testing.T) {
 		b.want(t, 3, 2)
 		// A removed one is stopped by any request from the same place, and by none from another.
 		elsewhere := b.spec("other", "other")
-		elsewhere.env = "elsewhere"
+		elsewhere.env = envNamed("elsewhere")
 		elsewhere.current = func(name string, _ tool.Principal) string { return map[string]string{"other": "other"}[name] }
 		_ = b.call(elsewhere)
 		b.want(t, 3, 2)
@@ -258,15 +264,22 @@ func TestManyEnvs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
+		var all []*clientEnv
+		for i := range 2 * maxEnvs {
+			all = append(all, envNamed(fmt.Sprint(i)))
+		}
 		for i := range 10 * maxEnvs {
-			s.env = fmt.Sprint(i % (2 * maxEnvs))
+			s.env = all[i%len(all)]
 			_ = b.call(s)
 			_ = b.call(s)
 		}
-		if got, _ := b.envs(); len(got) != maxEnvs || got[0] != "8" || got[7] != "15" {
-			t.Errorf("remembered %v", got)
+		envs := slices.Clone(b.servers["1"].envs)
+		if !slices.Equal(envs, all[maxEnvs:]) {
+			t.Errorf("remembered %v", envs)
 		}
-		envs, _ := b.envs()
+		if running, _ := b.envs(); len(running) != maxEnvs {
+			t.Errorf("servers run for %v", running)
+		}
 		for _, env := range envs {
 			b.want(t, 1, 1)
 			b.follow(env, func(string, tool.Principal) string { return "other" })
@@ -394,7 +407,7 @@ func TestVariants(t *testing.T) {
 		b := newBench(t)
 		for i := range 20 {
 			s := b.spec("s", string(rune('a'+i)))
-			s.env = s.key // another folder, or another environment
+			s.env = envNamed(s.key) // another folder, or another environment
 			_ = b.call(s)
 			time.Sleep(time.Millisecond)
 		}

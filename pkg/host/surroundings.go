@@ -3,12 +3,10 @@ package host
 import (
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -31,13 +29,6 @@ type Surroundings struct {
 func (s *Surroundings) key() string {
 	join := func(texts []string) string { return strings.Join(texts, "\x00") }
 	return strings.Join([]string{s.Dir, s.Home, join(s.Configs), join(s.EnvFiles), join(s.Environ)}, "\x00\x00")
-}
-
-// configEnv returns what the configuration is resolved with.
-func (s *Surroundings) configEnv() config.Env {
-	environ := s.Environ
-	return config.Env{Dir: s.Dir, Home: s.Home, GOOS: runtime.GOOS,
-		Lookup: func(name string) (string, bool) { return lookup(environ, name) }}
 }
 
 // lookup is os.LookupEnv for another environment.

@@ -2,7 +2,6 @@ package host
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -46,30 +45,16 @@ func (h *Host) watch(ctx context.Context) {
 // look looks once at the files of the client environments that servers run for. It reports whether there are any.
 func (h *Host) look() bool {
 	running, _ := h.supervisor.envs()
-	envs := h.envsOf(running)
-	for _, e := range envs {
+	for e := range running {
 		cfg, complaint := e.look()
 		if complaint != "" {
 			h.opt.Log("", "the configuration is left as it was: "+complaint)
 		}
 		if cfg != nil {
-			h.supervisor.follow(e.id, func(name string, p tool.Principal) string { return e.keyIn(cfg, name, p) })
+			h.supervisor.follow(e, func(name string, p tool.Principal) string { return e.keyIn(cfg, name, p) })
 		}
 	}
-	return len(envs) > 0
-}
-
-// envsOf returns the client environments with these ids.
-func (h *Host) envsOf(ids []string) []*clientEnv {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var envs []*clientEnv
-	for _, e := range h.envs {
-		if slices.Contains(ids, e.id) {
-			envs = append(envs, e)
-		}
-	}
-	return envs
+	return len(running) > 0
 }
 
 // forget forgets the client environments that no server runs for and no request has used for a while.
@@ -78,7 +63,7 @@ func (h *Host) forget() {
 	defer h.mu.Unlock()
 	running, watched := h.supervisor.envs()
 	for key, e := range h.envs {
-		if !slices.Contains(running, e.id) && !slices.Contains(watched, e.id) && time.Since(e.used) > envMemory {
+		if !running[e] && !watched[e] && time.Since(e.used) > envMemory {
 			delete(h.envs, key)
 		}
 	}
