@@ -141,7 +141,7 @@ func (h *home) serve(ctx context.Context, change func(*Options)) (ended <-chan s
 	ctx, cancel := context.WithCancel(ctx)
 	listening, done := make(chan error, 1), make(chan struct{})
 	opt := Options{Place: h.place, Identity: "v1", Listening: func(err error) { listening <- err },
-		StopGrace: 100 * time.Millisecond,
+		stopGrace: 100 * time.Millisecond,
 		NewCaller: func(_ *config.Config, o host.CallerOptions) engine.Caller {
 			h.mu.Lock()
 			defer h.mu.Unlock()

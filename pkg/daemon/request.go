@@ -66,9 +66,10 @@ func (d *daemon) askedToStop(s *stream, hurry bool) {
 	d.watchers = append(d.watchers, s)
 	d.mu.Unlock()
 	if hurry {
-		d.hurry.close()
+		d.hurry()
+	} else {
+		d.end("asked to make room for another version")
 	}
-	d.leave.close()
 }
 
 // work does a request to a server and writes its answer. It ends early when the client cancels it or is gone.

@@ -23,7 +23,7 @@ const (
 	// quitAfter is how long the daemon stays without a request.
 	quitAfter = time.Hour
 	// stopGrace is how long running requests may go on after the daemon was asked to stop. A daemon that is only to be
-	// replaced lets them end. See Options.StopGrace.
+	// replaced lets them end.
 	stopGrace = 10 * time.Second
 	// cancelGrace is how long they may take to end after they were cancelled, then after their streams were closed, and
 	// then how long the servers of requests that still run may take.
@@ -56,19 +56,14 @@ type Options struct {
 	Ending func()
 	// Event, if not nil, is called with what is also written to the log. It may be called concurrently.
 	Event func(who, text string)
-	// QuitAfter is how long the daemon stays without a request. Zero means an hour.
-	QuitAfter time.Duration
-	// StopGrace is how long running requests may go on after the daemon was asked to stop. Zero means 10 s.
-	StopGrace time.Duration
 
-	lookEvery, cancelGrace time.Duration // for tests; zero means those constants
+	lookEvery, stopGrace, cancelGrace time.Duration // for tests; zero means those constants
 }
 
 // withDefaults returns the options with everything set.
 func (opt Options) withDefaults() Options {
-	opt.QuitAfter = cmp.Or(opt.QuitAfter, quitAfter)
-	opt.StopGrace = cmp.Or(opt.StopGrace, stopGrace)
 	opt.lookEvery = cmp.Or(opt.lookEvery, lookEvery)
+	opt.stopGrace = cmp.Or(opt.stopGrace, stopGrace)
 	opt.cancelGrace = cmp.Or(opt.cancelGrace, cancelGrace)
 	if opt.Listening == nil {
 		opt.Listening = func(error) {}
@@ -89,11 +84,8 @@ type daemon struct {
 	host    *host.Host
 	started time.Time
 	socket  fs.FileInfo
-	// cancelAll cancels the context of all requests.
-	cancelAll context.CancelCauseFunc
-	leave     once // asked to end after its requests
-	hurry     once // asked to end soon
-	lost      once // clients cannot reach it any more
+	leave   chan string // why it has to end after its requests
+	hurry   func()      // has it end soon
 
 	mu       sync.Mutex
 	streams  map[*stream]bool
@@ -104,30 +96,20 @@ type daemon struct {
 	ending   time.Time // since when it takes no requests; zero while it takes them
 }
 
-// once is a channel that may be closed more than once.
-type once struct {
-	ch chan struct{}
-	do *sync.Once
-}
-
-func newOnce() once { return once{make(chan struct{}), new(sync.Once)} }
-
-func (o once) close() { o.do.Do(func() { close(o.ch) }) }
-
 // Serve runs the daemon until ctx ends, a client asks for its end, or no request came for an hour. Then it takes no
 // more requests, lets the running ones end (for up to 10 s if it was asked to stop), stops its servers and returns. It
 // fails if it cannot have the socket, because another daemon has it for example.
 func Serve(ctx context.Context, opt Options) error {
 	opt = opt.withDefaults()
+	var listener *net.UnixListener
+	var socket fs.FileInfo
 	lock, err := takeLock(ctx, opt.Place.Lock)
-	if err != nil {
-		opt.Listening(err)
-		return err
+	if err == nil {
+		defer lock.Unlock()
+		listener, socket, err = bind(opt.Place.Socket)
 	}
-	defer lock.Unlock()
-	listener, socket, err := bind(opt.Place.Socket)
+	opt.Listening(err)
 	if err != nil {
-		opt.Listening(err)
 		return err
 	}
 	file := newLogger(opt.Place.Log)
@@ -137,7 +119,6 @@ func Serve(ctx context.Context, opt Options) error {
 		opt.Event(who, text)
 	})
 	d.log(logName, fmt.Sprintf("started, mcpl %s, process %d", opt.Identity, os.Getpid()))
-	opt.Listening(nil)
 	d.run(ctx, listener)
 	d.log(logName, "ended")
 	// The lock is free before the watchers hear of the end, so that they can start the next daemon.
@@ -154,8 +135,7 @@ func Serve(ctx context.Context, opt Options) error {
 func newDaemon(opt Options, socket fs.FileInfo, log func(who, text string)) *daemon {
 	now := time.Now()
 	d := &daemon{opt: opt, log: log, started: now, socket: socket, asked: now,
-		leave: newOnce(), hurry: newOnce(), lost: newOnce(),
-		streams: make(map[*stream]bool), idle: make(chan struct{}, 1)}
+		leave: make(chan string, 1), streams: make(map[*stream]bool), idle: make(chan struct{}, 1)}
 	d.host = host.New(host.Options{
 		NewCaller: opt.NewCaller, NewCatalog: opt.NewCatalog, StateDir: opt.StateDir,
 		Log: func(server, event string) { log(cmp.Or(server, logName), event) },
@@ -183,13 +163,13 @@ func takeLock(ctx context.Context, path string) (*flock.Flock, error) {
 
 // run serves connections until the end of the daemon and returns when nothing of them is left.
 func (d *daemon) run(ctx context.Context, listener *net.UnixListener) {
-	defer context.AfterFunc(ctx, d.hurry.close)()
 	base, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
-	d.cancelAll = cancel
+	ctx, d.hurry = context.WithCancel(ctx)
+	defer d.hurry()
 	var wg sync.WaitGroup
 	wg.Go(func() { d.accept(base, listener, &wg) }) // ends when the listener is closed
-	d.log(logName, d.wait())
+	d.log(logName, d.wait(ctx))
 	if d.beginEnd() {
 		d.opt.Ending()
 	}
@@ -200,7 +180,7 @@ func (d *daemon) run(ctx context.Context, listener *net.UnixListener) {
 	})
 	// The socket stays until the last server has ended, so that clients hear why the daemon does nothing for them, and
 	// start no second daemon beside this one.
-	drained := d.drain()
+	drained := d.drain(ctx, cancel)
 	d.closeHost(drained)
 	if d.reachable() { // otherwise the socket is gone, or another daemon's
 		os.Remove(d.opt.Place.Socket)
@@ -251,7 +231,15 @@ func (d *daemon) reachable() bool {
 // checkSocket ends a daemon that clients cannot reach any more.
 func (d *daemon) checkSocket() {
 	if !d.reachable() {
-		d.lost.close()
+		d.end("its socket was taken away, so that clients cannot reach it any more")
+	}
+}
+
+// end has the daemon end after its requests, unless something else has done so already.
+func (d *daemon) end(why string) {
+	select {
+	case d.leave <- why:
+	default:
 	}
 }
 
@@ -315,10 +303,9 @@ func (d *daemon) addActive(n int) {
 	}
 }
 
-// wait returns when the daemon has to end, and why.
-func (d *daemon) wait() string {
-	patience := d.opt.QuitAfter
-	timer := time.NewTimer(patience)
+// wait returns when the daemon has to end, and why. When ctx ends, that is soon.
+func (d *daemon) wait(ctx context.Context) string {
+	timer := time.NewTimer(quitAfter)
 	defer timer.Stop()
 	look := time.NewTicker(d.opt.lookEvery)
 	defer look.Stop()
@@ -326,38 +313,36 @@ func (d *daemon) wait() string {
 		select {
 		case <-look.C:
 			d.checkSocket()
-		case <-d.lost.ch:
-			return "its socket was taken away, so that clients cannot reach it any more"
-		case <-d.hurry.ch:
+		case why := <-d.leave:
+			return why
+		case <-ctx.Done():
 			return "asked to stop"
-		case <-d.leave.ch:
-			return "asked to make room for another version"
 		case <-timer.C:
-			left := patience
+			left := quitAfter
 			d.mu.Lock()
 			if d.active == 0 {
 				left -= time.Since(d.asked)
 			}
 			d.mu.Unlock()
 			if left <= 0 && d.host.KeepsAlive() {
-				left = patience
+				left = quitAfter
 			}
 			if left <= 0 {
-				return fmt.Sprintf("no request for %s", patience)
+				return fmt.Sprintf("no request for %s", quitAfter)
 			}
 			timer.Reset(left)
 		}
 	}
 }
 
-// drain waits until no request runs, and reports whether that came about. In a hurry it cancels the requests that still
-// run after a while, then closes their streams, and then gives them up.
-func (d *daemon) drain() bool {
-	hurry := d.hurry.ch
+// drain waits until no request runs, and reports whether that came about. When ctx ends, it cancels the requests that
+// still run after a while, then closes their streams, and then gives them up.
+func (d *daemon) drain(ctx context.Context, cancel context.CancelCauseFunc) bool {
+	hurry := ctx.Done()
 	var limit <-chan time.Time // each is used up before the next is made
 	steps := []func(active int){func(active int) {
 		d.log(logName, fmt.Sprintf("%d requests are cancelled", active))
-		d.cancelAll(errStopped)
+		cancel(errStopped)
 	}, func(int) { d.closeStreams() }}
 	for {
 		d.mu.Lock()
@@ -369,7 +354,7 @@ func (d *daemon) drain() bool {
 		select {
 		case <-d.idle:
 		case <-hurry:
-			hurry, limit = nil, time.After(d.opt.StopGrace)
+			hurry, limit = nil, time.After(d.opt.stopGrace)
 		case <-limit:
 			if len(steps) == 0 {
 				d.log(logName, fmt.Sprintf("%d requests do not end; they are given up", active))

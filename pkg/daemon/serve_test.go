@@ -225,7 +225,7 @@ func TestQuits(t *testing.T) {
 		defer d.host.Close()
 		began := time.Now()
 		why := make(chan string, 1)
-		go func() { why <- d.wait() }()
+		go func() { why <- d.wait(t.Context()) }()
 		s := new(stream)
 		d.connected(s)
 		time.Sleep(3*quitAfter - time.Minute) // virtual
@@ -238,7 +238,7 @@ func TestQuits(t *testing.T) {
 			t.Fatal(err)
 		}
 		began = time.Now()
-		if got := d.wait(); !strings.Contains(got, "socket was taken away") || time.Since(began) > lookEvery {
+		if got := d.wait(t.Context()); !strings.Contains(got, "socket was taken away") || time.Since(began) > lookEvery {
 			t.Errorf("%q after %s", got, time.Since(began))
 		}
 	})
