@@ -27,8 +27,7 @@ type logger struct {
 	path string
 
 	mu   sync.Mutex
-	file *os.File // nil if it cannot be written
-	size int64
+	file *os.File // nil if it cannot be written: then its methods fail, as they do once it is closed
 }
 
 func openLog(path string) (*os.File, error) {
@@ -40,21 +39,8 @@ func openLog(path string) (*os.File, error) {
 
 // newLogger opens the log, for appending.
 func newLogger(path string) *logger {
-	l := &logger{path: path}
-	l.open()
-	return l
-}
-
-func (l *logger) open() {
-	l.file, l.size = nil, 0
-	f, err := openLog(l.path)
-	if err != nil {
-		return
-	}
-	if info, err := f.Stat(); err == nil {
-		l.size = info.Size()
-	}
-	l.file = f
+	file, _ := openLog(path)
+	return &logger{path: path, file: file}
 }
 
 // maxLine is the largest number of bytes that are written of one event.
@@ -79,28 +65,19 @@ func (l *logger) log(who, text string) {
 	line := fmt.Sprintf("%s\t%s\t%s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), who, text)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file == nil {
-		return
-	}
-	if l.size+int64(len(line)) > maxLog {
+	if info, err := l.file.Stat(); err == nil && info.Size()+int64(len(line)) > maxLog {
 		l.file.Close()
 		// If renaming fails, it grows on: better too long than lost.
 		_ = os.Rename(l.path, l.path+".1")
-		if l.open(); l.file == nil {
-			return
-		}
+		l.file, _ = openLog(l.path)
 	}
-	n, _ := l.file.WriteString(line)
-	l.size += int64(n)
+	_, _ = l.file.WriteString(line)
 }
 
 func (l *logger) close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.file != nil {
-		l.file.Close()
-		l.file = nil
-	}
+	l.file.Close()
 }
 
 // LogLine is one line of the log.
@@ -115,14 +92,11 @@ type LogLine struct {
 // of the file system and of line.
 func ReadLog(ctx context.Context, p Place, server string, follow bool, line func(LogLine) error) error {
 	r := &logReader{path: p.Log, server: server, line: line}
-	defer r.close()
-	rotated, err := os.ReadFile(p.Log + ".1")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	// It begins like one that was reading when the log was rotated.
+	if err := r.open(p.Log + ".1"); err != nil {
 		return err
 	}
-	if err := r.take(rotated); err != nil {
-		return err
-	}
+	defer func() { r.file.Close() }() // a nil file does nothing
 	for {
 		if err := r.readMore(); err != nil || !follow {
 			return err
@@ -145,24 +119,21 @@ type logReader struct {
 	part         string   // a line whose end has not been written yet
 }
 
-func (r *logReader) close() {
-	if r.file != nil {
-		r.file.Close()
+// open opens the next file to read, if it exists.
+func (r *logReader) open(path string) (err error) {
+	if r.file, err = os.Open(path); errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
+	return err
 }
 
 // readMore reads what was written since the last time, also to a log that was rotated away.
 func (r *logReader) readMore() error {
 	for {
 		if r.file == nil {
-			f, err := os.Open(r.path)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			if err != nil {
+			if err := r.open(r.path); err != nil || r.file == nil {
 				return err
 			}
-			r.file = f
 		}
 		// The check for a rotation comes before the read, so that lines from before the rotation are not lost.
 		now, err := os.Stat(r.path)
