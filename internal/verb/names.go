@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -61,7 +60,7 @@ func completeOffer(kind tool.Kind, files bool) Completer {
 		case 0:
 			return words(n.servers(true)), false
 		case 1:
-			return described(n.offers(args[0], kind), ""), false
+			return described(n.records(args[0], kind, true), ""), false
 		}
 		return nil, files
 	}
@@ -72,93 +71,59 @@ func completeNames(n *Names, _ []string) ([]Word, bool) {
 	servers := n.servers(false)
 	list := words(servers)
 	for _, server := range servers {
-		list = append(list, described(n.tools(server, false), server+"/")...)
+		list = append(list, described(n.records(server, tool.Tool, false), server+"/")...)
 	}
 	return list, false
 }
 
-// Names are the servers of the index and what they offer, for completion. The index is opened by the
-// first method that needs it, and no server is asked: a shell does not wait for one.
+// Names are the servers of the index and what they offer, for completion. No server is asked: a shell does not wait.
 type Names struct {
-	app     *App
-	globals Globals
-	opened  bool
-	engine  *engine.Engine // nil if there is no index that matches the configuration
-	view    *catalog.View  // as engine
-	states  state.Tools
+	session *Session
+	view    *catalog.View // nil if there is no index that matches the configuration
 }
 
-// Names returns the names for these flags. The caller closes them.
-func (a *App) Names(g Globals) *Names { return &Names{app: a, globals: g} }
-
-// open opens the index, and reports whether there is one that matches the configuration.
-func (n *Names) open() bool {
-	if n.opened {
-		return n.view != nil
+// Names opens the index for these flags. The caller closes it.
+func (a *App) Names(g Globals) *Names {
+	s := &Session{App: a, Globals: g, Printer: a.NewPrinter(g)}
+	n := &Names{session: s}
+	var err error
+	s.Tools, _, err = state.FileIn(a.Env.StateDir()).Read()
+	if s.Engine = s.newEngine(); err == nil {
+		n.view, _ = s.catalog().Current()
 	}
-	n.opened = true
-	states, _, err := state.FileIn(n.app.Env.StateDir()).Read()
-	if err != nil {
-		return false
-	}
-	e := (&Session{App: n.app, Globals: n.globals, Printer: n.app.NewPrinter(n.globals)}).newEngine()
-	view, err := e.Catalog().Current()
-	if err != nil || view == nil {
-		_ = e.Close() // nothing was started or opened
-		return false
-	}
-	n.engine, n.view, n.states = e, view, states
-	return true
+	return n
 }
 
 // Close releases the index.
 func (n *Names) Close() {
-	if n.engine != nil {
+	if n.view != nil {
 		n.view.Release()
-		_ = n.engine.Close() // nothing was started
 	}
+	_ = n.session.Engine.Close() // nothing was started
 }
 
 // servers returns the servers, all or only those that are on.
 func (n *Names) servers(on bool) []string {
-	if !n.open() {
+	if n.view == nil {
 		return nil
 	}
 	var names []string
 	for _, s := range n.view.Servers() {
-		if !on || (!s.Off && n.states.AllowsServer(s.Name)) {
+		if !on || (!s.Off && n.session.Tools.AllowsServer(s.Name)) {
 			names = append(names, s.Name)
 		}
 	}
 	return names
 }
 
-// tools returns a server's tools, all or only those that are on.
-func (n *Names) tools(server string, on bool) []index.Record {
-	return slices.DeleteFunc(n.records(server, tool.Tool), func(r index.Record) bool {
-		return on && !n.states.Allows(server, r.Name)
+// records returns what a server offers of a kind, without templates: all or, if the server is on, what is on of it. A
+// damaged index has none.
+func (n *Names) records(server string, kind tool.Kind, on bool) []index.Record {
+	if n.view == nil || on && !slices.Contains(n.servers(true), server) {
+		return nil
+	}
+	recs, _ := n.view.Records(server, kind)
+	return slices.DeleteFunc(recs, func(r index.Record) bool {
+		return on && kind == tool.Tool && !n.session.Tools.Allows(server, r.Name)
 	})
-}
-
-// offers returns the tools that are on, the resources, without templates, or the prompts of a server that is on.
-func (n *Names) offers(server string, kind tool.Kind) []index.Record {
-	if kind == tool.Tool {
-		return n.tools(server, true)
-	}
-	if !slices.Contains(n.servers(true), server) {
-		return nil
-	}
-	return n.records(server, kind)
-}
-
-// records returns the records of a server. A damaged index has none.
-func (n *Names) records(server string, kind tool.Kind) []index.Record {
-	if !n.open() {
-		return nil
-	}
-	recs, err := n.view.Records(server, kind)
-	if err != nil {
-		return nil
-	}
-	return recs
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // TestTable holds what the ways into mcpl rely on.
@@ -164,7 +166,7 @@ func TestCompletionWithoutIndex(t *testing.T) {
 		"no configuration": newWorld(t, "", nil),
 	} {
 		names := w.app.Names(Globals{})
-		if servers, tools := names.servers(false), names.tools("demo", false); servers != nil || tools != nil {
+		if servers, tools := names.servers(false), names.records("demo", tool.Tool, false); servers != nil || tools != nil {
 			t.Errorf("%s: %q, %v", title, servers, tools)
 		}
 		names.Close()
