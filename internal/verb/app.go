@@ -75,11 +75,17 @@ type Verb interface {
 	Run(ctx context.Context, s *Session) error
 }
 
-// noFlags is for verbs without flags of their own.
-type noFlags struct{}
+// plain is for verbs without flags of their own, and for those that take any words.
+type plain struct{ words []string }
 
 // Flags implements [Verb].
-func (noFlags) Flags(*pflag.FlagSet) {}
+func (*plain) Flags(*pflag.FlagSet) {}
+
+// Parse implements [Verb].
+func (v *plain) Parse(words []string) error {
+	v.words = words
+	return nil
+}
 
 // NewPrinter returns the printer for these flags.
 func (a *App) NewPrinter(g Globals) *output.Printer {

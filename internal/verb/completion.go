@@ -32,7 +32,7 @@ func completeShell(_ *Names, args []string) ([]Word, bool) {
 
 // Completion prints the script that makes a shell complete mcpl: mcpl completion SHELL.
 type Completion struct {
-	noFlags
+	plain
 	shell string
 }
 

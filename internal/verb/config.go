@@ -31,7 +31,7 @@ compared with the old one.`,
 }
 
 // Config shows what the configuration says and where it comes from: mcpl config.
-type Config struct{ noFlags }
+type Config struct{ plain }
 
 // Parse implements [Verb].
 func (v *Config) Parse(words []string) error {

@@ -45,7 +45,7 @@ type ConfigImport struct {
 	To                       string
 	Yes, DryRun, KeepSecrets bool
 
-	names []string // empty for all
+	plain // the names of servers, none for all
 }
 
 // Flags implements [Verb].
@@ -55,12 +55,6 @@ func (v *ConfigImport) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Yes, "yes", false, "write without asking")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be taken, write nothing")
 	fs.BoolVar(&v.KeepSecrets, "keep-secrets", false, "copy literal secrets as they are")
-}
-
-// Parse implements [Verb].
-func (v *ConfigImport) Parse(words []string) error {
-	v.names = words
-	return nil
 }
 
 // Run implements [Verb].
@@ -77,7 +71,7 @@ func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	if err := p.considerAll(found, v.names); err != nil {
+	if err := p.considerAll(found, v.words); err != nil {
 		return err
 	}
 	a := p.answer(looked)

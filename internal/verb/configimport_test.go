@@ -13,11 +13,11 @@ import (
 func TestConfigImportOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "config import", map[string]options{
-		"all": {want: &ConfigImport{names: []string{}}},
+		"all": {want: &ConfigImport{plain: plain{[]string{}}}},
 		"some": {args: []string{"a", "b", "--from", "cursor,zed", "--from", "codex"},
-			want: &ConfigImport{From: []string{"cursor", "zed", "codex"}, names: []string{"a", "b"}}},
+			want: &ConfigImport{From: []string{"cursor", "zed", "codex"}, plain: plain{[]string{"a", "b"}}}},
 		"all flags": {args: []string{"--to", "f", "--yes", "--dry-run", "--keep-secrets"},
-			want: &ConfigImport{To: "f", Yes: true, DryRun: true, KeepSecrets: true, names: []string{}}},
+			want: &ConfigImport{To: "f", Yes: true, DryRun: true, KeepSecrets: true, plain: plain{[]string{}}}},
 	})
 }
 

@@ -32,21 +32,12 @@ the first failure.`,
 }
 
 // Doctor tries every server, or those named, and says what is wrong with each: mcpl doctor.
-type Doctor struct {
-	noFlags
-	servers []string // empty for all
-}
-
-// Parse implements [Verb].
-func (v *Doctor) Parse(words []string) error {
-	v.servers = words
-	return nil
-}
+type Doctor struct{ plain }
 
 // Run implements [Verb]. A server that fails is an answer of the doctor, not a fault; the exit code is
 // then that of the first failure.
 func (v *Doctor) Run(ctx context.Context, s *Session) error {
-	probes, err := s.Engine.Probe(ctx, v.servers)
+	probes, err := s.Engine.Probe(ctx, v.words)
 	if err != nil {
 		return err
 	}

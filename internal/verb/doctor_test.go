@@ -11,8 +11,8 @@ import (
 func TestDoctorOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "doctor", map[string]options{
-		"all":  {want: &Doctor{servers: []string{}}},
-		"some": {args: []string{"a", "b"}, want: &Doctor{servers: []string{"a", "b"}}},
+		"all":  {want: &Doctor{plain{[]string{}}}},
+		"some": {args: []string{"a", "b"}, want: &Doctor{plain{[]string{"a", "b"}}}},
 	})
 }
 

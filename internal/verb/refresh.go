@@ -23,10 +23,7 @@ func refreshSpec() Spec {
 
 // Refresh asks the servers whose lists have expired, behind an answer that relied on such a list. mcpl
 // itself starts it, and it prints nothing.
-type Refresh struct{ noFlags }
-
-// Parse implements [Verb].
-func (v *Refresh) Parse([]string) error { return nil }
+type Refresh struct{ plain }
 
 // Run implements [Verb].
 func (v *Refresh) Run(ctx context.Context, s *Session) error {

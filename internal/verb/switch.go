@@ -15,7 +15,7 @@ import (
 
 func enableSpec() Spec {
 	return Spec{
-		Name: "enable", Group: Setup, New: func() Verb { return new(Enable) },
+		Name: "enable", Group: Setup, New: func() Verb { return new(Switch) },
 		Aliases:  []Alias{{Words: "on activate"}},
 		Complete: completeNames,
 		Use:      "enable NAME...", Short: "Switch servers or tools on",
@@ -27,53 +27,9 @@ that are off are not found and cannot be called.`,
 	}
 }
 
-// Enable switches servers and tools on: mcpl enable NAME...
-type Enable struct {
-	Only, All bool
-
-	names []string
-}
-
-// Flags implements [Verb].
-func (v *Enable) Flags(fs *pflag.FlagSet) {
-	fs.BoolVar(&v.Only, "only", false, "switch everything else off")
-	fs.BoolVar(&v.All, "all", false, "switch everything on")
-}
-
-// Parse implements [Verb].
-func (v *Enable) Parse(words []string) error {
-	if v.All && (v.Only || len(words) > 0) {
-		return fault.New(fault.Usage, "--all takes neither names nor --only", "").
-			Then("Type", fault.Step{Verb: "enable", Args: []string{"--all"}})
-	}
-	v.names = words
-	if !v.All && len(words) == 0 {
-		return noNames()
-	}
-	return nil
-}
-
-// Run implements [Verb].
-func (v *Enable) Run(ctx context.Context, s *Session) error {
-	if v.All {
-		return s.change(ctx, nil, func(t *state.Tools) { *t = state.Tools{} })
-	}
-	names, skipped, err := s.named(v.names)
-	if err != nil {
-		return err
-	}
-	return s.change(ctx, skipped, func(t *state.Tools) {
-		if v.Only {
-			t.Only(names...)
-		} else {
-			t.Enable(names...)
-		}
-	})
-}
-
 func disableSpec() Spec {
 	return Spec{
-		Name: "disable", Group: Setup, New: func() Verb { return new(Disable) },
+		Name: "disable", Group: Setup, New: func() Verb { return &Switch{off: true} },
 		Aliases:  []Alias{{Words: "off deactivate"}},
 		Complete: completeNames,
 		Use:      "disable NAME...", Short: "Switch servers or tools off",
@@ -84,34 +40,65 @@ nowhere and cannot be called.`,
 	}
 }
 
-// Disable switches servers and tools off: mcpl disable NAME...
-type Disable struct {
-	noFlags
+// Switch switches servers and tools on or off: mcpl enable|disable NAME...
+type Switch struct {
+	Only, All bool // of enable
+
+	off   bool
 	names []string
 }
 
+// Flags implements [Verb].
+func (v *Switch) Flags(fs *pflag.FlagSet) {
+	if v.off {
+		return
+	}
+	fs.BoolVar(&v.Only, "only", false, "switch everything else off")
+	fs.BoolVar(&v.All, "all", false, "switch everything on")
+}
+
 // Parse implements [Verb].
-func (v *Disable) Parse(words []string) error {
+func (v *Switch) Parse(words []string) error {
 	v.names = words
-	if len(words) == 0 {
-		return noNames()
+	switch {
+	case v.All && (v.Only || len(words) > 0):
+		return fault.New(fault.Usage, "--all takes neither names nor --only", "").
+			Then("Type", fault.Step{Verb: "enable", Args: []string{"--all"}})
+	case !v.All && len(words) == 0:
+		return fault.New(fault.Usage, "which server or tool?", "Name servers, or tools as SERVER/TOOL.").
+			Then("See them with", fault.Step{Verb: "list"})
 	}
 	return nil
 }
 
-// Run implements [Verb].
-func (v *Disable) Run(ctx context.Context, s *Session) error {
+// Run implements [Verb]. It edits what is on and off, and answers with the new state.
+func (v *Switch) Run(ctx context.Context, s *Session) error {
 	names, skipped, err := s.named(v.names)
 	if err != nil {
 		return err
 	}
-	return s.change(ctx, skipped, func(t *state.Tools) { t.Disable(names...) })
-}
-
-// noNames is the fault of a command line that names nothing to switch.
-func noNames() error {
-	return fault.New(fault.Usage, "which server or tool?", "Name servers, or tools as SERVER/TOOL.").
-		Then("See them with", fault.Step{Verb: "list"})
+	var after state.Tools
+	notice, err := s.States.Update(ctx, func(t *state.Tools) {
+		switch {
+		case v.All:
+			*t = state.Tools{}
+		case v.off:
+			t.Disable(names...)
+		case v.Only:
+			t.Only(names...)
+		default:
+			t.Enable(names...)
+		}
+		after = *t
+	})
+	if notice != "" {
+		s.Printer.Notice("%s", notice)
+	}
+	if err != nil {
+		return err
+	}
+	return s.Printer.Answer(&switchAnswer{Enabled: append([]string{}, after.Enabled...), // not null in JSON
+		Disabled: append([]string{}, after.Disabled...), Skipped: skipped, file: s.States.Path})
 }
 
 // named splits words into names of servers and tools, written as SERVER or SERVER/TOOL, and unknown
@@ -130,7 +117,7 @@ func (s *Session) named(args []string) (names, skipped []string, err error) {
 			skipped = append(skipped, arg)
 		}
 	}
-	if len(names) == 0 {
+	if len(names) == 0 && len(args) > 0 {
 		return nil, nil, fault.New(fault.ServerNotFound,
 			"no server or tool has one of these names: "+strings.Join(skipped, ", "),
 			"Name servers, or tools as SERVER/TOOL. See them with: mcpl list, mcpl list SERVER")
@@ -139,23 +126,6 @@ func (s *Session) named(args []string) (names, skipped []string, err error) {
 		s.Printer.Notice("%s is not a known server or tool; it is skipped", name)
 	}
 	return names, skipped, nil
-}
-
-// change edits what is on and off, and answers with the new state.
-func (s *Session) change(ctx context.Context, skipped []string, edit func(*state.Tools)) error {
-	var after state.Tools
-	notice, err := s.States.Update(ctx, func(t *state.Tools) {
-		edit(t)
-		after = *t
-	})
-	if notice != "" {
-		s.Printer.Notice("%s", notice)
-	}
-	if err != nil {
-		return err
-	}
-	return s.Printer.Answer(&switchAnswer{Enabled: append([]string{}, after.Enabled...), // not null in JSON
-		Disabled: append([]string{}, after.Disabled...), Skipped: skipped, file: s.States.Path})
 }
 
 // switchAnswer is the answer of enable and disable.

@@ -15,10 +15,7 @@ func versionSpec() Spec {
 }
 
 // Version prints the version of mcpl: mcpl version.
-type Version struct{ noFlags }
-
-// Parse implements [Verb].
-func (v *Version) Parse([]string) error { return nil }
+type Version struct{ plain }
 
 // Run implements [Verb].
 func (v *Version) Run(_ context.Context, s *Session) error {

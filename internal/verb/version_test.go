@@ -8,7 +8,7 @@ import (
 
 func TestVersionOptions(t *testing.T) {
 	t.Parallel()
-	checkOptions(t, "version", map[string]options{"alone": {want: &Version{}}, "with a word": {args: []string{"x"}, want: &Version{}}})
+	checkOptions(t, "version", map[string]options{"alone": {want: &Version{plain{[]string{}}}}, "with a word": {args: []string{"x"}, want: &Version{plain{[]string{"x"}}}}})
 }
 
 func TestVersionAnswers(t *testing.T) {
