@@ -71,23 +71,23 @@ func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
+	p.Files = looked
 	if err := p.considerAll(found, v.words); err != nil {
 		return err
 	}
-	a := p.answer(looked)
-	if len(p.takes) == 0 || v.DryRun {
-		return s.Printer.Answer(a)
+	if len(p.of("add")) == 0 || v.DryRun {
+		return s.Printer.Answer(p)
 	}
 	if !v.Yes {
-		if ok, err := s.consent(ctx, p, a); !ok || err != nil {
+		if ok, err := s.consent(ctx, p); !ok || err != nil {
 			return err
 		}
 	}
-	if a.Created, err = p.write(ctx); err != nil {
+	if p.Created, err = p.write(ctx); err != nil {
 		return err
 	}
-	a.Written = true
-	return s.Printer.Answer(a)
+	p.Written = true
+	return s.Printer.Answer(p)
 }
 
 func importStep(flag string) fault.Step {
@@ -95,21 +95,21 @@ func importStep(flag string) fault.Step {
 }
 
 // consent asks the person at the terminal whether to write. Without a terminal, a fault says how to consent.
-func (s *Session) consent(ctx context.Context, p *importPlan, a *importAnswer) (bool, error) {
+func (s *Session) consent(ctx context.Context, p *importPlan) (bool, error) {
+	takes := p.of("add")
+	what := fmt.Sprintf("%s to %s", render.Plural(len(takes), "server"), p.File)
 	if !s.App.InTTY || !s.App.ErrTTY.Is || s.Globals.JSON {
-		f := fault.New(fault.ApprovalRequired, fmt.Sprintf("writing %s to %s needs your consent",
-			render.Plural(len(p.takes), "server"), p.target.Path), "").
+		f := fault.New(fault.ApprovalRequired, "writing "+what+" needs your consent", "").
 			Then("See what would be written with", importStep("--dry-run")).Then("Write it with", importStep("--yes"))
-		for _, take := range p.takes {
-			f.Trace(fmt.Sprintf("%s from %s", take.name, take.found.Client))
+		for _, take := range takes {
+			f.Trace(fmt.Sprintf("%s from %s", take.Name, take.Client))
 		}
 		return false, f
 	}
-	if err := s.Printer.Answer(a); err != nil {
+	if err := s.Printer.Answer(p); err != nil {
 		return false, err
 	}
-	question := fmt.Sprintf("Write %s to %s?", render.Plural(len(p.takes), "server"), p.target.Path)
-	ok, err := s.Printer.Ask(ctx, s.App.Stdin, question)
+	ok, err := s.Printer.Ask(ctx, s.App.Stdin, "Write "+what+"?")
 	if err != nil {
 		return false, fault.New(fault.Interrupted, "interrupted; nothing was written", "").Because(err)
 	}
@@ -119,30 +119,32 @@ func (s *Session) consent(ctx context.Context, p *importPlan, a *importAnswer) (
 	return ok, nil
 }
 
-// importPlan decides which of the servers found are taken, and as what.
+// importPlan decides which of the servers found are taken, and as what. It is the answer of config import.
 type importPlan struct {
-	env    config.Env
-	target *config.Target
-	trial  *config.Trial
-	keep   bool // literal secrets
+	File    string `json:"file"`
+	Why     string `json:"why"`
+	Created bool   `json:"created"`
+	Written bool   `json:"written"`
+	// Files are the places where other clients may have servers.
+	Files   []clients.Looked `json:"files"`
+	Servers []importItem     `json:"servers"`
+	// Variables take the place of literal secrets.
+	Variables []importVariable `json:"variables"`
+
+	env   config.Env
+	trial *config.Trial
+	keep  bool // literal secrets
 	// names are in use in the target. prints are the names of its servers by their fingerprints.
 	names  map[string]bool
 	prints map[string]string
-	items  []importItem
-	takes  []take
-}
-
-type take struct {
-	name     string
-	entry    config.Entry
-	found    clients.Found
-	literals []config.Literal
+	put    string // the environment file for variables
 }
 
 // newImportPlan returns a plan that takes nothing yet.
 func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPlan, error) {
-	p := &importPlan{env: env, target: target, trial: env.Trial(target), keep: keep,
-		names: map[string]bool{}, prints: map[string]string{}}
+	p := &importPlan{File: target.Path, Why: target.Why, Servers: []importItem{}, Variables: []importVariable{},
+		env: env, trial: env.Trial(target), keep: keep, names: map[string]bool{}, prints: map[string]string{},
+		put: env.WhereToPut(target.Sources)}
 	src := *target.Sources
 	empty := func(f config.Source) bool { return f.Size == 0 } // a file that the plan fills
 	src.Configs = slices.DeleteFunc(slices.Clone(src.Configs), empty)
@@ -163,8 +165,8 @@ func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPla
 // considerAll considers the servers of other clients, all or only those of some names, which must exist.
 func (p *importPlan) considerAll(found []clients.Found, names []string) error {
 	for _, f := range found {
-		if f.File != p.target.Path && (len(names) == 0 || slices.Contains(names, f.Name)) {
-			p.consider(f)
+		if f.File != p.File && (len(names) == 0 || slices.Contains(names, f.Name)) {
+			p.Servers = append(p.Servers, p.consider(f))
 		}
 	}
 	for _, name := range names {
@@ -176,23 +178,22 @@ func (p *importPlan) considerAll(found []clients.Found, names []string) error {
 	return nil
 }
 
-// consider decides whether and how to take one server, and keeps the reason.
-func (p *importPlan) consider(f clients.Found) {
-	item := importItem{Name: f.Name, Client: f.Client, File: f.File, Line: f.Line, Action: "skip", Notes: f.Notes}
-	defer func() { p.items = append(p.items, item) }()
-	if item.Reason = f.Skip; item.Reason != "" {
-		return
+// consider decides whether and how to take one server, and why not.
+func (p *importPlan) consider(f clients.Found) importItem {
+	item := importItem{Name: f.Name, Client: f.Client, File: f.File, Line: f.Line, Action: "skip", Reason: f.Skip,
+		Notes: f.Notes}
+	if f.Skip != "" {
+		return item
 	}
 	wanted := allowedName(f.Name)
 	plain, err := p.trial.Server(wanted, f.Entry)
 	if err != nil {
 		item.Reason = fault.From(err).Message
-		return
+		return item
 	}
 	item.show(plain)
-	if there := p.prints[plain.Fingerprint()]; there != "" {
-		item.Reason = "already there as " + there
-		return
+	if p.there(&item, plain) {
+		return item
 	}
 	for n := 1; ; n++ {
 		name := candidate(wanted, f.Client, n)
@@ -203,17 +204,16 @@ func (p *importPlan) consider(f clients.Found) {
 		server, err := p.trial.Server(name, lifted)
 		if err != nil {
 			item.Reason = fault.From(err).Message
-			return
+			return item
 		}
-		if there := p.prints[server.Fingerprint()]; there != "" {
+		if p.there(&item, server) {
 			p.trial.Keep(literals) // of an earlier import: other servers must not get its variables
-			item.Reason = "already there as " + there
-			return
+			return item
 		}
 		if p.names[name] {
 			continue
 		}
-		item.Action, item.Name, item.Literals, item.Kept = "add", name, literals, p.keep
+		item.Action, item.Name, item.Literals, item.Kept, item.entry = "add", name, literals, p.keep, lifted
 		item.show(server)
 		item.Notes = append(item.Notes, unset(server, literals)...)
 		if name != f.Name {
@@ -222,9 +222,18 @@ func (p *importPlan) consider(f clients.Found) {
 		p.names[name] = true
 		p.prints[plain.Fingerprint()], p.prints[server.Fingerprint()] = name, name
 		p.trial.Keep(literals)
-		p.takes = append(p.takes, take{name: name, entry: lifted, found: f, literals: literals})
-		return
+		p.addVariables(item)
+		return item
 	}
+}
+
+// there reports whether the target has a server already, and makes that the reason to skip it.
+func (p *importPlan) there(item *importItem, server *config.Server) bool {
+	name, ok := p.prints[server.Fingerprint()]
+	if ok {
+		item.Reason = "already there as " + name
+	}
+	return ok
 }
 
 // show keeps the parts of a server that a person may see.
@@ -274,10 +283,11 @@ func allowedName(name string) string {
 
 // write puts the servers that are taken into the file, all or none.
 func (p *importPlan) write(ctx context.Context) (created bool, err error) {
-	private := slices.ContainsFunc(p.takes, func(t take) bool { return t.entry.HoldsValues() })
-	return p.env.Edit(ctx, p.target.Path, private, func(data []byte) ([]byte, error) {
-		for _, t := range p.takes {
-			if data, _, err = config.SetEntry(p.target.Path, data, t.name, t.entry, false); err != nil {
+	takes := p.of("add")
+	private := slices.ContainsFunc(takes, func(i importItem) bool { return i.entry.HoldsValues() })
+	return p.env.Edit(ctx, p.File, private, func(data []byte) ([]byte, error) {
+		for _, take := range takes {
+			if data, _, err = config.SetEntry(p.File, data, take.Name, take.entry, false); err != nil {
 				return nil, err
 			}
 		}
@@ -285,36 +295,19 @@ func (p *importPlan) write(ctx context.Context) (created bool, err error) {
 	})
 }
 
-func (p *importPlan) answer(looked []clients.Looked) *importAnswer {
-	a := &importAnswer{File: p.target.Path, Why: p.target.Why, Files: looked,
-		Servers: append([]importItem{}, p.items...), Variables: []importVariable{}}
-	put := p.env.WhereToPut(p.target.Sources)
-	for _, t := range p.takes {
-		for _, l := range t.literals {
-			if p.keep || slices.ContainsFunc(a.Variables, func(v importVariable) bool { return v.Name == l.Variable }) {
-				continue
-			}
-			v := importVariable{Name: l.Variable, Set: l.Set, Server: t.name, Where: l.Where, ValueIn: t.found.File, Put: put}
-			if "env "+l.Variable == l.Where { // the name was given by whoever knows the service
-				v.Get = config.WhereToGet(l.Variable)
-			}
-			a.Variables = append(a.Variables, v)
+// addVariables adds the variables that take the place of a server's literal secrets.
+func (p *importPlan) addVariables(i importItem) {
+	for _, l := range i.Literals {
+		known := func(v importVariable) bool { return v.Name == l.Variable }
+		if p.keep || slices.ContainsFunc(p.Variables, known) {
+			continue
 		}
+		v := importVariable{Name: l.Variable, Set: l.Set, Server: i.Name, Where: l.Where, ValueIn: i.File, Put: p.put}
+		if "env "+l.Variable == l.Where { // the name was given by whoever knows the service
+			v.Get = config.WhereToGet(l.Variable)
+		}
+		p.Variables = append(p.Variables, v)
 	}
-	return a
-}
-
-// importAnswer is the answer of config import: the plan, and whether it was carried out.
-type importAnswer struct {
-	File    string `json:"file"`
-	Why     string `json:"why"`
-	Created bool   `json:"created"`
-	Written bool   `json:"written"`
-	// Files are the places where other clients may have servers.
-	Files   []clients.Looked `json:"files"`
-	Servers []importItem     `json:"servers"`
-	// Variables take the place of literal secrets.
-	Variables []importVariable `json:"variables"`
 }
 
 // importItem is the decision about one server of another client.
@@ -334,6 +327,7 @@ type importItem struct {
 	// Kept says that the literal secrets are copied as they are.
 	Kept  bool     `json:"secrets_kept,omitempty"`
 	Notes []string `json:"notes,omitempty"`
+	entry config.Entry
 }
 
 // importVariable is a variable that an imported server needs.
@@ -349,11 +343,13 @@ type importVariable struct {
 	Get     string `json:"get,omitempty"`
 }
 
-func (a *importAnswer) WriteText(t *output.Text) {
-	is := func(action string) []importItem {
-		return slices.DeleteFunc(slices.Clone(a.Servers), func(s importItem) bool { return s.Action != action })
-	}
-	added, skipped := is("add"), is("skip")
+// of returns the servers with an action.
+func (a *importPlan) of(action string) []importItem {
+	return slices.DeleteFunc(slices.Clone(a.Servers), func(s importItem) bool { return s.Action != action })
+}
+
+func (a *importPlan) WriteText(t *output.Text) {
+	added, skipped := a.of("add"), a.of("skip")
 	if a.Written {
 		t.Line(fmt.Sprintf("Wrote %s to ", render.Plural(len(added), "server")), output.Cyan(a.File))
 		a.writeVariables(t)
@@ -399,7 +395,7 @@ func (a *importAnswer) WriteText(t *output.Text) {
 }
 
 // writeFiles writes the files that exist or, if there are none, all places where files may be.
-func (a *importAnswer) writeFiles(t *output.Text) {
+func (a *importPlan) writeFiles(t *output.Text) {
 	t.Line(output.Bold("Files of other clients"))
 	var rows, missing [][]any
 	for _, f := range a.Files {
@@ -420,7 +416,7 @@ func (a *importAnswer) writeFiles(t *output.Text) {
 	t.Table("  ", rows)
 }
 
-func (a *importAnswer) writeVariables(t *output.Text) {
+func (a *importPlan) writeVariables(t *output.Text) {
 	if len(a.Variables) == 0 {
 		return
 	}
