@@ -78,7 +78,7 @@ func (v *Call) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	return v.send(ctx, s, plan, render.ToolResult)
+	return v.send(ctx, s, plan)
 }
 
 // dryRun shows what a call would do, and starts nothing. The arguments of a tool that the index does not

@@ -167,7 +167,8 @@ func (a *inspectAnswer) writeResource(t *output.Text) {
 		t.Table("  ", rows)
 	}
 	t.Line()
-	t.Line(output.Dim(render.HowTo(a.ref.Kind)), output.Cyan(render.Use(a.ref)))
+	lead, command := render.Use(a.ref)
+	t.Line(output.Dim(lead), output.Cyan(command))
 }
 
 func writeParameters(t *output.Text, params []schema.Param) {

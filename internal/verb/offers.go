@@ -176,8 +176,8 @@ func writeUses(t *output.Text, recs []index.Record) {
 			t.Line()
 		}
 		said[rec.Kind] = true
-		use := render.Use(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind})
-		t.Line(output.Dim(render.HowTo(rec.Kind)), output.Cyan(use))
+		lead, command := render.Use(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind})
+		t.Line(output.Dim(lead), output.Cyan(command))
 	}
 }
 

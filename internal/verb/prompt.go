@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -46,5 +45,5 @@ func (v *Prompt) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	return v.send(ctx, s, plan, render.PromptMessages)
+	return v.send(ctx, s, plan)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -47,5 +46,5 @@ func (v *Read) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	return v.send(ctx, s, plan, render.ResourceContents)
+	return v.send(ctx, s, plan)
 }

@@ -56,12 +56,12 @@ func (v *request) options(settings config.Settings) tool.CallOptions {
 	return o
 }
 
-// send makes a planned request and writes its result, which parse reads.
-func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan, parse render.Parse) error {
+// send makes a planned request and writes its result.
+func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan) error {
 	if err := v.ready(s, plan); err != nil {
 		return err
 	}
-	audience := s.audience(v.Elicit, plan, parse)
+	audience := s.audience(v.Elicit, plan)
 	o := v.options(s.Settings)
 	o.Audience = audience
 	res, err := audience.End(s.Engine.Call(ctx, plan, o))
@@ -70,7 +70,7 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan, parse
 	}
 	to := render.Destination{Printer: s.Printer, Query: s.App.Query, MaxBytes: s.Settings.MaxBytes,
 		Large: filepath.Join(s.App.Env.CacheDir(), "results"), Now: s.App.Now}
-	s.code, err = v.Delivery.Answer(ctx, to, plan.Ref, res, parse)
+	s.code, err = v.Delivery.Answer(ctx, to, plan.Ref, res)
 	return err
 }
 
@@ -89,8 +89,8 @@ func (v *request) ready(s *Session, plan *engine.Plan) error {
 }
 
 // audience returns the user's side of a request. The person at the terminal answers what --elicit does not.
-func (s *Session) audience(answers []string, plan *engine.Plan, parse render.Parse) *form.Audience {
-	o := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: answers, Printer: s.Printer, Parse: parse}
+func (s *Session) audience(answers []string, plan *engine.Plan) *form.Audience {
+	o := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: answers, Printer: s.Printer}
 	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON {
 		o.Dialog = s.Printer.NewDialog(s.App.Stdin)
 	}

@@ -30,8 +30,6 @@ type Options struct {
 	// Dialog is the terminal with a person at it, for questions without Answers. If nil, they are declined.
 	Dialog  *output.Dialog
 	Printer *output.Printer
-	// Parse reads the result of the request, for faults that repeat it.
-	Parse render.Parse
 }
 
 // Audience is the user's side of a request, a [tool.Audience]: it shows progress, and answers one question at a time.
@@ -154,7 +152,7 @@ func (a *Audience) End(res *tool.Result, err error) (*tool.Result, error) {
 		f.Because(err).Trace(fault.From(err).Traceback)
 	case res != nil:
 		f.Result = res.Raw
-		if value, err := a.opt.Parse(res.Raw); err == nil {
+		if value, err := render.Read(a.opt.Ref.Kind, res.Raw); err == nil {
 			f.Result = value.JSON()
 		}
 	}

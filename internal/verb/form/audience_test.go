@@ -60,15 +60,14 @@ func (sc scene) run(ctx context.Context, t *testing.T, s server) outcome {
 		o.ErrTTY = output.Terminal{Is: true, Width: sc.width}
 	}
 	p := output.New(o)
-	opt := Options{Ref: tool.Ref{Server: "demo", Name: "ask"}, Args: []byte(sc.args), Answers: sc.answers, Printer: p,
-		Parse: render.ToolResult}
+	opt := Options{Ref: tool.Ref{Server: "demo", Name: "ask"}, Args: []byte(sc.args), Answers: sc.answers, Printer: p}
 	if !sc.absent {
 		opt.Dialog = p.NewDialog(sc.stdin)
 	}
 	a := New(opt)
 	res, err := a.End(s(ctx, a))
 	if err == nil {
-		_, err = new(render.Delivery).Answer(ctx, render.Destination{Printer: p}, opt.Ref, res, render.ToolResult)
+		_, err = new(render.Delivery).Answer(ctx, render.Destination{Printer: p}, opt.Ref, res)
 	}
 	code := 0
 	if err != nil {

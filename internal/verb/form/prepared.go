@@ -156,15 +156,16 @@ const maxCommandArgs = 1500
 
 // commandOf returns the command line that makes a request, without its flags.
 func commandOf(ref tool.Ref, args []byte) string {
+	step := schema.Step(ref, args)
 	switch {
 	case len(args) > maxCommandArgs:
-		return output.Command(schema.Step(ref, []byte("...")))
+		step.Args = []string{"..."}
 	case ref.Kind == tool.Resource:
-		return render.Use(ref)
+		step.Verb, step.Args = "read", nil
 	case string(args) == "{}":
-		return strings.TrimSuffix(output.Command(schema.Step(ref, args)), " '{}'")
+		step.Args = nil
 	}
-	return output.Command(schema.Step(ref, args))
+	return output.Command(step)
 }
 
 // orNothing returns the signature of a form, or the words for an empty one.

@@ -16,16 +16,16 @@ type contents struct {
 	Blob     string  `json:"blob"`
 }
 
-// ResourceContents reads the result of resources/read. It is reduced to its text (as JSON, if that is
+// resourceContents reads the result of resources/read. It is reduced to its text (as JSON, if that is
 // an object or an array), or to the list of contents if they are several or binary.
-func ResourceContents(raw json.RawMessage) (Result, error) {
+func resourceContents(raw json.RawMessage) (Result, error) {
 	var head struct {
 		Contents []json.RawMessage `json:"contents"`
 	}
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return Result{}, err
 	}
-	r := Result{kind: tool.Resource}
+	var r Result
 	for _, raw := range head.Contents {
 		var c contents
 		if err := json.Unmarshal(raw, &c); err != nil {
@@ -40,9 +40,9 @@ func ResourceContents(raw json.RawMessage) (Result, error) {
 	return r, nil
 }
 
-// PromptMessages reads the result of prompts/get (MCP 2025-11-25, server/prompts, "PromptMessage"). The contents of its
+// promptMessages reads the result of prompts/get (MCP 2025-11-25, server/prompts, "PromptMessage"). The contents of its
 // messages become blocks.
-func PromptMessages(raw json.RawMessage) (Result, error) {
+func promptMessages(raw json.RawMessage) (Result, error) {
 	var head struct {
 		Description json.RawMessage `json:"description"`
 		Messages    []struct {
@@ -53,15 +53,12 @@ func PromptMessages(raw json.RawMessage) (Result, error) {
 	if err := json.Unmarshal(raw, &head); err != nil {
 		return Result{}, err
 	}
-	r := Result{kind: tool.Prompt, about: head.Description}
+	r := Result{about: head.Description}
 	for _, m := range head.Messages {
 		if m.Content == nil {
 			return Result{}, errors.New("a message has no content")
 		}
-		b := block{raw: m.Content, role: m.Role}
-		// A block of an unknown kind is passed on as it is.
-		_ = json.Unmarshal(m.Content, &b)
-		r.blocks = append(r.blocks, b)
+		r.blocks = append(r.blocks, blockOf(m.Content, m.Role))
 	}
 	return r, nil
 }

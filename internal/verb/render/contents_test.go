@@ -36,7 +36,7 @@ func TestContents(t *testing.T) {
 		`{"contents":[]}`: {"(the resource answered without content)\n", `[]`},
 		`{}`:              {"(the resource answered without content)\n", `[]`},
 	} {
-		r, err := ResourceContents([]byte(raw))
+		r, err := Read(tool.Resource, []byte(raw))
 		if err != nil {
 			t.Errorf("%s: %v", raw, err)
 			continue
@@ -47,7 +47,7 @@ func TestContents(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{`{"contents":7}`, `[]`, `{`, `{"contents":["x"]}`, `{"contents":[{"text":5}]}`} {
-		if r, err := ResourceContents([]byte(raw)); err == nil {
+		if r, err := Read(tool.Resource, []byte(raw)); err == nil {
 			t.Errorf("%s is %+v", raw, r)
 		}
 	}
@@ -64,7 +64,7 @@ func TestMessages(t *testing.T) {
 		`{"messages":[{"role":"user","content":["odd"]}]}`: {"user:\n[\n  \"odd\"\n]\n", `{"messages":[{"role":"user","content":["odd"]}]}`},
 		`{"messages":[]}`: {"(the prompt has no messages)\n", `{"messages":[]}`},
 	} {
-		r, err := PromptMessages([]byte(raw))
+		r, err := Read(tool.Prompt, []byte(raw))
 		if err != nil {
 			t.Errorf("%s: %v", raw, err)
 			continue
@@ -75,7 +75,7 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{`{"messages":7}`, `[]`, `{`, `{"messages":[{"role":"user"}]}`} {
-		if r, err := PromptMessages([]byte(raw)); err == nil {
+		if r, err := Read(tool.Prompt, []byte(raw)); err == nil {
 			t.Errorf("%s is %+v", raw, r)
 		}
 	}
@@ -89,16 +89,16 @@ func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1}}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		for name, parse := range map[string]Parse{"tool": ToolResult, "resource": ResourceContents, "prompt": PromptMessages} {
-			r, err := parse(raw)
+		for _, kind := range []tool.Kind{tool.Tool, tool.Resource, tool.Prompt} {
+			r, err := Read(kind, raw)
 			if err != nil {
 				continue
 			}
 			if _, doc := rendered(t, r); !json.Valid([]byte(doc)) {
-				t.Fatalf("%s: %s is not JSON", name, doc)
+				t.Fatalf("%s: %s is not JSON", kind, doc)
 			}
 			if r, err = r.saved(dir, tool.Ref{Server: "s", Name: "n"}); err == nil && !json.Valid(r.JSON()) {
-				t.Fatalf("%s: with files %s is not JSON", name, r.JSON())
+				t.Fatalf("%s: with files %s is not JSON", kind, r.JSON())
 			}
 		}
 	})

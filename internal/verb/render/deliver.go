@@ -57,17 +57,16 @@ func (v *Delivery) Check() error {
 	return nil
 }
 
-// Answer writes a result as the flags say; parse reads it. A result that reports an error is a fault,
-// except with --raw: that prints it and returns the fault's exit code.
-func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res *tool.Result,
-	parse Parse) (exit int, err error) {
+// Answer writes a result as the flags say. A result that reports an error is a fault, except with --raw: that prints it
+// and returns the fault's exit code.
+func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res *tool.Result) (exit int, err error) {
 	if v.Raw {
 		if res.IsError {
 			exit = fault.Tool.ExitCode()
 		}
 		return exit, to.Printer.Raw(res.Raw)
 	}
-	value, err := parse(res.Raw)
+	value, err := Read(ref.Kind, res.Raw)
 	if err != nil {
 		return 0, fault.New(fault.Protocol, ref.Server+" answered with a result that is not what the protocol says",
 			"See it as it came with --raw.").On(ref.Server, ref.Tool()).Because(err)

@@ -82,9 +82,8 @@ func (v Delivery) deliver(t *testing.T, kind tool.Kind, raw string, asJSON bool)
 	if v.OutputDir != "" {
 		v.OutputDir = filepath.Join(dir, v.OutputDir)
 	}
-	parse := map[tool.Kind]Parse{tool.Tool: ToolResult, tool.Resource: ResourceContents, tool.Prompt: PromptMessages}[kind]
 	res := &tool.Result{Raw: json.RawMessage(raw), IsError: strings.Contains(raw, `"isError":true`)}
-	exit, err := v.Answer(t.Context(), to, tool.Ref{Server: "s", Name: "t", Kind: kind}, res, parse)
+	exit, err := v.Answer(t.Context(), to, tool.Ref{Server: "s", Name: "t", Kind: kind}, res)
 	text := strings.ReplaceAll(out.String(), dir, "DIR")
 	return outcome{exit, err, regexp.MustCompile(`-[0-9a-f]{12}\.`).ReplaceAllString(text, "-DIGEST."), dir}
 }

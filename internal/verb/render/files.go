@@ -195,8 +195,7 @@ func structure(raw json.RawMessage, depth int) any {
 		}
 		return []any{about, structure(list[0], depth-1)}
 	}
-	var s string
-	if json.Unmarshal(raw, &s) == nil && strings.HasPrefix(string(raw), `"`) {
+	if s, ok := stringIn(raw); ok {
 		return fmt.Sprintf("string, %s, %s", Size(len(s)), Plural(strings.Count(s, "\n")+1, "line"))
 	}
 	return raw // a number, true, false or null

@@ -1,8 +1,7 @@
 // Package render writes what servers answer: the result of a tool, the contents of a resource, the
 // messages of a prompt.
 //
-// [ToolResult], [ResourceContents] and [PromptMessages] reduce an answer to what its caller wants, a
-// [Result]. [Delivery] has the flags that say what becomes of it, and [Delivery.Answer] prints it,
+// [Read] reduces an answer to what its caller wants, a [Result]. [Delivery] has the flags that say what becomes of it, and [Delivery.Answer] prints it,
 // saves parts of it to files, or saves all of it if it is too large to print. The small functions
 // ([Plural], [Size], [Cut], ...) write values for people, for all verbs alike.
 package render
@@ -29,8 +28,19 @@ type Result struct {
 	blocks []block         // the content, whatever else is set
 }
 
-// Parse reads a raw answer: [ToolResult], [ResourceContents] or [PromptMessages].
-type Parse func(raw json.RawMessage) (Result, error)
+// Read reads the raw answer to a request of something of that kind.
+func Read(kind tool.Kind, raw json.RawMessage) (r Result, err error) {
+	switch kind {
+	case tool.Resource:
+		r, err = resourceContents(raw)
+	case tool.Prompt:
+		r, err = promptMessages(raw)
+	default:
+		r, err = toolResult(raw)
+	}
+	r.kind = kind
+	return r, err
+}
 
 // block is one content block (MCP 2025-11-25, server/tools, Tool Result). raw is the block as it
 // came; once its data is saved, it names the file instead.
@@ -47,8 +57,8 @@ type block struct {
 	role     string // of the message of a prompt, else ""
 }
 
-// ToolResult reads the result of tools/call.
-func ToolResult(raw json.RawMessage) (Result, error) {
+// toolResult reads the result of tools/call.
+func toolResult(raw json.RawMessage) (Result, error) {
 	var head struct {
 		Content           json.RawMessage `json:"content"`
 		StructuredContent json.RawMessage `json:"structuredContent"`
@@ -63,10 +73,7 @@ func ToolResult(raw json.RawMessage) (Result, error) {
 			return Result{}, errors.New("content is not a list")
 		}
 		for _, raw := range raws {
-			b := block{raw: raw}
-			// A block of an unknown kind is passed on as it is.
-			_ = json.Unmarshal(raw, &b)
-			r.blocks = append(r.blocks, b)
+			r.blocks = append(r.blocks, blockOf(raw, ""))
 		}
 	}
 	switch {
@@ -78,6 +85,13 @@ func ToolResult(raw json.RawMessage) (Result, error) {
 		}
 	}
 	return r, nil
+}
+
+// blockOf reads a content block. One of an unknown kind is passed on as it is.
+func blockOf(raw json.RawMessage, role string) block {
+	b := block{raw: raw, role: role}
+	_ = json.Unmarshal(raw, &b)
+	return b
 }
 
 // jsonIn returns the JSON object or array that a text holds, nil if it holds neither.
@@ -132,17 +146,6 @@ func (r Result) Text() string {
 	return strings.Join(parts, "\n")
 }
 
-// files returns the paths of the files that hold parts of the result.
-func (r Result) files() []string {
-	var paths []string
-	for _, b := range r.blocks {
-		if b.file != "" {
-			paths = append(paths, b.file)
-		}
-	}
-	return paths
-}
-
 type answer struct {
 	value   Result
 	queried bool              // results are those of --jq
@@ -166,7 +169,13 @@ func (a *answer) RawJSON() []byte {
 	} else {
 		o = append(o, tool.Field{Key: "result", Value: a.joined()})
 	}
-	if files := a.value.files(); len(files) > 0 {
+	var files []string
+	for _, b := range a.value.blocks {
+		if b.file != "" {
+			files = append(files, b.file)
+		}
+	}
+	if files != nil {
 		o.Add("files", files)
 	}
 	return o.Bytes()

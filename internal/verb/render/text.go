@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -104,27 +105,19 @@ func Indented(raw json.RawMessage, indent string) string {
 	return indent + b.String() + "\n"
 }
 
-// Use returns the command that uses a resource or prompt, or shows a tool, as far as known without arguments.
-func Use(ref tool.Ref) string {
-	verb := "mcpl inspect "
+// Use returns the command that uses a resource or prompt, or shows a tool, as far as known without arguments, and the
+// words that introduce it.
+func Use(ref tool.Ref) (lead, command string) {
+	verb := "read"
 	switch ref.Kind {
-	case tool.Resource, tool.Template:
-		verb = "mcpl read "
-	case tool.Prompt:
-		verb = "mcpl prompt "
-	}
-	return verb + fault.Quote(ref.Server) + " " + fault.Quote(ref.Name)
-}
-
-// HowTo introduces the command that [Use] returns.
-func HowTo(kind tool.Kind) string {
-	switch kind {
 	case tool.Resource:
-		return "Read it: "
+		lead = "Read it: "
 	case tool.Template:
-		return "Read one, with the braces filled in: "
+		lead = "Read one, with the braces filled in: "
 	case tool.Prompt:
-		return "Get it, with key=value for each argument: "
+		verb, lead = "prompt", "Get it, with key=value for each argument: "
+	default:
+		verb, lead = "inspect", "Read one: "
 	}
-	return "Read one: "
+	return lead, output.Command(fault.Step{Verb: verb, Server: ref.Server, Tool: ref.Name})
 }

@@ -84,7 +84,8 @@ func TestUse(t *testing.T) {
 	} {
 		t.Run(kind.String(), func(t *testing.T) {
 			t.Parallel()
-			if got := HowTo(kind) + Use(tool.Ref{Server: "my server", Name: "n", Kind: kind}); got != want {
+			lead, command := Use(tool.Ref{Server: "my server", Name: "n", Kind: kind})
+			if got := lead + command; got != want {
 				t.Errorf("got %s", got)
 			}
 		})
