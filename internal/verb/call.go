@@ -51,18 +51,16 @@ others.`,
 
 // Call calls one tool: mcpl call SERVER TOOL [ARGS].
 type Call struct {
-	ArgSource
-	request
+	argued
 	NoValidate bool
 	DryRun     bool
 }
 
 // Flags implements [Verb].
 func (v *Call) Flags(fs *pflag.FlagSet) {
-	v.ArgSource.flags(fs)
+	v.argued.Flags(fs)
 	fs.BoolVar(&v.NoValidate, "no-validate", false, "send the arguments even if they do not fit")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be sent, and start nothing")
-	v.request.Flags(fs)
 }
 
 // Run implements [Verb].
@@ -74,11 +72,7 @@ func (v *Call) Run(ctx context.Context, s *Session) error {
 	if v.DryRun {
 		return v.dryRun(ctx, s, ref, rest)
 	}
-	plan, err := v.plan(ctx, s, ref, rest, !v.NoValidate)
-	if err != nil {
-		return err
-	}
-	return v.send(ctx, s, plan)
+	return v.do(ctx, s, ref, rest, !v.NoValidate)
 }
 
 // dryRun shows what a call would do, and starts nothing. The arguments of a tool that the index does not

@@ -3,8 +3,6 @@ package verb
 import (
 	"context"
 
-	"github.com/spf13/pflag"
-
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -24,16 +22,7 @@ of prompts are strings.`,
 }
 
 // Prompt gets one prompt: mcpl prompt SERVER NAME [ARGS].
-type Prompt struct {
-	ArgSource
-	request
-}
-
-// Flags implements [Verb].
-func (v *Prompt) Flags(fs *pflag.FlagSet) {
-	v.ArgSource.flags(fs)
-	v.request.Flags(fs)
-}
+type Prompt struct{ argued }
 
 // Run implements [Verb].
 func (v *Prompt) Run(ctx context.Context, s *Session) error {
@@ -41,9 +30,5 @@ func (v *Prompt) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	plan, err := v.plan(ctx, s, ref, rest, true)
-	if err != nil {
-		return err
-	}
-	return v.send(ctx, s, plan)
+	return v.do(ctx, s, ref, rest, true)
 }

@@ -61,7 +61,11 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan) error
 	if err := v.ready(s, plan); err != nil {
 		return err
 	}
-	audience := s.audience(v.Elicit, plan)
+	ask := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: v.Elicit, Printer: s.Printer}
+	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON {
+		ask.Dialog = s.Printer.NewDialog(s.App.Stdin) // for what --elicit does not answer
+	}
+	audience := form.New(ask)
 	o := v.options(s.Settings)
 	o.Audience = audience
 	res, err := audience.End(s.Engine.Call(ctx, plan, o))
@@ -88,54 +92,51 @@ func (v *request) ready(s *Session, plan *engine.Plan) error {
 	return nil
 }
 
-// audience returns the user's side of a request. The person at the terminal answers what --elicit does not.
-func (s *Session) audience(answers []string, plan *engine.Plan) *form.Audience {
-	o := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: answers, Printer: s.Printer}
-	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON {
-		o.Dialog = s.Printer.NewDialog(s.App.Stdin)
-	}
-	return form.New(o)
-}
-
-// ArgSource has the flags that say where arguments come from.
-type ArgSource struct {
+// argued is a request with arguments.
+type argued struct {
+	request
 	Stdin    bool
 	ArgsFile string
 }
 
-func (v *ArgSource) flags(fs *pflag.FlagSet) {
+// Flags implements [Verb].
+func (v *argued) Flags(fs *pflag.FlagSet) {
+	v.request.Flags(fs)
 	fs.BoolVar(&v.Stdin, "stdin", false, "read the arguments as JSON from stdin (or -)")
 	fs.StringVar(&v.ArgsFile, "args-file", "", "read the arguments as JSON from `FILE`")
 }
 
-// plan plans a request with the arguments in rest. It leaves arguments from stdin and files to main: a pipe
+// do makes a request with the arguments in rest. It leaves arguments from stdin and files to main: a pipe
 // can be read only once, and the early path may have to give up after it.
-func (v *ArgSource) plan(ctx context.Context, s *Session, ref tool.Ref, rest []string,
-	validate bool) (*engine.Plan, error) {
+func (v *argued) do(ctx context.Context, s *Session, ref tool.Ref, rest []string, validate bool) error {
 	fromFile := func(arg string) bool { return arg == "-" || strings.Contains(arg, "=@") }
 	if v.Stdin || v.ArgsFile != "" || slices.ContainsFunc(rest, fromFile) {
 		if err := s.live(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
-	return s.Engine.Plan(ctx, ref, build, validate)
+	plan, err := s.Engine.Plan(ctx, ref, build, validate)
+	if err != nil {
+		return err
+	}
+	return v.send(ctx, s, plan)
 }
 
 // arguments builds the arguments object from the words behind the tool or prompt on the command line.
-func (v *ArgSource) arguments(s *Session, inputSchema []byte, rest []string) (json.RawMessage, error) {
-	object := "" // the word that is, or stands for, the JSON object
-	if len(rest) > 0 && (rest[0] == "-" || looksLikeJSON(rest[0])) {
-		if v.Stdin || v.ArgsFile != "" {
-			return nil, severalSources()
-		}
+func (v *argued) arguments(s *Session, inputSchema []byte, rest []string) (json.RawMessage, error) {
+	isObject := len(rest) > 0 && (rest[0] == "-" || looksLikeJSON(rest[0]))
+	if v.Stdin && v.ArgsFile != "" || isObject && (v.Stdin || v.ArgsFile != "") {
+		return nil, fault.New(fault.Usage, "the arguments come from more than one place", "Give the JSON object once: "+
+			"on the command line, with --stdin (or -), or with --args-file. key=value pairs may follow it.")
+	}
+	object := "" // or a word that stands for it
+	if isObject {
 		object, rest = rest[0], rest[1:]
 	}
 	base := []byte(object)
 	var err error
 	switch {
-	case v.Stdin && v.ArgsFile != "":
-		return nil, severalSources()
 	case v.Stdin || object == "-":
 		if base, err = io.ReadAll(s.App.Stdin); err != nil {
 			return nil, fault.New(fault.Usage, "stdin cannot be read",
@@ -151,12 +152,6 @@ func (v *ArgSource) arguments(s *Session, inputSchema []byte, rest []string) (js
 		base = nil
 	}
 	return schema.Arguments(inputSchema, base, rest, os.ReadFile)
-}
-
-// severalSources is the fault of arguments from more than one place.
-func severalSources() error {
-	return fault.New(fault.Usage, "the arguments come from more than one place", "Give the JSON object once: "+
-		"on the command line, with --stdin (or -), or with --args-file. key=value pairs may follow it.")
 }
 
 // looksLikeJSON tells a JSON argument from a key=value pair, which begins with its key.
