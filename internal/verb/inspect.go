@@ -74,7 +74,7 @@ func (v *Inspect) Run(ctx context.Context, s *Session) error {
 	ref.Kind = def.Kind
 	answer := &inspectAnswer{ref: ref, def: def}
 	if v.Example && def.InputSchema != nil {
-		answer.example = schema.Example(def.InputSchema, false)
+		answer.example = schema.Example(def.InputSchema)
 	}
 	return s.Printer.Answer(answer)
 }
@@ -139,7 +139,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	example := a.example
 	title := "Example"
 	if example == nil {
-		example, title = schema.Example(a.def.InputSchema, false), "Call it"
+		example, title = schema.Example(a.def.InputSchema), "Call it"
 		if a.ref.Kind == tool.Prompt {
 			title = "Get it"
 		}

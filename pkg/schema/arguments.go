@@ -331,19 +331,16 @@ func isValueOf(types []string, text string) bool {
 
 // element types the text of one array element by the schema of the items.
 func (b *argumentBuilder) element(s *js.Schema, text string) json.RawMessage {
-	for _, part := range b.parts(s) {
-		for _, sub := range append([]*js.Schema{part}, slices.Concat(part.AnyOf, part.OneOf)...) {
-			for _, inner := range b.parts(sub) {
-				if inner.Items == nil {
-					continue
-				}
-				types := b.types(inner.Items, 0)
-				if slices.Contains(types, "array") { // a single value does not stand for nested arrays
-					return tool.Quote(text)
-				}
-				return b.typed(inner.Items, types, text)
-			}
+	parts := b.parts(s)
+	for _, part := range slices.Concat(parts, b.branches(parts)) {
+		if part.Items == nil {
+			continue
 		}
+		types := b.types(part.Items, 0)
+		if slices.Contains(types, "array") { // a single value does not stand for nested arrays
+			break
+		}
+		return b.typed(part.Items, types, text)
 	}
 	return tool.Quote(text)
 }

@@ -19,21 +19,11 @@ const (
 	maxExampleItems = 20  // elements of an array
 )
 
-// Example returns arguments that fit the schema: the required parameters, and with full the optional ones too, each
-// with its default, an example, an allowed value, or a value made from its constraints. A string without any of these
-// is a placeholder to be replaced, such as "<owner>". For a schema that cannot be met, or is too odd, the result is
-// the nearest that was found, always a JSON object.
-func Example(inputSchema []byte, full bool) json.RawMessage {
-	d := open(inputSchema)
-	least := d.objectExample(false)
-	if !full {
-		return least
-	}
-	if most := d.objectExample(true); d.fits(most) {
-		return most
-	}
-	return d.extend(least)
-}
+// Example returns arguments that fit the schema: the required parameters, each with its default, an example, an allowed
+// value, or a value made from its constraints. A string without any of these is a placeholder to be replaced, such as
+// "<owner>". For a schema that cannot be met, or is too odd, the result is the nearest that was found, always a JSON
+// object.
+func Example(inputSchema []byte) json.RawMessage { return open(inputSchema).objectExample() }
 
 // fits reports whether nothing is known to be wrong with args.
 func (d *document) fits(args []byte) bool {
@@ -42,40 +32,13 @@ func (d *document) fits(args []byte) bool {
 }
 
 // objectExample returns the example for the root, which is an object whatever the schema says.
-func (d *document) objectExample(full bool) json.RawMessage {
+func (d *document) objectExample() json.RawMessage {
 	e := exampler{document: d, left: maxExampleNodes}
-	var first json.RawMessage
-	for _, candidate := range e.objects(d.root, 0, full) {
-		if first == nil {
-			first = candidate
-		}
-		if d.fits(candidate) {
-			return candidate
-		}
+	candidates := e.objects(d.root, 0)
+	if i := slices.IndexFunc(candidates, func(c json.RawMessage) bool { return d.fits(c) }); i >= 0 {
+		return candidates[i]
 	}
-	return first
-}
-
-// extend adds optional parameters to an example one by one, as long as it stays valid. It is for schemas in which all
-// of them together exclude each other.
-func (d *document) extend(args json.RawMessage) json.RawMessage {
-	const most = 60
-	e := exampler{document: d, left: maxExampleNodes}
-	fields, err := tool.SplitObject(args)
-	if err != nil {
-		return args
-	}
-	valid := d.fits(args)
-	for i, p := range d.properties(d.root) {
-		if get(fields, p.name) != nil || i >= most {
-			continue
-		}
-		longer := append(slices.Clone(fields), tool.Field{Key: p.name, Value: e.example(p.schema, p.name, 1)})
-		if !valid || d.fits(tool.JoinObject(longer)) {
-			fields = longer
-		}
-	}
-	return tool.JoinObject(fields)
+	return candidates[0]
 }
 
 // exampler makes values that fit schemas.
@@ -167,7 +130,7 @@ func (e *exampler) typed(s *js.Schema, parts []*js.Schema, typ, name string, dep
 	case "array":
 		return e.arrays(all, name, depth)
 	}
-	return e.objects(s, depth, false)
+	return e.objects(s, depth)
 }
 
 // strings returns strings that parts may accept: the values that a branch names, a sample of the format, the
@@ -342,17 +305,16 @@ func (e *exampler) element(item *js.Schema, name string, i, depth int, unique bo
 }
 
 // objects returns objects that s may accept: with the required members, and then with the further members that each
-// of its alternatives requires. With full they have all properties; below the top, an object without required
-// properties then shows some of its optional ones.
-func (e *exampler) objects(s *js.Schema, depth int, full bool) []json.RawMessage {
+// of its alternatives requires.
+func (e *exampler) objects(s *js.Schema, depth int) []json.RawMessage {
 	if depth >= maxExampleDepth {
 		return []json.RawMessage{json.RawMessage("{}")}
 	}
 	parts := e.parts(s)
-	base := e.members(nil, parts, depth, full)
+	base := e.members(nil, parts, depth)
 	list := []json.RawMessage{tool.JoinObject(base)}
 	with := func(more []*js.Schema) {
-		list = append(list, tool.JoinObject(e.members(slices.Clone(base), slices.Concat(more, parts), depth, full)))
+		list = append(list, tool.JoinObject(e.members(slices.Clone(base), slices.Concat(more, parts), depth)))
 	}
 	for _, part := range parts {
 		for _, branches := range [][]*js.Schema{part.AnyOf, part.OneOf} {
@@ -372,8 +334,8 @@ func (e *exampler) objects(s *js.Schema, depth int, full bool) []json.RawMessage
 	return list
 }
 
-// members adds to object the members that parts require. With all it also adds the optional ones.
-func (e *exampler) members(object []tool.Field, parts []*js.Schema, depth int, all bool) []tool.Field {
+// members adds to object the members that parts require.
+func (e *exampler) members(object []tool.Field, parts []*js.Schema, depth int) []tool.Field {
 	known := map[string]*js.Schema{}
 	var order, required []string
 	for _, part := range parts {
@@ -386,7 +348,7 @@ func (e *exampler) members(object []tool.Field, parts []*js.Schema, depth int, a
 		required = append(required, part.Required...)
 	}
 	for _, name := range order {
-		if e.left > 0 && (all || slices.Contains(required, name)) {
+		if e.left > 0 && slices.Contains(required, name) {
 			object = put(object, name, e.example(known[name], name, depth+1))
 		}
 	}

@@ -14,42 +14,42 @@ import (
 
 func TestExample(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct{ schema, want, full string }{
-		"issue": {issueSchema, `{"owner":"<owner>","repo":"<repo>"}`,
+	for name, tt := range map[string]struct{ schema, want string }{
+		"issue": {issueSchema, `{"owner":"<owner>","repo":"<repo>"}`},
+		"all of issue": {strings.Replace(issueSchema, `"required": ["owner", "repo"]`, `"required": ["body", "owner", "repo",
+			"issue_number", "state", "labels", "draft", "weight", "meta", "parent"]`, 1),
 			`{"body":"<body>","owner":"<owner>","repo":"<repo>","issue_number":1,"state":"open","labels":["<label>"],"draft":false,"weight":1,"meta":{"id":"<id>"},"parent":"<parent>"}`},
-		"none":                {`{}`, `{}`, `{}`},
-		"default":             {`{"properties":{"a":{"type":"integer","default":7}},"required":["a"]}`, `{"a":7}`, `{"a":7}`},
-		"bad default":         {`{"properties":{"a":{"type":"integer","default":"7","examples":["x",9]}},"required":["a"]}`, `{"a":9}`, `{"a":9}`},
-		"null default":        {`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}}}`, `{}`, `{"a":"<a>"}`},
-		"bounds":              {`{"properties":{"a":{"type":"integer","minimum":5,"maximum":9}},"required":["a"]}`, `{"a":5}`, `{"a":5}`},
-		"open bounds":         {`{"properties":{"a":{"type":"number","exclusiveMinimum":1,"exclusiveMaximum":2}},"required":["a"]}`, `{"a":1.5}`, `{"a":1.5}`},
-		"negative":            {`{"properties":{"a":{"type":"integer","maximum":-3,"multipleOf":5}},"required":["a"]}`, `{"a":-5}`, `{"a":-5}`},
-		"pattern":             {`{"properties":{"a":{"type":"string","pattern":"^[0-9a-f]+$","minLength":6}},"required":["a"]}`, `{"a":"aaaaaa"}`, `{"a":"aaaaaa"}`},
-		"pattern of the name": {`{"properties":{"key":{"type":"string","pattern":"^[a-z]+$"}},"required":["key"]}`, `{"key":"key"}`, `{"key":"key"}`},
-		"look-ahead":          {`{"properties":{"a":{"type":"string","pattern":"^(?!x)"}},"required":["a"]}`, `{"a":"<a>"}`, `{"a":"<a>"}`},
-		"lengths":             {`{"properties":{"ab":{"type":"string","minLength":6},"c":{"type":"string","maxLength":1}},"required":["ab","c"]}`, `{"ab":"<ab><a","c":"c"}`, `{"ab":"<ab><a","c":"c"}`},
-		"format":              {`{"properties":{"a":{"type":"string","format":"date"}},"required":["a"]}`, `{"a":"2026-01-31"}`, `{"a":"2026-01-31"}`},
-		"items":               {`{"properties":{"entries":{"type":"array","minItems":2,"items":{"type":"object","properties":{"n":{"type":"string"}},"required":["n"]}}},"required":["entries"]}`, `{"entries":[{"n":"<n>"},{"n":"<n>"}]}`, `{"entries":[{"n":"<n>"},{"n":"<n>"}]}`},
-		"unique":              {`{"properties":{"a":{"minItems":3,"uniqueItems":true,"items":{"type":"integer"}}},"required":["a"]}`, `{"a":[1,2,3]}`, `{"a":[1,2,3]}`},
-		"tuple":               {`{"properties":{"a":{"prefixItems":[{"type":"integer"},{"type":"boolean"}],"items":false}},"required":["a"]}`, `{"a":[1,false]}`, `{"a":[1,false]}`},
-		"no items":            {`{"properties":{"a":{"type":"array","maxItems":0,"items":{"type":"string"}}},"required":["a"]}`, `{"a":[]}`, `{"a":[]}`},
-		"oneOf":               {`{"properties":{"a":{"oneOf":[{"type":"object","properties":{"k":{"const":"x"},"v":{"type":"integer"}},"required":["k","v"]},{"type":"null"}]}},"required":["a"]}`, `{"a":{"k":"x","v":1}}`, `{"a":{"k":"x","v":1}}`},
-		"one at the top":      {`{"properties":{"a":{"type":"string"},"b":{"type":"string"}},"oneOf":[{"required":["a"]},{"required":["b"]}]}`, `{"a":"<a>"}`, `{"a":"<a>"}`},
-		"allOf":               {`{"properties":{"a":{"allOf":[{"$ref":"#/$defs/s"},{"maxLength":2}]}},"required":["a"],"$defs":{"s":{"type":"string"}}}`, `{"a":"a"}`, `{"a":"a"}`},
-		"recursive":           {`{"properties":{"a":{"$ref":"#/$defs/n"}},"required":["a"],"$defs":{"n":{"type":"object","properties":{"v":{"type":"integer"},"next":{"$ref":"#/$defs/n"}},"required":["v"]}}}`, `{"a":{"v":1}}`, `{"a":{"v":1}}`},
-		"members":             {`{"properties":{"a":{"type":"object","minProperties":2,"additionalProperties":{"type":"integer"}}},"required":["a"]}`, `{"a":{"key1":1,"key2":1}}`, `{"a":{"key1":1,"key2":1}}`},
-		"then":                {`{"properties":{"a":{"const":1},"b":{"type":"null"}},"required":["a"],"if":{"properties":{"a":{"const":1}}},"then":{"required":["b"]}}`, `{"a":1,"b":null}`, `{"a":1,"b":null}`},
+		"none":                {`{}`, `{}`},
+		"default":             {`{"properties":{"a":{"type":"integer","default":7}},"required":["a"]}`, `{"a":7}`},
+		"bad default":         {`{"properties":{"a":{"type":"integer","default":"7","examples":["x",9]}},"required":["a"]}`, `{"a":9}`},
+		"null default":        {`{"properties":{"a":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null}},"required":["a"]}`, `{"a":"<a>"}`},
+		"bounds":              {`{"properties":{"a":{"type":"integer","minimum":5,"maximum":9}},"required":["a"]}`, `{"a":5}`},
+		"open bounds":         {`{"properties":{"a":{"type":"number","exclusiveMinimum":1,"exclusiveMaximum":2}},"required":["a"]}`, `{"a":1.5}`},
+		"negative":            {`{"properties":{"a":{"type":"integer","maximum":-3,"multipleOf":5}},"required":["a"]}`, `{"a":-5}`},
+		"pattern":             {`{"properties":{"a":{"type":"string","pattern":"^[0-9a-f]+$","minLength":6}},"required":["a"]}`, `{"a":"aaaaaa"}`},
+		"pattern of the name": {`{"properties":{"key":{"type":"string","pattern":"^[a-z]+$"}},"required":["key"]}`, `{"key":"key"}`},
+		"look-ahead":          {`{"properties":{"a":{"type":"string","pattern":"^(?!x)"}},"required":["a"]}`, `{"a":"<a>"}`},
+		"lengths":             {`{"properties":{"ab":{"type":"string","minLength":6},"c":{"type":"string","maxLength":1}},"required":["ab","c"]}`, `{"ab":"<ab><a","c":"c"}`},
+		"format":              {`{"properties":{"a":{"type":"string","format":"date"}},"required":["a"]}`, `{"a":"2026-01-31"}`},
+		"items":               {`{"properties":{"entries":{"type":"array","minItems":2,"items":{"type":"object","properties":{"n":{"type":"string"}},"required":["n"]}}},"required":["entries"]}`, `{"entries":[{"n":"<n>"},{"n":"<n>"}]}`},
+		"unique":              {`{"properties":{"a":{"minItems":3,"uniqueItems":true,"items":{"type":"integer"}}},"required":["a"]}`, `{"a":[1,2,3]}`},
+		"tuple":               {`{"properties":{"a":{"prefixItems":[{"type":"integer"},{"type":"boolean"}],"items":false}},"required":["a"]}`, `{"a":[1,false]}`},
+		"no items":            {`{"properties":{"a":{"type":"array","maxItems":0,"items":{"type":"string"}}},"required":["a"]}`, `{"a":[]}`},
+		"oneOf":               {`{"properties":{"a":{"oneOf":[{"type":"object","properties":{"k":{"const":"x"},"v":{"type":"integer"}},"required":["k","v"]},{"type":"null"}]}},"required":["a"]}`, `{"a":{"k":"x","v":1}}`},
+		"one at the top":      {`{"properties":{"a":{"type":"string"},"b":{"type":"string"}},"oneOf":[{"required":["a"]},{"required":["b"]}]}`, `{"a":"<a>"}`},
+		"allOf":               {`{"properties":{"a":{"allOf":[{"$ref":"#/$defs/s"},{"maxLength":2}]}},"required":["a"],"$defs":{"s":{"type":"string"}}}`, `{"a":"a"}`},
+		"recursive":           {`{"properties":{"a":{"$ref":"#/$defs/n"}},"required":["a"],"$defs":{"n":{"type":"object","properties":{"v":{"type":"integer"},"next":{"$ref":"#/$defs/n"}},"required":["v"]}}}`, `{"a":{"v":1}}`},
+		"members":             {`{"properties":{"a":{"type":"object","minProperties":2,"additionalProperties":{"type":"integer"}}},"required":["a"]}`, `{"a":{"key1":1,"key2":1}}`},
+		"then":                {`{"properties":{"a":{"const":1},"b":{"type":"null"}},"required":["a"],"if":{"properties":{"a":{"const":1}}},"then":{"required":["b"]}}`, `{"a":1,"b":null}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for full, want := range map[bool]string{false: tt.want, true: tt.full} {
-				got := Example([]byte(tt.schema), full)
-				if diff := cmp.Diff(want, string(got)); diff != "" {
-					t.Errorf("full %v: -want +got:\n%s", full, diff)
-				}
-				if faults, err := Validate([]byte(tt.schema), got); err != nil || len(faults) > 0 {
-					t.Errorf("full %v: %s: %q, %v", full, got, lines(faults), err)
-				}
+			got := Example([]byte(tt.schema))
+			if diff := cmp.Diff(tt.want, string(got)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if faults, err := Validate([]byte(tt.schema), got); err != nil || len(faults) > 0 {
+				t.Errorf("%s: %q, %v", got, lines(faults), err)
 			}
 		})
 	}

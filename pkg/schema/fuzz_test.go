@@ -67,11 +67,9 @@ func FuzzDescribe(f *testing.F) {
 		if got := Signature(Params(schema)); len(got) > 2*maxSignature+maxEnumText+maxTypeText+20 {
 			t.Errorf("a signature of %d bytes", len(got))
 		}
-		for _, full := range []bool{false, true} {
-			example := Example(schema, full)
-			if _, ok := decode(example).(map[string]any); !ok || !json.Valid(example) {
-				t.Errorf("example %s", example)
-			}
+		example := Example(schema)
+		if _, ok := decode(example).(map[string]any); !ok || !json.Valid(example) {
+			t.Errorf("example %s", example)
 		}
 	})
 }
@@ -83,11 +81,9 @@ func FuzzExample(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed []byte) {
 		g := generator{seed: seed}
 		schema := g.object(0)
-		for _, full := range []bool{false, true} {
-			example := Example([]byte(schema), full)
-			if faults, err := Validate([]byte(schema), example); err != nil || len(faults) > 0 {
-				t.Errorf("%s\n%s: %q, %v", schema, example, lines(faults), err)
-			}
+		example := Example([]byte(schema))
+		if faults, err := Validate([]byte(schema), example); err != nil || len(faults) > 0 {
+			t.Errorf("%s\n%s: %q, %v", schema, example, lines(faults), err)
 		}
 	})
 }

@@ -13,7 +13,7 @@ import (
 // a value of the wrong type if it can, renames a misspelt key, and makes up what is missing, as [Example] does.
 func Corrected(inputSchema, args []byte) json.RawMessage {
 	d := open(inputSchema)
-	least := d.objectExample(false)
+	least := d.objectExample()
 	given, err := tool.SplitObject(args)
 	if err != nil {
 		return least
@@ -150,7 +150,7 @@ func (r *exampler) completed(s *js.Schema, object []tool.Field, parts []*js.Sche
 
 // complete returns an object with the members that parts require and that it lacks.
 func (r *exampler) complete(object []tool.Field, parts []*js.Schema, depth int) json.RawMessage {
-	made := r.members(nil, parts, depth, false)
+	made := r.members(nil, parts, depth)
 	all := slices.Clone(object)
 	for _, f := range made {
 		if get(all, f.Key) == nil {

@@ -179,7 +179,7 @@ func TestUnusableSchemas(t *testing.T) {
 		if err == nil || err.Error() != tt.want || faults != nil {
 			t.Errorf("%s: %v, %v", name, faults, err)
 		}
-		if got := string(Example([]byte(tt.schema), true)); name != "deep args" && got != "{}" {
+		if got := string(Example([]byte(tt.schema))); name != "deep args" && got != "{}" {
 			t.Errorf("%s: example %s", name, got)
 		}
 	}
@@ -221,7 +221,8 @@ func TestHostileSchemas(t *testing.T) {
 			Fault(tool.Ref{Server: "s", Name: "t"}, raw, args, faults)
 			Signature(Params(raw))
 			Params(raw)
-			Example(raw, true)
+			Example(raw)
+			Example([]byte(strings.TrimSuffix(schema, "}") + `,"required":["a"]}`))
 		})
 	}
 	got, err := Validate([]byte(`{"properties":{"a":`+nest(40, `{"properties":{"a":`, `{"type":"string"}`, `}}`)+`}}`),

@@ -98,7 +98,7 @@ func (a *Audience) unansweredFault() *fault.Fault {
 			help = append(help, "To open, if you trust it: "+q.URL)
 			continue
 		}
-		answers = append(answers, string(schema.Example(q.Schema, false)))
+		answers = append(answers, string(schema.Example(q.Schema)))
 		help = append(help, "The answer: "+orNothing(schema.LongSignature(schema.Params(q.Schema))))
 	}
 	message := fmt.Sprintf("%s asks %s, and there is no one to answer", a.opt.Ref.Server, texts[0])
