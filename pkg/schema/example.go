@@ -142,10 +142,8 @@ func (e *exampler) strings(parts []*js.Schema, name string) []json.RawMessage {
 	}
 	var texts []string
 	for _, s := range parts {
-		for _, v := range stringsOf(valuesOf(s)) {
-			texts = append(texts, v)
-			break
-		}
+		named := stringsOf(valuesOf(s))
+		texts = append(texts, named[:min(1, len(named))]...)
 		if sample := formatSample(s.Format); sample != "" {
 			texts = append(texts, sample)
 		}
@@ -155,13 +153,7 @@ func (e *exampler) strings(parts []*js.Schema, name string) []json.RawMessage {
 		texts = append(texts, name)
 	}
 	for _, s := range parts {
-		least, most := 0, math.MaxInt32
-		if s.MinLength != nil {
-			least = min(*s.MinLength, 10_000)
-		}
-		if s.MaxLength != nil {
-			most = *s.MaxLength
-		}
+		least, most := min(valueOr(s.MinLength, 0), 10_000), valueOr(s.MaxLength, math.MaxInt32)
 		if s.Pattern != "" {
 			texts = append(texts, matching(s.Pattern, least, most)...)
 		}
@@ -177,6 +169,8 @@ func (e *exampler) strings(parts []*js.Schema, name string) []json.RawMessage {
 	}
 	return list
 }
+
+func valueOr(p *int, otherwise int) int { return *cmp.Or(p, &otherwise) }
 
 // formatSample returns a string of the format (JSON Schema validation, section 7.3). It is empty for other formats.
 func formatSample(format string) string {
@@ -250,14 +244,8 @@ func (e *exampler) arrays(parts []*js.Schema, name string, depth int) []json.Raw
 	name = singular(name)
 	var list []json.RawMessage
 	for _, s := range parts {
-		least, most := 1, maxExampleItems
-		if s.MinItems != nil {
-			least = max(least, *s.MinItems)
-		}
-		if s.MaxItems != nil {
-			most = min(most, *s.MaxItems)
-		}
-		least = min(max(least, len(s.PrefixItems)), most)
+		least := max(1, valueOr(s.MinItems, 0), len(s.PrefixItems))
+		least = min(least, valueOr(s.MaxItems, maxExampleItems), maxExampleItems)
 		if depth >= maxExampleDepth || s.Items == nil && len(s.PrefixItems) == 0 && s.MinItems == nil {
 			continue
 		}
