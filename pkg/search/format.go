@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
 )
@@ -105,13 +106,8 @@ func Open(b []byte) (*Index, error) {
 // on.
 func (ix *Index) checkSections() error {
 	s := &ix.start
-	if s[sectTable] != uint64(headerSize) {
+	if s[sectTable] != uint64(headerSize) || !slices.IsSorted(s[:]) {
 		return fmt.Errorf("%w: a section is out of place", ErrCorrupt)
-	}
-	for i := range sectCount {
-		if s[i] > s[i+1] {
-			return fmt.Errorf("%w: a section is out of place", ErrCorrupt)
-		}
 	}
 	table := s[sectEntries] - s[sectTable]
 	pages := (s[sectChecksums] - s[sectTable] + pageSize - 1) / pageSize

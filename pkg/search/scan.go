@@ -26,30 +26,22 @@ const (
 	scoreParams      = 0.3
 )
 
+// appendTexts appends the record of a document. Its texts lose the marks of a record.
 func appendTexts(b []byte, d *Document) []byte {
-	b = appendClean(b, d.Server)
-	b = append(b, '/')
-	b = appendClean(b, d.Name)
-	b = append(b, textSeparator)
-	b = appendClean(b, d.Title)
-	b = append(b, textSeparator)
-	b = appendClean(b, d.Description)
+	texts := []string{d.Server + "/" + d.Name, d.Title, d.Description}
 	for _, p := range d.Params {
-		b = append(b, textSeparator)
-		b = appendClean(b, p.Name)
+		texts = append(texts, p.Name)
 	}
-	return append(b, textEnd)
-}
-
-// appendClean appends s without the marks of a record.
-func appendClean(b []byte, s string) []byte {
-	from := len(b)
-	b = append(b, s...)
-	for i, c := range b[from:] {
-		if c == textSeparator || c == textEnd {
-			b[from+i] = ' '
+	for _, text := range texts {
+		for _, c := range []byte(text) {
+			if c == textSeparator || c == textEnd {
+				c = ' '
+			}
+			b = append(b, c)
 		}
+		b = append(b, textSeparator)
 	}
+	b[len(b)-1] = textEnd
 	return b
 }
 
