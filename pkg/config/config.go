@@ -126,27 +126,27 @@ type loader struct {
 }
 
 func (l *loader) add(file Source, data []byte) error {
-	entries, problems, err := parseFile(file.Path, data)
+	servers, problems, err := parseFile(file.Path, data)
 	if err != nil {
 		return err
 	}
 	l.config.Problems = append(l.config.Problems, problems...)
-	for _, written := range entries {
-		if first := l.config.find(written.name); first != nil {
-			l.problem(Notice, file.Path, written, fmt.Sprintf("%s is defined before, in %s line %d, and that definition is used",
-				written.name, first.File, first.Line), "Remove one of the two, or give one another name.")
+	for _, s := range servers {
+		if first := l.config.find(s.Name); first != nil {
+			l.problem(Notice, s, fmt.Sprintf("%s is defined before, in %s line %d, and that definition is used",
+				s.Name, first.File, first.Line), "Remove one of the two, or give one another name.")
 			continue
 		}
-		if server := l.resolve(file, written); server != nil {
-			l.config.Servers = append(l.config.Servers, server)
+		s.Why = file.Why
+		if l.resolve(s) {
+			l.config.Servers = append(l.config.Servers, s)
 		}
 	}
 	return nil
 }
 
-func (l *loader) problem(severity Severity, file string, w written, message, fix string) {
-	l.config.Problems = append(l.config.Problems,
-		Problem{Severity: severity, File: file, Line: w.line, Server: w.name, Message: message, Fix: fix})
+func (l *loader) problem(severity Severity, s *Server, message, fix string) {
+	l.config.Problems = append(l.config.Problems, Problem{severity, s.File, s.Line, s.Name, message, fix})
 }
 
 // find returns the server of that name. It is nil if there is none.

@@ -246,7 +246,7 @@ func RemoveEntry(path string, data []byte, name string) ([]byte, error) {
 // check compares an edited text with the one before. The entry must be as wanted, or gone if want is nil, and every
 // other entry unchanged. Anything else is a fault.
 func (e *editor) check(after []byte, name string, want *Entry) error {
-	others := func(w written) bool { return w.name == name }
+	others := func(s *Server) bool { return s.Name == name }
 	was, _, err := parseFile(e.path, e.data)
 	if err != nil {
 		return err
@@ -255,9 +255,9 @@ func (e *editor) check(after []byte, name string, want *Entry) error {
 	if err != nil {
 		return err
 	}
-	var got *written
+	var got *Server
 	if i := slices.IndexFunc(is, others); i >= 0 {
-		got = &is[i]
+		got = is[i]
 	}
 	switch {
 	case want == nil && got == nil:
@@ -269,7 +269,7 @@ func (e *editor) check(after []byte, name string, want *Entry) error {
 		return f
 	}
 	was, is = slices.DeleteFunc(was, others), slices.DeleteFunc(is, others)
-	if !slices.EqualFunc(was, is, func(a, b written) bool { a.line = b.line; return reflect.DeepEqual(a, b) }) {
+	if !slices.EqualFunc(was, is, func(a, b *Server) bool { return a.Name == b.Name && reflect.DeepEqual(a.Entry, b.Entry) }) {
 		return fault.New(fault.Internal, "an edit of "+e.path+" would have changed more than the entry of "+name,
 			"Nothing was written. Change the file by hand, and report this with the file's layout, values left out.")
 	}

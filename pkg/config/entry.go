@@ -97,13 +97,6 @@ func mapFields(prefix string, fields []field, f func(where, text string) string)
 	}
 }
 
-// written is a server's entry as it stands in a file.
-type written struct {
-	name string
-	line int
-	Entry
-}
-
 // entryParser reads the fields of one entry.
 type entryParser struct {
 	*parser
@@ -114,26 +107,29 @@ type entryParser struct {
 	bad     bool          // there was an error, so that the entry cannot be used
 }
 
-// entry reads a server's entry. If the entry cannot be used, ok is false and a problem says why.
-func (p *parser) entry(m member) (w written, ok bool) {
+// entry reads a server's entry. If the entry cannot be used, it returns nil, and a problem says why.
+func (p *parser) entry(m member) *Server {
 	e := &entryParser{parser: p, name: m.key, at: m.at}
-	w = written{name: m.key, line: p.line(m.at)}
+	s := &Server{Name: m.key, File: p.path, Line: p.line(m.at)}
 	if wrong := invalidName(m.key); wrong != "" {
 		p.problem(Error, m.at, m.key, wrong, "Give it another name: letters, digits, - and _ work everywhere.")
-		return w, false
+		return nil
 	}
 	object, isObject := m.value.(*hujson.Object)
 	if !isObject {
 		e.fail(m.at, "the entry is "+kind(m.value)+", not an object",
 			`Write it as in: "NAME": {"command": "npx", "args": ["-y", "PACKAGE"]}`)
-		return w, false
+		return nil
 	}
-	e.fields(p.members(object, m.key), append(w.fields(), field{"type", &e.typ}, field{"timeout", &e.timeout})...)
-	w.CallTimeout = cmp.Or(w.CallTimeout, e.timeout)
+	e.fields(p.members(object, m.key), append(s.fields(), field{"type", &e.typ}, field{"timeout", &e.timeout})...)
+	s.CallTimeout = cmp.Or(s.CallTimeout, e.timeout)
 	if !e.bad {
-		e.transport(&w)
+		e.transport(s)
 	}
-	return w, !e.bad
+	if e.bad {
+		return nil
+	}
+	return s
 }
 
 func (e *entryParser) fail(at int, message, fix string) {
@@ -169,33 +165,33 @@ func (e *entryParser) fields(members []member, known ...field) {
 	}
 }
 
-func (e *entryParser) transport(w *written) {
+func (e *entryParser) transport(s *Server) {
 	switch strings.ToLower(e.typ) {
 	case "":
-		w.Transport = Stdio
-		if w.URL != "" {
-			w.Transport, w.FallBack = HTTP, true
+		s.Transport = Stdio
+		if s.URL != "" {
+			s.Transport, s.FallBack = HTTP, true
 		}
 	case "stdio":
-		w.Transport = Stdio
+		s.Transport = Stdio
 	case "http", "streamable-http", "streamablehttp", "streamable_http":
-		w.Transport = HTTP
+		s.Transport = HTTP
 	case "sse":
-		w.Transport = SSE
+		s.Transport = SSE
 	default:
 		e.fail(e.at, `"type" is unknown`, `Use "stdio", "http" or "sse", or omit it.`)
 		return
 	}
 	switch {
-	case w.Command == "" && w.URL == "":
+	case s.Command == "" && s.URL == "":
 		e.fail(e.at, `the entry has no "command" and no "url"`,
 			`Give it the command that starts the server: "command": "npx", "args": ["-y", "PACKAGE"]`)
-	case w.Command != "" && w.URL != "":
+	case s.Command != "" && s.URL != "":
 		e.fail(e.at, `the entry has both "command" and "url"`,
 			`Keep "command" for a program to be started, or "url" for a server that runs elsewhere.`)
-	case w.Transport == Stdio && w.URL != "":
+	case s.Transport == Stdio && s.URL != "":
 		e.fail(e.at, `"type" is "stdio", but the entry has a "url"`, `Set "type" to "http", or replace "url" by "command".`)
-	case w.Transport != Stdio && w.Command != "":
+	case s.Transport != Stdio && s.Command != "":
 		e.fail(e.at, `"type" is a remote transport, but the entry has a "command"`,
 			`Set "type" to "stdio", or replace "command" by "url".`)
 	}

@@ -48,7 +48,7 @@ func (t *Trial) Lift(server string, d Entry) (Entry, []Literal) {
 	return d, l.found
 }
 
-// lifting takes the secrets out of one Entry.
+// lifting takes the secrets out of one entry.
 type lifting struct {
 	trial  *Trial
 	server string

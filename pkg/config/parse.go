@@ -36,7 +36,7 @@ func sections() []string { return []string{"mcpServers", "servers"} }
 
 // parseFile reads the bytes of a configuration file: JSON, or JSON with comments and trailing commas, with the servers
 // under "mcpServers" or, as VS Code has it, "servers". It fails with a fault.Config if the bytes are not such JSON.
-func parseFile(path string, data []byte) ([]written, []Problem, error) {
+func parseFile(path string, data []byte) ([]*Server, []Problem, error) {
 	p := &parser{path: path, data: data}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, nil, fault.New(fault.Config, path+":1: the file is empty",
@@ -52,7 +52,7 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 		return nil, p.problems, nil
 	}
 	top := p.members(object, "")
-	var entries []written
+	var list []*Server
 	found := false
 	for _, key := range sections() {
 		i := slices.IndexFunc(top, func(m member) bool { return m.key == key })
@@ -67,15 +67,15 @@ func parseFile(path string, data []byte) ([]written, []Problem, error) {
 			continue
 		}
 		for _, m := range p.members(servers, "") {
-			if entry, ok := p.entry(m); ok {
-				entries = append(entries, entry)
+			if s := p.entry(m); s != nil {
+				list = append(list, s)
 			}
 		}
 	}
 	if !found {
 		p.withoutServers(top)
 	}
-	return entries, p.problems, nil
+	return list, p.problems, nil
 }
 
 // ParseForeign parses JSON with comments and trailing commas. For other text the error is a fault.Config that names

@@ -11,17 +11,16 @@ import (
 	"strings"
 )
 
-// resolve returns the server that a written entry makes. It returns nil if the entry, with its variables filled in,
-// is unusable; a problem says why.
-func (l *loader) resolve(file Source, w written) *Server {
-	w.Command, w.Cwd = tilde(w.Command, l.env.Home), tilde(w.Cwd, l.env.Home)
-	s := &Server{Name: w.name, File: file.Path, Line: w.line, Why: file.Why, written: w.Entry,
-		variablesFile: l.env.WhereToPut(l.config.Sources)}
+// resolve fills in the variables of a server that was read from a file. It reports false if the server is unusable then;
+// a problem says why.
+func (l *loader) resolve(s *Server) bool {
+	s.Command, s.Cwd = tilde(s.Command, l.env.Home), tilde(s.Cwd, l.env.Home)
+	s.written, s.variablesFile = s.Entry, l.env.WhereToPut(l.config.Sources)
 	var through []string
-	s.Entry = w.mapTexts(func(where, text string) string {
+	s.Entry = s.written.mapTexts(func(where, text string) string {
 		x := expand(text, l.variables.text)
 		for _, name := range x.names {
-			l.use(name, w.name)
+			l.use(name, s.Name)
 		}
 		for _, name := range x.missing {
 			if !slices.ContainsFunc(s.Missing, func(m MissingVariable) bool { return m.Name == name }) {
@@ -34,49 +33,49 @@ func (l *loader) resolve(file Source, w written) *Server {
 			}
 		}
 		if x.strange {
-			l.problem(Warning, file.Path, w, where+` has a "${" that is neither ${NAME} nor ${NAME:-default} and stays as it is`,
+			l.problem(Warning, s, where+` has a "${" that is neither ${NAME} nor ${NAME:-default} and stays as it is`,
 				`Name a variable, or write $${ for a plain "${".`)
 		}
 		return x.text
 	})
 	if s.Transport == Stdio {
-		s.Cwd = l.cwd(file, s.Cwd)
+		s.Cwd = l.cwd(s)
 	}
-	l.roots(file, s.Roots)
+	l.roots(s)
 	if s.OAuth != nil {
 		s.OAuth.Grant = cmp.Or(s.OAuth.Grant, AuthorizationCode)
 	}
 	if key := s.OAuth.keyFile(); key != "" {
-		s.OAuth.PrivateKey = absolute(key, projectDir(file.Path), l.env.Home)
+		s.OAuth.PrivateKey = absolute(key, projectDir(s.File), l.env.Home)
 	}
-	s.env, s.headers = l.setters(w.Env), l.setters(w.Headers)
+	s.env, s.headers = l.setters(s.written.Env), l.setters(s.written.Headers)
 	s.secrets = replacer(append(through, s.Entry.secrets()...))
-	s.literals, s.hidden = replacer(w.Entry.secrets()), new(hidden)
+	s.literals, s.hidden = replacer(s.written.secrets()), new(hidden)
 	if message, fix := l.unusable(s); message != "" {
-		l.problem(Error, file.Path, w, message, fix)
-		return nil
+		l.problem(Error, s, message, fix)
+		return false
 	}
-	return s
+	return true
 }
 
 // cwd returns the absolute folder that a server starts in. A relative one starts from the file's projectDir. Without
 // one, the servers of a project that was found start in the project's folder.
-func (l *loader) cwd(file Source, cwd string) string {
+func (l *loader) cwd(s *Server) string {
 	switch {
-	case cwd == "":
+	case s.Cwd == "":
 		return l.config.Sources.project
-	case filepath.IsAbs(cwd):
-		return filepath.Clean(cwd)
+	case filepath.IsAbs(s.Cwd):
+		return filepath.Clean(s.Cwd)
 	default:
-		return filepath.Join(projectDir(file.Path), cwd)
+		return filepath.Join(projectDir(s.File), s.Cwd)
 	}
 }
 
 // roots makes paths among a server's roots absolute. URIs stay.
-func (l *loader) roots(file Source, roots []string) {
-	for i, root := range roots {
+func (l *loader) roots(s *Server) {
+	for i, root := range s.Roots {
 		if !strings.Contains(root, "://") {
-			roots[i] = absolute(root, projectDir(file.Path), l.env.Home)
+			s.Roots[i] = absolute(root, projectDir(s.File), l.env.Home)
 		}
 	}
 }
