@@ -269,7 +269,8 @@ func (e *editor) check(after []byte, name string, want *Entry) error {
 		return f
 	}
 	was, is = slices.DeleteFunc(was, others), slices.DeleteFunc(is, others)
-	if !slices.EqualFunc(was, is, func(a, b *Server) bool { return a.Name == b.Name && reflect.DeepEqual(a.Entry, b.Entry) }) {
+	same := func(a, b *Server) bool { return a.Name == b.Name && reflect.DeepEqual(a.Entry, b.Entry) }
+	if !slices.EqualFunc(was, is, same) {
 		return fault.New(fault.Internal, "an edit of "+e.path+" would have changed more than the entry of "+name,
 			"Nothing was written. Change the file by hand, and report this with the file's layout, values left out.")
 	}

@@ -48,7 +48,8 @@ func parseFile(path string, data []byte) ([]*Server, []Problem, error) {
 	}
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
-		p.problem(Error, root.StartOffset, "", "the file holds "+kind(root.Value)+", not an object", "Write it as in:\n"+minimal)
+		p.problem(Error, root.StartOffset, "", "the file holds "+kind(root.Value)+", not an object",
+			"Write it as in:\n"+minimal)
 		return nil, p.problems, nil
 	}
 	top := p.members(object, "")

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// resolve fills in the variables of a server that was read from a file. It reports false if the server is unusable then;
-// a problem says why.
+// resolve fills in the variables of a server that was read from a file. It reports false if the server is unusable
+// then; a problem says why.
 func (l *loader) resolve(s *Server) bool {
 	s.Command, s.Cwd = tilde(s.Command, l.env.Home), tilde(s.Cwd, l.env.Home)
 	s.written, s.variablesFile = s.Entry, l.env.WhereToPut(l.config.Sources)
