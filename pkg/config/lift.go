@@ -151,17 +151,11 @@ func isSwitch(value string) bool {
 // isLocation reports whether a variable or flag with a secret's name only says which file holds the secret.
 func isLocation(name, value string) bool {
 	name = strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-	for _, end := range []string{"PATH", "FILE", "DIR", "FOLDER", "CREDENTIALS"} {
-		if strings.HasSuffix(name, end) {
-			for _, start := range []string{"/", "~/", "./", "../", `\\`} {
-				if strings.HasPrefix(value, start) {
-					return true
-				}
-			}
-			return len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/')
-		}
-	}
-	return false
+	ends := func(end string) bool { return strings.HasSuffix(name, end) }
+	starts := func(start string) bool { return strings.HasPrefix(value, start) }
+	return slices.ContainsFunc([]string{"PATH", "FILE", "DIR", "FOLDER", "CREDENTIALS"}, ends) &&
+		(slices.ContainsFunc([]string{"/", "~/", "./", "../", `\\`}, starts) ||
+			len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/'))
 }
 
 // labelOf names the variable for a secret after the text before it, as in --api-key=x, TOKEN=x and ?key=x.

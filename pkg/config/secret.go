@@ -23,16 +23,11 @@ func looksSecret(name string) bool {
 		name = strings.ReplaceAll(name, harmless, "")
 	}
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "AUTHORIZATION", "AUTH"), "AUTHOR", "")
-	for _, part := range []string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "AUTH",
-		"CREDENTIAL", "COOKIE", "SIGNATURE", "SESSION", "JWT", "BEARER", "DSN"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
+	parts := []string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "AUTH", "CREDENTIAL",
+		"COOKIE", "SIGNATURE", "SESSION", "JWT", "BEARER", "DSN"}
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
-	return slices.ContainsFunc(words, func(word string) bool {
-		return word == "PAT" || word == "PWD" || word == "PASS" || word == "SIG"
-	})
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) }) ||
+		slices.ContainsFunc([]string{"PAT", "PWD", "PASS", "SIG"}, func(w string) bool { return slices.Contains(words, w) })
 }
 
 // isPlain reports whether a variable is one that every process has and whose value is public. Masking such a value
