@@ -84,8 +84,7 @@ func (a *remoteAudience) Message(m tool.Message) {
 
 // Elicit implements [tool.Audience]. A client that cancels, or is gone, gives its questions up.
 func (a *remoteAudience) Elicit(ctx context.Context, q tool.Question) (tool.Reply, error) {
-	r, err := a.put(ctx, askElicit, q)
-	return r.Reply, err
+	return a.put(ctx, askElicit, q)
 }
 
 // Sample implements [tool.Audience].
@@ -101,7 +100,7 @@ func (a *remoteAudience) Roots(ctx context.Context) (json.RawMessage, error) {
 }
 
 // put asks the client something and waits for its reply.
-func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) (reply, error) {
+func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) (tool.Reply, error) {
 	answer := make(chan reply, 1)
 	a.mu.Lock()
 	a.last++
@@ -118,18 +117,24 @@ func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) 
 	select {
 	case a.frames <- pack(kindQuestion, question{id, what, q}, schema, q.Raw):
 	case <-ctx.Done():
-		return reply{}, ctx.Err()
+		return tool.Reply{}, ctx.Err()
 	case <-a.gone:
-		return reply{}, errGone
+		return tool.Reply{}, errGone
 	}
 	select {
 	case r := <-answer:
-		return r, r.err()
+		switch {
+		case r.Upstream != nil:
+			return tool.Reply{}, r.Upstream
+		case r.Failed != "":
+			return tool.Reply{}, errors.New(r.Failed)
+		}
+		return r.Reply, nil
 	case <-ctx.Done():
 		a.send(pack(kindWithdrawal, id))
-		return reply{}, ctx.Err()
+		return tool.Reply{}, ctx.Err()
 	case <-a.gone:
-		return reply{}, errGone
+		return tool.Reply{}, errGone
 	}
 }
 

@@ -19,8 +19,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/gofrs/flock"
-
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -364,35 +362,19 @@ func end(ctx context.Context, place Place, op string, patience time.Duration) er
 // errBusyEnding says that a daemon was asked to end and still has something to do.
 var errBusyEnding = errors.New("one that is ending still has calls to finish")
 
-// start starts a daemon, or finds the one that another process is just starting, and hands it a request.
+// start starts a daemon, or finds the one that another process has just started, and hands it a request.
 func (c *Client) start(ctx context.Context, place Place, request frame) (*stream, error) {
-	lock := flock.New(place.Start, flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
-	defer cancel()
-	for {
-		mine, err := lock.TryLock()
-		if err != nil {
-			return nil, err
-		}
-		s, err := c.handOver(place, request)
-		lost, other := new(lostError), new(otherError)
-		// A daemon that is lost may have begun with the request, so that no other daemon may get it.
-		if err == nil || errors.As(err, &lost) || errors.As(err, &other) {
-			if mine {
-				lock.Unlock()
-			}
-			return s, err
-		}
-		if mine {
-			break
-		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.New("another process is starting one and does not come to an end")
-		case <-time.After(5 * time.Millisecond):
-		}
+	const busy = "another process is starting one and does not come to an end"
+	lock, err := takeLock(ctx, place.Start, startPatience, busy)
+	if err != nil {
+		return nil, err
 	}
 	defer lock.Unlock()
+	s, err := c.handOver(place, request)
+	// A daemon that is lost may have begun with the request, so that no other daemon may get it.
+	if err == nil || errors.As(err, new(*lostError)) || errors.As(err, new(*otherError)) {
+		return s, err
+	}
 	began := time.Now()
 	if err := Start(ctx, place, c.opt.Start, c.opt.Env.Dir); err != nil {
 		return nil, err

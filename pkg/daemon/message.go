@@ -189,14 +189,3 @@ type reply struct {
 	// Failed says why there is no answer: the client has given the question up.
 	Failed string `json:"failed,omitempty"`
 }
-
-// err returns why a reply is none.
-func (r *reply) err() error {
-	switch {
-	case r.Upstream != nil:
-		return r.Upstream
-	case r.Failed != "":
-		return errors.New(r.Failed)
-	}
-	return nil
-}

@@ -103,7 +103,7 @@ func Serve(ctx context.Context, opt Options) error {
 	opt = opt.withDefaults()
 	var listener *net.UnixListener
 	var socket fs.FileInfo
-	lock, err := takeLock(ctx, opt.Place.Lock)
+	lock, err := takeLock(ctx, opt.Place.Lock, lockPatience, "another daemon serves this configuration set")
 	if err == nil {
 		defer lock.Unlock()
 		listener, socket, err = bind(opt.Place.Socket)
@@ -146,15 +146,15 @@ func newDaemon(opt Options, socket fs.FileInfo, log func(who, text string)) *dae
 	return d
 }
 
-// takeLock takes the lock that the daemon of a configuration set holds for its life. The system frees it however the
-// daemon ends.
-func takeLock(ctx context.Context, path string) (*flock.Flock, error) {
+// takeLock takes a lock of a place, for which it waits no longer than patience. The system frees it however its process
+// ends. busy is the error if another process keeps it.
+func takeLock(ctx context.Context, path string, patience time.Duration, busy string) (*flock.Flock, error) {
 	lock := flock.New(path, flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if ok, err := lock.TryLockContext(ctx, 10*time.Millisecond); !ok {
+	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); !ok {
 		if errors.Is(err, context.DeadlineExceeded) {
-			err = errors.New("another daemon serves this configuration set")
+			err = errors.New(busy)
 		}
 		return nil, err
 	}
