@@ -47,7 +47,7 @@ type remoteAudience struct {
 
 	mu   sync.Mutex
 	last int
-	open map[int]chan<- reply // by the question's id; each has room for one
+	open map[int]chan<- reply // by the id of a question without a reply; each has room for one
 }
 
 func newRemoteAudience(can tool.Capabilities, frames chan<- frame, gone <-chan struct{}) *remoteAudience {
@@ -107,11 +107,6 @@ func (a *remoteAudience) put(ctx context.Context, what string, q tool.Question) 
 	id := a.last
 	a.open[id] = answer
 	a.mu.Unlock()
-	defer func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		delete(a.open, id)
-	}()
 	schema := q.Schema
 	q.Schema = nil
 	select {
@@ -161,11 +156,9 @@ func (a *remoteAudience) handleReply(k kind, payload []byte) (ok bool) {
 // sideReader is the client's end of a [remoteAudience]: it passes side frames to the audience of a request.
 type sideReader struct {
 	stream   *stream
-	audience tool.Audience // may be nil
-
-	mu   sync.Mutex
-	open map[int]context.CancelFunc // by the question's id
-	wg   sync.WaitGroup             // questions that the audience answers now
+	audience tool.Audience              // may be nil
+	open     map[int]context.CancelFunc // by the question's id; the reader of the frames uses it
+	wg       sync.WaitGroup             // questions that the audience answers now
 }
 
 func newSideReader(s *stream, a tool.Audience) *sideReader {
@@ -197,8 +190,9 @@ func (r *sideReader) handleFrame(ctx context.Context, k kind, payload []byte) (o
 		}
 	case kindWithdrawal:
 		var id int
-		if err = unpack(payload, &id); err == nil {
-			r.withdraw(id)
+		err = unpack(payload, &id)
+		if cancel := r.open[id]; cancel != nil {
+			cancel()
 		}
 	default:
 		return false
@@ -209,9 +203,7 @@ func (r *sideReader) handleFrame(ctx context.Context, k kind, payload []byte) (o
 // ask has the audience answer a question, in a goroutine that ends with ctx: frames are read on meanwhile.
 func (r *sideReader) ask(ctx context.Context, q question) {
 	ctx, cancel := context.WithCancel(ctx)
-	r.mu.Lock()
 	r.open[q.ID] = cancel
-	r.mu.Unlock()
 	r.wg.Go(func() {
 		defer cancel()
 		head, content, err := r.answer(ctx, q)
@@ -242,14 +234,4 @@ func (r *sideReader) answer(ctx context.Context, q question) (head reply, conten
 		content, head.Content = head.Content, nil
 	}
 	return head, content, err
-}
-
-// withdraw ends a question that the audience still answers.
-func (r *sideReader) withdraw(id int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if cancel := r.open[id]; cancel != nil {
-		cancel()
-		delete(r.open, id)
-	}
 }

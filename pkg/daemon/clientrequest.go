@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,24 +33,14 @@ func (e *lostError) fault(ref tool.Ref) *fault.Fault {
 	if errors.Is(e.cause, os.ErrDeadlineExceeded) {
 		why = fmt.Sprintf("it said nothing for %s", silence)
 	}
-	without := fault.Step{Verb: verbOf(ref.Kind), Server: ref.Server, Tool: ref.Name, Args: []string{"--no-daemon"}}
+	verbs := map[tool.Kind]string{tool.Resource: "read", tool.Template: "read", tool.Prompt: "prompt"}
+	without := fault.Step{Verb: cmp.Or(verbs[ref.Kind], "call"), Server: ref.Server, Tool: ref.Name, Args: []string{"--no-daemon"}}
 	return fault.New(fault.ServerConnection,
 		"mcpl's daemon was lost in the middle of the call to "+ref.String()+": "+why,
 		"The tool may have run or not: check before you call it again. The next call starts a new daemon.").
 		Then("See what happened with", fault.Step{Verb: "daemon logs"}).
 		Then("Call it without the daemon with", without).
 		On(ref.Server, ref.Name).Because(e.cause)
-}
-
-// verbOf returns the verb that makes a call of this kind.
-func verbOf(kind tool.Kind) string {
-	switch kind {
-	case tool.Resource, tool.Template:
-		return "read"
-	case tool.Prompt:
-		return "prompt"
-	}
-	return "call"
 }
 
 // wait waits for the answer to a request that was sent. host.ErrEnding and host.ErrDeclined say that the daemon has
