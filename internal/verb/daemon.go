@@ -88,10 +88,8 @@ func (v *Daemon) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	switch v.action {
-	case "stop":
+	case "stop", "restart":
 		return v.stop(ctx, s, place)
-	case "restart":
-		return v.restart(ctx, s, place)
 	case "logs":
 		return v.logs(ctx, s, place)
 	case "run":
@@ -190,33 +188,19 @@ func (e daemonEvents) Status(string) {}
 
 func (e daemonEvents) Verbose(who, event string) { e.log(who, event) }
 
+// stop ends the daemon, if it runs, and starts it again if that is asked for.
 func (v *Daemon) stop(ctx context.Context, s *Session, place daemon.Place) error {
-	stopped, err := end(ctx, s, place)
-	if err != nil {
-		return err
-	}
-	return s.Printer.Answer(&stopAnswer{stopped})
-}
-
-// end ends the daemon, and reports whether one ran.
-func end(ctx context.Context, s *Session, place daemon.Place) (bool, error) {
 	s.Printer.Status("waiting for the daemon to end; running calls have 10 s to finish")
 	stopped, err := daemon.Stop(ctx, place)
 	s.Printer.Status("")
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return false, fault.New(fault.Interrupted, "interrupted while the daemon ends",
+		return fault.New(fault.Interrupted, "interrupted while the daemon ends",
 			"It still ends, once its calls have ended.").Then("See whether it has with", fault.Step{Verb: "daemon"})
 	case err != nil:
-		return false, daemonFault("the daemon does not end", err)
-	}
-	return stopped, nil
-}
-
-// restart ends the daemon, if it runs, and starts it.
-func (v *Daemon) restart(ctx context.Context, s *Session, place daemon.Place) error {
-	if _, err := end(ctx, s, place); err != nil {
-		return err
+		return daemonFault("the daemon does not end", err)
+	case v.action == "stop":
+		return s.Printer.Answer(&stopAnswer{stopped})
 	}
 	if err := daemon.Start(ctx, place, s.daemonCommand(), s.App.Env.Dir); err != nil {
 		return daemonFault("the daemon does not start", err)
