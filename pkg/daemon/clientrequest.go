@@ -34,7 +34,8 @@ func (e *lostError) fault(ref tool.Ref) *fault.Fault {
 		why = fmt.Sprintf("it said nothing for %s", silence)
 	}
 	verbs := map[tool.Kind]string{tool.Resource: "read", tool.Template: "read", tool.Prompt: "prompt"}
-	without := fault.Step{Verb: cmp.Or(verbs[ref.Kind], "call"), Server: ref.Server, Tool: ref.Name, Args: []string{"--no-daemon"}}
+	without := fault.Step{Verb: cmp.Or(verbs[ref.Kind], "call"), Server: ref.Server, Tool: ref.Name,
+		Args: []string{"--no-daemon"}}
 	return fault.New(fault.ServerConnection,
 		"mcpl's daemon was lost in the middle of the call to "+ref.String()+": "+why,
 		"The tool may have run or not: check before you call it again. The next call starts a new daemon.").

@@ -50,7 +50,7 @@ type Options struct {
 	NewCaller  func(*config.Config, host.CallerOptions) engine.Caller
 	NewCatalog func(host.CatalogOptions) (host.Catalog, error)
 	StateDir   string
-	// Listening, if not nil, is called once, when the socket can be connected to (nil) or why it cannot.
+	// Listening is called once, when the socket can be connected to (nil) or why it cannot.
 	Listening func(error)
 	// Ending, if not nil, is called when the daemon is about to end and waits for running requests.
 	Ending func()
@@ -65,15 +65,6 @@ func (opt Options) withDefaults() Options {
 	opt.lookEvery = cmp.Or(opt.lookEvery, lookEvery)
 	opt.stopGrace = cmp.Or(opt.stopGrace, stopGrace)
 	opt.cancelGrace = cmp.Or(opt.cancelGrace, cancelGrace)
-	if opt.Listening == nil {
-		opt.Listening = func(error) {}
-	}
-	if opt.Ending == nil {
-		opt.Ending = func() {}
-	}
-	if opt.Event == nil {
-		opt.Event = func(string, string) {}
-	}
 	return opt
 }
 
@@ -116,7 +107,9 @@ func Serve(ctx context.Context, opt Options) error {
 	defer file.close()
 	d := newDaemon(opt, socket, func(who, text string) {
 		file.log(who, text)
-		opt.Event(who, text)
+		if opt.Event != nil {
+			opt.Event(who, text)
+		}
 	})
 	d.log(logName, fmt.Sprintf("started, mcpl %s, process %d", opt.Identity, os.Getpid()))
 	d.run(ctx, listener)
@@ -170,7 +163,7 @@ func (d *daemon) run(ctx context.Context, listener *net.UnixListener) {
 	var wg sync.WaitGroup
 	wg.Go(func() { d.accept(base, listener, &wg) }) // ends when the listener is closed
 	d.log(logName, d.wait(ctx))
-	if d.beginEnd() {
+	if d.beginEnd() && d.opt.Ending != nil {
 		d.opt.Ending()
 	}
 	// The listings of the host count as one more request.

@@ -69,7 +69,8 @@ func TestOneDaemon(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if err := Serve(ctx, Options{Place: h.place}); err == nil || !strings.Contains(err.Error(), "another daemon") {
+	second := Options{Place: h.place, Listening: func(error) {}}
+	if err := Serve(ctx, second); err == nil || !strings.Contains(err.Error(), "another daemon") {
 		t.Errorf("a second one: %v", err)
 	}
 	if got := h.ask(h.client(nil), "{}"); got != "{}" {
