@@ -145,7 +145,7 @@ func takeLock(ctx context.Context, path string, patience time.Duration, busy str
 	lock := flock.New(path, flock.SetPermissions(0o600))
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); !ok {
+	if ok, err := lock.TryLockContext(ctx, 2*time.Millisecond); !ok {
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New(busy)
 		}
