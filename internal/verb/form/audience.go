@@ -146,7 +146,7 @@ func (a *Audience) End(res *tool.Result, err error) (*tool.Result, error) {
 	default:
 		return res, err
 	}
-	f.On(a.opt.Ref.Server, a.opt.Ref.Tool())
+	f.On(a.opt.Ref.Server, a.opt.Ref.Tool()).Trace("mcpl declined the question")
 	switch {
 	case err != nil:
 		f.Because(err).Trace(fault.From(err).Traceback)

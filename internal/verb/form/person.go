@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -69,17 +68,17 @@ func (d *form) answer(ctx context.Context, q tool.Question) (json.RawMessage, er
 	if !ok {
 		return d.askJSON(ctx, q.Schema)
 	}
-	var fields []tool.Field
 	for {
+		var fields []tool.Field
 		for i, m := range members {
-			if given := fieldOf(fields, m.Name); given != nil {
-				m.Default = given // the answer that is to be changed
-			}
 			value, err := d.askMember(ctx, m, i+1, len(members))
 			if err != nil {
 				return nil, err
 			}
-			fields = withField(fields, m.Name, value)
+			if value != nil {
+				fields = append(fields, tool.Field{Key: m.Name, Value: value})
+				members[i].Default = value // if the answer is to be changed
+			}
 		}
 		content := json.RawMessage(tool.JoinObject(fields))
 		again, err := d.agree(ctx, q.Schema, content, len(members) > 0)
@@ -127,7 +126,11 @@ func (d *form) askMember(ctx context.Context, m schema.Member, at, of int) (json
 			case m.Default == nil && !m.Required:
 				return nil, nil
 			case m.Default == nil:
-				d.problem("an answer is needed" + emptyHint(m))
+				hint := ""
+				if m.Type == "string" && m.Choices == nil {
+					hint = `; "" is the empty text`
+				}
+				d.problem("an answer is needed" + hint)
 				continue
 			}
 			if problem := checked(m, m.Default); problem != "" {
@@ -155,14 +158,6 @@ func shownDefault(value json.RawMessage) string {
 		words = append(words, render.Plain(word))
 	}
 	return strings.Join(words, ", ")
-}
-
-// emptyHint says how to give an empty text.
-func emptyHint(m schema.Member) string {
-	if m.Type == "string" && m.Choices == nil {
-		return `; "" is the empty text`
-	}
-	return ""
 }
 
 // showMember shows a member before it is asked for.
@@ -302,26 +297,4 @@ func (d *form) askURL(ctx context.Context, q tool.Question) error {
 func imitable(host string) bool {
 	return strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) ||
 		strings.Contains("."+strings.ToLower(host), ".xn--")
-}
-
-// fieldOf returns the value of a member, nil if there is none.
-func fieldOf(fields []tool.Field, name string) json.RawMessage {
-	if i := slices.IndexFunc(fields, func(f tool.Field) bool { return f.Key == name }); i >= 0 {
-		return fields[i].Value
-	}
-	return nil
-}
-
-// withField sets a member. A nil value removes it.
-func withField(fields []tool.Field, name string, value json.RawMessage) []tool.Field {
-	i := slices.IndexFunc(fields, func(f tool.Field) bool { return f.Key == name })
-	switch {
-	case i >= 0 && value != nil:
-		fields[i].Value = value
-	case i >= 0:
-		fields = slices.Delete(fields, i, i+1)
-	case value != nil:
-		fields = append(fields, tool.Field{Key: name, Value: value})
-	}
-	return fields
 }

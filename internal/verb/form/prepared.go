@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -50,7 +51,8 @@ func withDefaults(inputSchema, object json.RawMessage) json.RawMessage {
 		return object
 	}
 	for _, m := range members {
-		if m.Default != nil && fieldOf(fields, m.Name) == nil {
+		given := func(f tool.Field) bool { return f.Key == m.Name }
+		if m.Default != nil && !slices.ContainsFunc(fields, given) {
 			fields = append(fields, tool.Field{Key: m.Name, Value: m.Default})
 		}
 	}
@@ -93,13 +95,12 @@ func (a *Audience) unansweredFault() *fault.Fault {
 	var texts, answers, help []string
 	for _, q := range a.declined {
 		texts = append(texts, quoted(q))
+		help = append(help, wanted(q))
 		if q.URL != "" {
 			answers = append(answers, string(tool.Accept))
-			help = append(help, "To open, if you trust it: "+q.URL)
-			continue
+		} else {
+			answers = append(answers, string(schema.Example(q.Schema)))
 		}
-		answers = append(answers, string(schema.Example(q.Schema)))
-		help = append(help, "The answer: "+orNothing(schema.LongSignature(schema.Params(q.Schema))))
 	}
 	message := fmt.Sprintf("%s asks %s, and there is no one to answer", a.opt.Ref.Server, texts[0])
 	if a.asked > 1 {
@@ -109,9 +110,8 @@ func (a *Audience) unansweredFault() *fault.Fault {
 	if more := a.asked - len(a.declined); more > 0 {
 		message += fmt.Sprintf("; and %d more", more)
 	}
-	f := fault.New(fault.ApprovalRequired, message, strings.Join(slices.Compact(help), "\n")+
+	return fault.New(fault.ApprovalRequired, message, strings.Join(slices.Compact(help), "\n")+
 		"\nAnswer it in the command: "+a.withAnswers(answers)+"\nTo decline it knowingly: --elicit decline")
-	return f.Trace("mcpl declined the question")
 }
 
 // unfitFault says what is wrong with the answers of --elicit.
@@ -128,14 +128,10 @@ func (a *Audience) unfitFault() *fault.Fault {
 		answers[min(u.at, len(answers)-1)] = u.mended
 	}
 	last := a.unfit[min(len(a.unfit), maxTold)-1].q
-	help := "The answer: " + orNothing(schema.LongSignature(schema.Params(last.Schema))) + "\nTry: "
-	if last.URL != "" {
-		help = "To open, if you trust it: " + last.URL + "\nTry: "
-	}
 	f := fault.New(fault.InvalidArguments, fmt.Sprintf("--elicit does not fit what %s asks: %s", a.opt.Ref.Server,
-		strings.Join(slices.Compact(texts), "; ")), help+a.withAnswers(answers))
+		strings.Join(slices.Compact(texts), "; ")), wanted(last)+"\nTry: "+a.withAnswers(answers))
 	f.Arguments = all
-	return f.Trace("mcpl declined the question")
+	return f
 }
 
 // withAnswers returns the command line with these answers. Equal ones at its end become one, since
@@ -168,10 +164,11 @@ func commandOf(ref tool.Ref, args []byte) string {
 	return output.Command(step)
 }
 
-// orNothing returns the signature of a form, or the words for an empty one.
-func orNothing(signature string) string {
-	if signature == "" {
-		return "accept or decline, with nothing to fill in"
+// wanted says how a question is answered.
+func wanted(q tool.Question) string {
+	if q.URL != "" {
+		return "To open, if you trust it: " + q.URL
 	}
-	return signature
+	signature := schema.LongSignature(schema.Params(q.Schema))
+	return "The answer: " + cmp.Or(signature, "accept or decline, with nothing to fill in")
 }
