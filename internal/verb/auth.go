@@ -156,7 +156,7 @@ func (v *Auth) login(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	a := &loginAnswer{loginLine: lineOfLogin(s, server, state)}
+	a := &loginAnswer{loginLine: *lineOfLogin(s, server, state)}
 	listed, err := s.Engine.ListServer(ctx, name, true)
 	if err != nil {
 		f := output.InWords(fault.From(err))
@@ -249,10 +249,10 @@ func (v *Auth) status(ctx context.Context, s *Session) error {
 		}
 		servers = []*config.Server{server}
 	}
-	a := &statusAnswer{Servers: []loginLine{}}
+	a := &statusAnswer{Servers: []*loginLine{}}
 	for _, server := range servers {
 		if server.Transport != config.Stdio {
-			a.Servers = append(a.Servers, *loginOf(ctx, s, server))
+			a.Servers = append(a.Servers, loginOf(ctx, s, server))
 		}
 	}
 	return s.Printer.Answer(a)
@@ -263,20 +263,13 @@ type loginLine struct {
 	Server string `json:"server"`
 	URL    string `json:"url"`
 	login.State
-	Error   *fault.Fault `json:"error,omitempty"`
-	expires time.Time    // with fractions of a second
-	now     time.Time
+	Error *fault.Fault `json:"error,omitempty"`
+	ends  string       // when its token expires; "" if that is not known
 }
 
 // summary says in a line how a server is logged in to.
 func (l *loginLine) summary() string {
-	text := string(l.Kind)
-	if until := l.until(); until != "" {
-		text += ", ends " + until
-	}
-	if l.Issuer != "" {
-		text += ", through " + l.Issuer
-	}
+	text := string(l.Kind) + render.Prefixed(", ends ", l.ends) + render.Prefixed(", through ", l.Issuer)
 	if l.Error != nil {
 		text += ": " + l.Error.Message
 	}
@@ -290,26 +283,23 @@ func loginOf(ctx context.Context, s *Session, server *config.Server) *loginLine 
 	if err != nil {
 		line.Kind, line.Error = login.Unknown, output.InWords(fault.From(err))
 	}
-	return &line
+	return line
 }
 
-// lineOfLogin returns what is known of the login to a server.
-func lineOfLogin(s *Session, server *config.Server, st login.State) loginLine {
-	l := loginLine{Server: server.Name, URL: server.Display().URL, State: st, expires: st.Expires, now: s.App.Now()}
-	l.Obtained, l.Expires = inSeconds(st.Obtained), inSeconds(st.Expires)
+// lineOfLogin returns what is known of the login to a server. Answers have times in UTC, without fractions of a second.
+func lineOfLogin(s *Session, server *config.Server, st login.State) *loginLine {
+	l := &loginLine{Server: server.Name, URL: server.Display().URL, State: st, ends: ends(s.App.Now(), st.Expires)}
+	l.Obtained, l.Expires = st.Obtained.UTC().Truncate(time.Second), st.Expires.UTC().Truncate(time.Second)
 	return l
 }
 
-// inSeconds returns a time as answers have it: in UTC, without fractions of a second.
-func inSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
-
-// until says when a token expires, "" if that is not known.
-func (l loginLine) until() string {
-	switch d := l.expires.Sub(l.now).Round(time.Second); {
-	case l.expires.IsZero():
+// ends says when a token expires, "" if that is not known.
+func ends(now, expires time.Time) string {
+	switch d := expires.Sub(now).Round(time.Second); {
+	case expires.IsZero():
 		return ""
 	case d < 0:
-		return render.Ago(l.now, l.expires)
+		return render.Ago(now, expires)
 	case d > 48*time.Hour:
 		return fmt.Sprintf("in %d days", int(d.Hours()/24))
 	default:
@@ -328,8 +318,8 @@ func (a *loginAnswer) WriteText(t *output.Text) {
 	if len(a.Scopes) > 0 {
 		t.Line("scopes: ", strings.Join(a.Scopes, " "))
 	}
-	if until := a.until(); until != "" {
-		t.Line("expires ", until)
+	if a.ends != "" {
+		t.Line("expires ", a.ends)
 	}
 	if !a.Renewable {
 		t.Line("It cannot be renewed: log in again when it has expired.")
@@ -342,7 +332,7 @@ func (a *loginAnswer) WriteText(t *output.Text) {
 	t.Line(a.Server, " has ", render.Plural(a.Tools, "tool"), ". See them with: mcpl list ", fault.Quote(a.Server))
 }
 
-func (l loginLine) where() string {
+func (l *loginLine) where() string {
 	if l.Kept == config.InKeyring {
 		return "the keyring"
 	}
@@ -372,7 +362,7 @@ func (a *logoutAnswer) WriteText(t *output.Text) {
 }
 
 type statusAnswer struct {
-	Servers []loginLine `json:"servers"`
+	Servers []*loginLine `json:"servers"`
 }
 
 func (a *statusAnswer) WriteText(t *output.Text) {
@@ -383,8 +373,11 @@ func (a *statusAnswer) WriteText(t *output.Text) {
 	rows := [][]any{dim("SERVER", "LOGIN", "ENDS", "SCOPES", "THROUGH", "KEPT IN")}
 	none := false
 	for _, l := range a.Servers {
-		rows = append(rows, []any{output.Bold(l.Server), loginSpan(l.Kind), l.until(), strings.Join(l.Scopes, " "), l.Issuer,
-			l.where()})
+		kind := stateSpan(string(l.Kind))
+		if l.Error != nil {
+			kind = output.Red(string(l.Kind))
+		}
+		rows = append(rows, []any{output.Bold(l.Server), kind, l.ends, strings.Join(l.Scopes, " "), l.Issuer, l.where()})
 		none = none || l.Kind == login.NotLoggedIn
 	}
 	t.Table("", rows)
@@ -398,18 +391,5 @@ func (a *statusAnswer) WriteText(t *output.Text) {
 	if none {
 		t.Line()
 		t.Wrap("", "A request shows whether a server wants a login: mcpl list --refresh")
-	}
-}
-
-func loginSpan(kind login.Kind) any {
-	switch text := string(kind); kind {
-	case login.LoggedIn, login.Machine, login.Static:
-		return output.Green(text)
-	case login.Expired, login.Unknown:
-		return output.Red(text)
-	case login.CanRenew:
-		return output.Yellow(text)
-	default:
-		return output.Dim(text)
 	}
 }

@@ -247,8 +247,8 @@ func TestSummary(t *testing.T) {
 	for want, line := range map[string]loginLine{
 		"not logged in": {State: login.State{Kind: login.NotLoggedIn}},
 		"logged in, ends in 1h0m0s, through i": {
-			State: login.State{Kind: login.LoggedIn, Issuer: "i"}, expires: now.Add(time.Hour), now: now},
-		"can be renewed, ends 2 h ago": {State: login.State{Kind: login.CanRenew}, expires: now.Add(-2 * time.Hour), now: now},
+			State: login.State{Kind: login.LoggedIn, Issuer: "i"}, ends: ends(now, now.Add(time.Hour))},
+		"can be renewed, ends 2 h ago": {State: login.State{Kind: login.CanRenew}, ends: ends(now, now.Add(-2*time.Hour))},
 		"unknown: it is damaged":       {State: login.State{Kind: login.Unknown}, Error: fault.New(fault.Config, "it is damaged", "")},
 	} {
 		t.Run(want, func(t *testing.T) {

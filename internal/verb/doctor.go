@@ -137,7 +137,7 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 		if i > 0 {
 			t.Line()
 		}
-		t.Line(output.Bold(d.Name), "  ", verdictSpan(d.Verdict))
+		t.Line(output.Bold(d.Name), "  ", stateSpan(d.Verdict))
 		t.Table("  ", slices.Concat(d.facts(), d.troubles(), lines(output.Green, "next", d.Next)))
 		if d.Verdict == "disabled" {
 			off++
@@ -211,14 +211,4 @@ func (d *diagnosis) offers() string {
 		parts = append(parts, render.Plural(d.Prompts, "prompt"))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func verdictSpan(verdict string) any {
-	switch verdict {
-	case "ok":
-		return output.Green(verdict)
-	case "disabled":
-		return output.Dim(verdict)
-	}
-	return output.Red(verdict)
 }

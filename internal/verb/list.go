@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -156,7 +157,7 @@ func (a *listAnswer) WriteText(t *output.Text) {
 			if strings.Contains(s.Error.Message, s.Name) {
 				name = ""
 			}
-			t.Line(statusSpan(s.Status), " ", output.Bold(name), s.Error.Message)
+			t.Line(stateSpan(s.Status), " ", output.Bold(name), s.Error.Message)
 			t.Wrap("  ", s.Error.Help)
 		}
 		for _, note := range s.Notes {
@@ -182,7 +183,7 @@ func (a *listAnswer) writeServers(t *output.Text) {
 	}
 	rows := [][]any{append(row, output.Dim("ASKED"))}
 	for _, s := range a.Servers {
-		row := []any{output.Bold(s.Name), statusSpan(s.Status), fmt.Sprintf("%5d", s.Tools),
+		row := []any{output.Bold(s.Name), stateSpan(s.Status), fmt.Sprintf("%5d", s.Tools),
 			fmt.Sprintf("%6s", render.Count(s.Tokens))}
 		if more {
 			row = append(row, fmt.Sprintf("%9d", s.Resources), fmt.Sprintf("%7d", s.Prompts))
@@ -207,16 +208,17 @@ func dim(texts ...string) []any {
 	return row
 }
 
-func statusSpan(status string) any {
-	switch status {
-	case "connected":
-		return output.Green(status)
-	case "error":
-		return output.Red(status)
-	case "stale", "unknown":
-		return output.Yellow(status)
+// stateSpan returns the state of a server or a login, or the verdict on it, in its colour.
+func stateSpan(state string) output.Span {
+	switch state {
+	case "connected", "ok", string(login.LoggedIn), string(login.Machine), string(login.Static):
+		return output.Green(state)
+	case "stale", "unknown", string(login.CanRenew):
+		return output.Yellow(state)
+	case "disabled", string(login.NotLoggedIn):
+		return output.Dim(state)
 	}
-	return output.Dim(status)
+	return output.Red(state)
 }
 
 // others says what a server offers besides tools and how to see it, "" for nothing.
