@@ -135,30 +135,26 @@ func (a *dryAnswer) RawJSON() []byte {
 }
 
 func (a *dryAnswer) WriteText(t *output.Text) {
-	rows := [][]any{{output.Bold("server"), fmt.Sprintf("%s (%s)", a.ref.Server, a.server.Transport)}}
-	add := func(name, value string) {
-		if value != "" {
-			rows = append(rows, []any{output.Bold(name), value})
-		}
-	}
-	add("command", a.server.Command)
-	add("url", a.server.URL)
-	add("cwd", a.server.Cwd)
+	var rows facts
+	rows.add(output.Bold("server"), fmt.Sprintf("%s (%s)", a.ref.Server, a.server.Transport))
+	rows.add(output.Bold("command"), a.server.Command)
+	rows.add(output.Bold("url"), a.server.URL)
+	rows.add(output.Bold("cwd"), a.server.Cwd)
 	var set []string
 	for _, kv := range slices.Concat(a.server.Env, a.server.Headers) {
 		set = append(set, fmt.Sprintf("%s (%s)", kv.Name, kv.From))
 	}
-	add("sets", strings.Join(set, ", "))
-	add("tool", a.ref.Name)
-	add("arguments", string(a.args))
+	rows.add(output.Bold("sets"), strings.Join(set, ", "))
+	rows.add(output.Bold("tool"), a.ref.Name)
+	rows.add(output.Bold("arguments"), string(a.args))
+	verdict := any(output.Green("the arguments fit; nothing was started"))
 	switch {
 	case a.unchecked != "":
-		add("verdict", "not checked: "+a.unchecked)
-	case a.faults == nil:
-		rows = append(rows, []any{output.Bold("verdict"), output.Green("the arguments fit; nothing was started")})
-	default:
-		rows = append(rows, []any{output.Bold("verdict"), output.Red(a.faults.Message)})
+		verdict = "not checked: " + a.unchecked
+	case a.faults != nil:
+		verdict = output.Red(a.faults.Message)
 	}
+	rows.add(output.Bold("verdict"), verdict)
 	t.Table("", rows)
 	if a.faults != nil {
 		for _, f := range a.faults.Arguments {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -138,7 +137,7 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 			t.Line()
 		}
 		t.Line(output.Bold(d.Name), "  ", stateSpan(d.Verdict))
-		t.Table("  ", slices.Concat(d.facts(), d.troubles(), lines(output.Green, "next", d.Next)))
+		t.Table("  ", d.facts())
 		if d.Verdict == "disabled" {
 			off++
 		}
@@ -151,54 +150,44 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
 }
 
-// facts returns the rows that say which server it is and what it offers.
-func (d *diagnosis) facts() [][]any {
-	rows := [][]any{{output.Dim("entry"), place(d.File, d.Line)}}
-	if d.Start != "" {
-		rows = append(rows, []any{output.Dim(string(d.Transport)), d.Start})
-	}
+// facts returns the rows that say which server it is and what it offers, what is odd or wrong, and what to do.
+func (d *diagnosis) facts() (rows facts) {
+	rows.add(output.Dim("entry"), place(d.File, d.Line))
+	rows.add(output.Dim(string(d.Transport)), d.Start)
 	if d.Identity != "" || d.Protocol != "" {
-		rows = append(rows, []any{output.Dim("server"), strings.TrimSpace(d.Identity + ", protocol " + d.Protocol)})
+		rows.add(output.Dim("server"), d.Identity+", protocol "+d.Protocol)
 	}
 	// Most servers want no login. That there is none is worth a line only if the server wants one.
 	if d.Login != nil && (d.Login.Kind != login.NotLoggedIn || d.Verdict == "login needed") {
-		rows = append(rows, []any{output.Dim("login"), d.Login.summary()})
+		rows.add(output.Dim("login"), d.Login.summary())
 	}
 	if d.Verdict == "ok" {
-		took := fmt.Sprintf("%s to connect, %s to list", time.Duration(d.ConnectMS)*time.Millisecond,
-			time.Duration(d.ListMS)*time.Millisecond)
-		rows = append(rows, []any{output.Dim("offers"), d.offers()}, []any{output.Dim("took"), took})
+		rows.add(output.Dim("offers"), d.offers())
+		rows.add(output.Dim("took"), fmt.Sprintf("%s to connect, %s to list", time.Duration(d.ConnectMS)*time.Millisecond,
+			time.Duration(d.ListMS)*time.Millisecond))
 	}
-	return rows
-}
-
-// troubles returns the rows that say what is odd or wrong.
-func (d *diagnosis) troubles() [][]any {
-	var rows [][]any
 	for _, note := range d.Notes {
-		rows = append(rows, []any{output.Yellow("note"), note})
+		rows.add(output.Yellow("note"), note)
 	}
 	if d.verbose {
-		rows = append(rows, lines(output.Dim, "stderr", d.Stderr)...)
+		rows.addLines(output.Dim, "stderr", d.Stderr)
 	}
-	if d.Error == nil {
-		return rows
+	if d.Error != nil {
+		rows.add(output.Red("failed"), d.Error.Message)
+		for line := range strings.Lines(d.Error.Traceback) {
+			rows.add(output.Dim(""), output.Dim(strings.TrimSpace(line)))
+		}
 	}
-	rows = append(rows, []any{output.Red("failed"), d.Error.Message})
-	for line := range strings.Lines(d.Error.Traceback) {
-		rows = append(rows, []any{"", output.Dim(strings.TrimSpace(line))})
-	}
+	rows.addLines(output.Green, "next", d.Next)
 	return rows
 }
 
-// lines returns a row for each line of a text, the first one with a title.
-func lines(style func(string) output.Span, title, text string) [][]any {
-	var rows [][]any
+// addLines appends a row for each line of a text, the first one with a title.
+func (f *facts) addLines(style func(string) output.Span, title, text string) {
 	for line := range strings.Lines(text) {
-		rows = append(rows, []any{style(title), strings.TrimRight(line, "\r\n")})
+		*f = append(*f, []any{style(title), strings.TrimRight(line, "\r\n")})
 		title = ""
 	}
-	return rows
 }
 
 // offers says in a line what the server offers.

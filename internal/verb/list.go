@@ -199,6 +199,16 @@ func heading(t *output.Text, title string, more ...any) {
 	t.Line(append([]any{output.Bold(title)}, more...)...)
 }
 
+// facts are the rows of a table of titles and values.
+type facts [][]any
+
+// add appends a row, unless the value is empty.
+func (f *facts) add(title output.Span, value any) {
+	if value != "" {
+		*f = append(*f, []any{title, value})
+	}
+}
+
 // dim returns the heading of a table.
 func dim(texts ...string) []any {
 	var row []any
