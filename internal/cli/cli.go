@@ -123,9 +123,8 @@ func (t *tree) hang(root *cobra.Command, spec verb.Spec) {
 	if spec.Complete != nil {
 		cmd.ValidArgsFunction = t.complete(spec.Complete)
 	}
-	for _, values := range spec.Values {
-		// It fails only for a flag that does not exist, or that has a completion already.
-		_ = cmd.RegisterFlagCompletionFunc(values.Flag, t.complete(values.Complete))
+	for flag, completer := range spec.Values {
+		_ = cmd.RegisterFlagCompletionFunc(flag, t.complete(completer)) // it fails only for a flag that does not exist
 	}
 	parent := root
 	if first, _, ok := strings.Cut(spec.Name, " "); ok {

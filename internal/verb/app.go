@@ -103,12 +103,8 @@ func (a *App) NewPrinter(g Globals) *output.Printer {
 func (a *App) Run(ctx context.Context, spec Spec, v Verb, g Globals, words []string) (code int, err error) {
 	p := a.NewPrinter(g)
 	s := &Session{App: a, Globals: g, Printer: p, spec: spec}
-	err = s.run(ctx, v, words)
-	switch {
-	case errors.Is(err, engine.ErrNotFresh):
-		return 0, err
-	case err == nil:
-		return s.code, nil
+	if err = s.run(ctx, v, words); err == nil || errors.Is(err, engine.ErrNotFresh) {
+		return s.code, err
 	}
 	return a.Fail(p, err), nil
 }
@@ -122,17 +118,10 @@ func (a *App) Fail(p *output.Printer, err error) int {
 	if lost := new(output.LostError); errors.As(err, &lost) {
 		f = fault.New(fault.Config, "the answer could not be written to stdout",
 			"Make room there, or send it elsewhere, and type the command again.").Because(lost.Err)
-		return a.failAside(f)
+	} else if err := p.Fault(f); err == nil || isClosedPipe(err) {
+		return f.Type.ExitCode()
 	}
-	if err := p.Fault(f); err != nil && !isClosedPipe(err) {
-		return a.failAside(f)
-	}
-	return f.Type.ExitCode()
-}
-
-// failAside writes a fault as text to stderr, because stdout takes nothing.
-func (a *App) failAside(f *fault.Fault) int {
-	_ = a.NewPrinter(Globals{}).Fault(f) // nowhere else to report it
+	_ = a.NewPrinter(Globals{}).Fault(f) // as text on stderr: stdout takes nothing, and there is nowhere else
 	return f.Type.ExitCode()
 }
 

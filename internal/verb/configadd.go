@@ -18,7 +18,7 @@ func configAddSpec() Spec {
 	return Spec{
 		Name: "config add", New: func() Verb { return new(ConfigAdd) },
 		Aliases: []Alias{{Words: "add install mcp-add"}},
-		Values:  []Values{{"transport", fixed("http", "sse")}},
+		Values:  map[string]Completer{"transport": fixed("http", "sse")},
 		Use:     "add NAME -- COMMAND ARGS...", Short: "Put a server into the configuration",
 		Long: `Add puts a server into the configuration in force. Without one it makes
 .mcp.json at the root of the repository or, outside of a repository,

@@ -20,7 +20,7 @@ func configImportSpec() Spec {
 	return Spec{
 		Name: "config import", New: func() Verb { return new(ConfigImport) },
 		Aliases: []Alias{{Words: "import migrate"}},
-		Values:  []Values{{"from", func(*Names, []string) ([]Word, bool) { return words(clients.Names()), false }}},
+		Values:  map[string]Completer{"from": fixed(clients.Names()...)},
 		Use:     "import [NAME...]", Short: "Take servers over from other clients",
 		Long: `Import finds the servers that other clients have in files of their own, shows
 which it would take and why it skips others, asks, and writes them into the

@@ -21,7 +21,7 @@ func inspectSpec() Spec {
 		Early: true, Daemon: UseDaemon,
 		Aliases:  []Alias{{Words: "describe info show schema get help-tool man view doc docs explain"}},
 		Complete: completeOffer(tool.Tool, true),
-		Values:   []Values{{"kind", fixed("tool", "resource", "prompt")}},
+		Values:   map[string]Completer{"kind": fixed("tool", "resource", "prompt")},
 		Use:      "inspect SERVER TOOL", Short: "Read one tool's definition (starts no server)",
 		Long: `Inspect shows a tool's signature, parameters and annotations, and how to call
 it. With --json it prints the definition, its schemas byte for byte as the

@@ -56,7 +56,7 @@ func (v *listing) Flags(fs *pflag.FlagSet) {
 
 // Parse implements [Verb].
 func (v *listing) Parse(words []string) error {
-	if v.servers = words; len(words) <= 1 {
+	if v.servers = append(v.servers, words...); len(words) <= 1 {
 		return nil
 	}
 	return fault.New(fault.Usage, fmt.Sprintf("%s takes one server, %q is too much", v.verb, words[1]), "").

@@ -56,23 +56,18 @@ func newListOffers(verb string, kinds ...tool.Kind) Verb {
 
 // Run implements [Verb].
 func (v *ListOffers) Run(ctx context.Context, s *Session) error {
-	servers := v.servers
-	if len(servers) == 0 {
-		servers = nil
-	}
-	offers, err := s.Engine.Offers(ctx, servers, v.Refresh, v.kinds...)
+	offers, err := s.Engine.Offers(ctx, v.servers, v.Refresh, v.kinds...)
 	if err != nil {
 		return err
 	}
-	what := v.kinds[0]
-	a := &offersAnswer{kind: what, recs: offers.Records}
+	a := &offersAnswer{kind: v.kinds[0], recs: offers.Records}
 	if len(offers.Records) == 0 {
-		a.help = fmt.Sprintf("There are no %ss", what)
-		if len(servers) > 0 {
-			a.help = fmt.Sprintf("%s has no %ss", servers[0], what)
+		a.help = fmt.Sprintf("There are no %ss", a.kind)
+		if len(v.servers) > 0 {
+			a.help = fmt.Sprintf("%s has no %ss", v.servers[0], a.kind)
 		}
 		a.help += ". See what the servers have with: mcpl list"
-		if len(servers) == 0 && len(offers.Failed) > 0 {
+		if len(v.servers) == 0 && len(offers.Failed) > 0 {
 			a.help += ". Not known, because they could not be asked: " + strings.Join(offers.Failed, ", ")
 		}
 	}
@@ -192,15 +187,6 @@ func kindOf(word, choices string) (tool.Kind, error) {
 		return tool.Prompt, nil
 	}
 	return "", fault.New(fault.Usage, fmt.Sprintf("unknown kind %q", word), "Use --kind "+choices+".")
-}
-
-// kindsOf returns the kinds that --kind asks a search for.
-func kindsOf(word string) ([]tool.Kind, error) {
-	if strings.ToLower(word) == "all" {
-		return allKinds(), nil
-	}
-	kind, err := kindOf(word, "tool, resource, prompt or all")
-	return []tool.Kind{kind}, err
 }
 
 // allKinds returns the kinds that can be searched. Templates are found with resources.

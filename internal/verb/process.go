@@ -55,10 +55,7 @@ func terminal(f *os.File) output.Terminal {
 	if !term.IsTerminal(int(f.Fd())) {
 		return output.Terminal{}
 	}
-	width, _, err := term.GetSize(int(f.Fd()))
-	if err != nil {
-		width = 0
-	}
+	width, _, _ := term.GetSize(int(f.Fd())) // negative if it is not known
 	color := os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
-	return output.Terminal{Is: true, Color: color, Width: width}
+	return output.Terminal{Is: true, Color: color, Width: max(width, 0)}
 }

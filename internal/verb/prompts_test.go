@@ -13,7 +13,7 @@ func TestPromptsOptions(t *testing.T) {
 		return &ListOffers{listing{Refresh: refresh, verb: "prompts", servers: servers}, []tool.Kind{tool.Prompt}}
 	}
 	checkOptions(t, "prompts", map[string]options{
-		"all":         {want: want(false, []string{}...)},
+		"all":         {want: want(false)},
 		"one":         {args: []string{"demo"}, want: want(false, "demo")},
 		"asked again": {args: []string{"--refresh", "demo"}, want: want(true, "demo")},
 		"two":         {args: []string{"demo", "papers"}, says: `prompts takes one server, "papers" is too much`},

@@ -13,7 +13,7 @@ func TestResourcesOptions(t *testing.T) {
 		return &ListOffers{listing{Refresh: refresh, verb: "resources", servers: servers}, []tool.Kind{tool.Resource, tool.Template}}
 	}
 	checkOptions(t, "resources", map[string]options{
-		"all":         {want: want(false, []string{}...)},
+		"all":         {want: want(false)},
 		"one":         {args: []string{"demo"}, want: want(false, "demo")},
 		"asked again": {args: []string{"--refresh", "demo"}, want: want(true, "demo")},
 		"two":         {args: []string{"demo", "papers"}, says: `resources takes one server, "papers" is too much`},

@@ -27,8 +27,8 @@ func searchSpec() Spec {
 		Name: "search", Group: Tools, New: func() Verb { return new(Search) },
 		Early: true, Daemon: UseDaemon,
 		Aliases: []Alias{{Words: "find query lookup grep discover search-tools search_tools tool-search"}},
-		Values: []Values{{"server", completeServer}, {"method", fixed("bm25", "regex", "exact")},
-			{"kind", fixed("tool", "resource", "prompt", "all")}},
+		Values: map[string]Completer{"server": completeServer, "method": fixed("bm25", "regex", "exact"),
+			"kind": fixed("tool", "resource", "prompt", "all")},
 		Use: "search QUERY...", Short: "Find tools by what they do (starts no server)",
 		Long: `Search finds tools by words, best first. The score, from 0 to 1, says how much
 of the query the tool covers. Finding nothing is an answer, not an error.
@@ -167,7 +167,10 @@ func (v *Search) Parse(words []string) (err error) {
 		return fault.New(fault.Usage, fmt.Sprintf("--limit %d is not a number of hits", v.Limit),
 			"Give a number of 1 or more.")
 	}
-	v.kinds, err = kindsOf(v.Kind)
+	if v.kinds = allKinds(); strings.ToLower(v.Kind) != "all" {
+		v.kinds = make([]tool.Kind, 1)
+		v.kinds[0], err = kindOf(v.Kind, "tool, resource, prompt or all")
+	}
 	return err
 }
 

@@ -24,8 +24,8 @@ type Spec struct {
 	Aliases []Alias
 	// Complete completes the arguments. If nil, the shell completes files.
 	Complete Completer
-	// Values complete the values of flags.
-	Values []Values
+	// Values complete the values of flags, by the flag's name.
+	Values map[string]Completer
 
 	// The help, as plain text of at most 80 columns.
 	Use     string // the last word of the name, and the arguments
@@ -60,12 +60,6 @@ const (
 type Alias struct {
 	Words string // with spaces between
 	Args  string // what follows the verb then, like "--refresh"
-}
-
-// Values complete the values of one flag.
-type Values struct {
-	Flag     string
-	Complete Completer
 }
 
 // Table returns all verbs. A verb of another one stands after that.

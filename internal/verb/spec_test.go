@@ -39,9 +39,9 @@ func TestTable(t *testing.T) {
 		}
 		fs := pflag.NewFlagSet(spec.Name, pflag.ContinueOnError)
 		spec.New().Flags(fs)
-		for _, values := range spec.Values {
-			if fs.Lookup(values.Flag) == nil {
-				t.Errorf("%s: --%s has values but does not exist", spec.Name, values.Flag)
+		for flag := range spec.Values {
+			if fs.Lookup(flag) == nil {
+				t.Errorf("%s: --%s has values but does not exist", spec.Name, flag)
 			}
 		}
 	}
@@ -129,10 +129,8 @@ func TestCompletion(t *testing.T) {
 			t.Parallel()
 			spec, _ := Find(tc.verb)
 			complete := spec.Complete
-			for _, values := range spec.Values {
-				if values.Flag == tc.flag {
-					complete = values.Complete
-				}
+			if tc.flag != "" {
+				complete = spec.Values[tc.flag]
 			}
 			names := w.app.Names(Globals{})
 			defer names.Close()
