@@ -17,7 +17,8 @@ func TestCallOptions(t *testing.T) {
 	checkOptions(t, "call", map[string]options{
 		"a tool": {args: []string{"demo", "add", "a=1"}, want: &Call{argued: argued{request: request{words: []string{"demo", "add", "a=1"}}}}},
 		"all flags": {args: []string{"s/t", "--stdin", "--args-file", "f", "--no-validate", "--dry-run", "--timeout", "2m", "--max-time", "90", "--elicit", "accept", "--elicit", "{}", "--jq", ".", "--output-dir", "d", "--max-bytes", "7"}, want: &Call{
-			NoValidate: true, DryRun: true, argued: argued{Stdin: true, ArgsFile: "f", request: request{words: []string{"s/t"}, Timeout: 2 * time.Minute, MaxTime: 90 * time.Second, Elicit: []string{"accept", "{}"},
+			NoValidate: true, DryRun: true, argued: argued{Stdin: true, ArgsFile: "f", request: request{
+				words: []string{"s/t"}, Timeout: 2 * time.Minute, MaxTime: 90 * time.Second, Elicit: []string{"accept", "{}"},
 				Delivery: render.Delivery{JQ: ".", OutputDir: "d", MaxBytes: 7}}}}},
 		"raw and selected":       {args: []string{"s", "t", "--raw", "--jq", "."}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
 		"a negative size":        {args: []string{"s", "t", "--max-bytes", "-1"}, says: "--max-bytes -1 is not a size"},

@@ -8,7 +8,10 @@ import (
 
 func TestVersionOptions(t *testing.T) {
 	t.Parallel()
-	checkOptions(t, "version", map[string]options{"alone": {want: &Version{plain{[]string{}}}}, "with a word": {args: []string{"x"}, want: &Version{plain{[]string{"x"}}}}})
+	checkOptions(t, "version", map[string]options{
+		"alone":       {want: &Version{plain{[]string{}}}},
+		"with a word": {args: []string{"x"}, want: &Version{plain{[]string{"x"}}}},
+	})
 }
 
 func TestVersionAnswers(t *testing.T) {

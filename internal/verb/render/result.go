@@ -1,9 +1,9 @@
 // Package render writes what servers answer: the result of a tool, the contents of a resource, the
 // messages of a prompt.
 //
-// [Read] reduces an answer to what its caller wants, a [Result]. [Delivery] has the flags that say what becomes of it, and [Delivery.Answer] prints it,
-// saves parts of it to files, or saves all of it if it is too large to print. The small functions
-// ([Plural], [Size], [Cut], ...) write values for people, for all verbs alike.
+// [Read] reduces an answer to what its caller wants, a [Result]. [Delivery] has the flags that say what becomes of it,
+// and [Delivery.Answer] prints it, saves parts of it to files, or saves all of it if it is too large to print. The
+// small functions ([Plural], [Size], [Cut], ...) write values for people, for all verbs alike.
 package render
 
 import (
