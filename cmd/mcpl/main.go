@@ -21,7 +21,6 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/auth"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/conn"
-	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
@@ -50,22 +49,6 @@ func run() int {
 			Limits: o.Limits, Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
 			Changed: o.Changed, Listen: o.Listen, Tokens: manager,
 		})
-	}
-	app.NewCaller = func(cfg *config.Config, o verb.CallerOptions) engine.Caller {
-		pool := func() engine.Caller {
-			o.Environ = os.Environ()
-			return app.InProcess(cfg, o.CallerOptions)
-		}
-		if o.Daemon == nil {
-			return pool()
-		}
-		client := *o.Daemon
-		client.InProcess = pool
-		client.Ephemeral = func(name string) bool {
-			server, err := cfg.Server(name)
-			return err == nil && server.Lifecycle == config.Ephemeral
-		}
-		return daemon.NewClient(cfg.Sources, client)
 	}
 	options := cli.Options{App: app, ExampleServer: func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})

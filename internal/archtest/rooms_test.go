@@ -11,8 +11,8 @@ type room struct {
 var rooms = map[string]room{
 	"cmd/mcpl": {
 		imports: []string{"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config",
-			"pkg/conn", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/host", "pkg/output"},
-		why: "main is the only place that chooses: who calls (conn or daemon), where logins are kept, which streams " +
+			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/host", "pkg/output"},
+		why: "main is the only place that chooses: what reaches servers in this process, where logins are kept, which streams " +
 			"are written. Every other package gets its choice as a value, so a test can choose otherwise",
 	},
 	"internal/archtest": {

@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
@@ -38,13 +37,11 @@ type App struct {
 	Version        string
 	Now            func() time.Time
 	Started        time.Time
-	// NewCaller reaches live servers. If nil, as on the early path, a verb answers from a fresh index or
-	// fails with engine.ErrNotFresh.
-	NewCaller func(*config.Config, CallerOptions) engine.Caller
-	// Warm lets requests go to a running daemon if NewCaller is nil.
-	Warm bool
-	// InProcess opens a caller that starts servers as children of this process.
+	// InProcess opens a caller that starts servers as children of this process. If nil, as on the early path, a verb
+	// answers from a fresh index or fails with engine.ErrNotFresh.
 	InProcess func(*config.Config, host.CallerOptions) engine.Caller
+	// Warm lets requests go to a running daemon if InProcess is nil.
+	Warm bool
 	// Logins are the logins to servers over HTTP. They are nil on the early path.
 	Logins Logins
 	// Browser opens a browser at an address.
@@ -55,13 +52,6 @@ type App struct {
 	Script func(shell string) (string, error)
 	// Query applies a jq expression to a JSON value and returns the results.
 	Query func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
-}
-
-// CallerOptions are what the settings and flags say about connections. NewCaller fills in Environ.
-type CallerOptions struct {
-	host.CallerOptions
-	// Daemon is how to reach the daemon; NewCaller fills in InProcess. If nil, the daemon is not used.
-	Daemon *daemon.ClientOptions
 }
 
 // Verb is one run of a verb, with the options of its command line. The methods are called in order, each once.

@@ -52,7 +52,7 @@ func TestEarlyPath(t *testing.T) {
 			}
 			var out bytes.Buffer
 			app := *w.app
-			app.Stdout, app.Stderr, app.NewCaller, app.Logins = &out, &out, nil, nil
+			app.Stdout, app.Stderr, app.InProcess, app.Logins = &out, &out, nil, nil
 			_, err = app.Run(t.Context(), line.spec, line.verb, line.globals, line.words)
 			if fresh := err == nil; fresh != tc.fresh || err != nil && !errors.Is(err, engine.ErrNotFresh) {
 				t.Errorf("mcpl %s: %v", tc.args, err)
@@ -199,7 +199,7 @@ func TestProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if app.Version == "" || app.NewCaller != nil || app.Logins != nil || app.Detach == nil || app.Env.Dir == "" {
+	if app.Version == "" || app.InProcess != nil || app.Logins != nil || app.Detach == nil || app.Env.Dir == "" {
 		t.Errorf("%+v", app)
 	}
 	var out bytes.Buffer

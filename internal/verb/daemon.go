@@ -124,7 +124,7 @@ func (s *Session) usesDaemon() bool {
 }
 
 // daemonClient returns how this session reaches the daemon.
-func (s *Session) daemonClient(o CallerOptions) daemon.ClientOptions {
+func (s *Session) daemonClient(o host.CallerOptions) daemon.ClientOptions {
 	c := daemon.ClientOptions{Env: s.App.Env, Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
 		Selection: s.selection(), Limits: o.Limits, Idle: s.Settings.Idle, Log: o.Log}
 	if s.spec.Daemon == StartDaemon {

@@ -13,9 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -145,20 +143,11 @@ func (w *world) background(text string, args ...string) (out *awaited, stop func
 	return out, stop
 }
 
-// withDaemon returns the fixture with a daemon for it in this process, and as main wires them.
+// withDaemon returns the fixture with a daemon for it in this process.
 func withDaemon(t *testing.T) (*world, *awaited) {
 	t.Helper()
 	w := fixture(t)
-	w.app.InProcess = func(*config.Config, host.CallerOptions) engine.Caller { return &caller{w: w} }
-	w.app.NewCaller = func(cfg *config.Config, o CallerOptions) engine.Caller {
-		if o.Daemon == nil {
-			return &caller{w: w}
-		}
-		client := *o.Daemon
-		client.InProcess = func() engine.Caller { return w.app.InProcess(cfg, o.CallerOptions) }
-		client.Ephemeral = func(string) bool { return false }
-		return daemon.NewClient(cfg.Sources, client)
-	}
+	w.daemon = true
 	out, _ := w.background("listening on ", "daemon", "run", "-v")
 	return w, out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -85,25 +86,33 @@ func (s *Session) newEngine() *engine.Engine {
 			return daemon.NewClient(sources, s.daemonClient(s.callerOptions()))
 		}
 	}
-	if s.App.NewCaller != nil {
-		opt.NewCaller = func(cfg *config.Config, changed func(string)) engine.Caller {
-			o := s.callerOptions()
-			o.Changed = changed
-			o.EnvFile, o.Root = s.App.Env.WhereToPut(cfg.Sources), s.App.Env.Root(cfg.Sources)
-			if s.usesDaemon() {
-				client := s.daemonClient(o)
-				o.Daemon = &client
-			}
-			return s.App.NewCaller(cfg, o)
-		}
+	if s.App.InProcess != nil {
+		opt.NewCaller = s.newCaller
 	}
 	return engine.New(opt)
 }
 
+// newCaller opens the way to live servers: through the daemon if it may be used, else in this process.
+func (s *Session) newCaller(cfg *config.Config, changed func(string)) engine.Caller {
+	o := s.callerOptions()
+	o.Changed, o.Environ = changed, os.Environ()
+	o.EnvFile, o.Root = s.App.Env.WhereToPut(cfg.Sources), s.App.Env.Root(cfg.Sources)
+	if !s.usesDaemon() {
+		return s.App.InProcess(cfg, o)
+	}
+	client := s.daemonClient(o)
+	client.InProcess = func() engine.Caller { return s.App.InProcess(cfg, o) }
+	client.Ephemeral = func(name string) bool {
+		server, err := cfg.Server(name)
+		return err == nil && server.Lifecycle == config.Ephemeral
+	}
+	return daemon.NewClient(cfg.Sources, client)
+}
+
 // callerOptions returns what the settings and flags say about connections.
-func (s *Session) callerOptions() CallerOptions {
-	o := CallerOptions{CallerOptions: host.CallerOptions{Dir: s.App.Env.Dir, Limits: tool.Limits{
-		Connect: s.Settings.ConnectTimeout, Call: s.Settings.CallTimeout, ForceConnect: s.Globals.ConnectTimeout}}}
+func (s *Session) callerOptions() host.CallerOptions {
+	o := host.CallerOptions{Dir: s.App.Env.Dir, Limits: tool.Limits{
+		Connect: s.Settings.ConnectTimeout, Call: s.Settings.CallTimeout, ForceConnect: s.Globals.ConnectTimeout}}
 	if s.Globals.Verbose {
 		o.Log = s.Printer.Verbose
 	}
@@ -117,7 +126,7 @@ func (s *Session) selection() config.Selection {
 
 // live fails on the early path. Early verbs call it, before they print, for what the index cannot answer.
 func (s *Session) live() error {
-	if s.App.NewCaller == nil {
+	if s.App.InProcess == nil {
 		return engine.ErrNotFresh
 	}
 	return nil

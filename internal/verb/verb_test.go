@@ -23,6 +23,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -191,6 +192,7 @@ type world struct {
 	app     *App // for the next run; its streams are the run's
 	dir     string
 	servers map[string]*server
+	daemon  bool // requests may go to one
 
 	mu    sync.Mutex
 	asked []string // the servers that were asked, in order
@@ -221,7 +223,7 @@ func newWorld(t *testing.T, configuration string, servers map[string]*server) *w
 	w.app = &App{
 		Env: config.Env{Dir: w.dir, Home: home, GOOS: "linux", Lookup: none}, Stdin: strings.NewReader(""),
 		OutTTY: output.Terminal{Is: true, Width: 120}, Version: "v1.2.3", Now: func() time.Time { return noon }, Started: time.Now(),
-		NewCaller: func(*config.Config, CallerOptions) engine.Caller { return &caller{w: w} },
+		InProcess: func(*config.Config, host.CallerOptions) engine.Caller { return &caller{w: w} },
 	}
 	return w
 }
@@ -266,6 +268,7 @@ func (w *world) run(ctx context.Context, args ...string) outcome {
 	var stdout, stderr bytes.Buffer
 	app := *w.app
 	app.Stdout, app.Stderr = &stdout, &stderr
+	line.globals.NoDaemon = line.globals.NoDaemon || !w.daemon
 	code, err := app.Run(ctx, line.spec, line.verb, line.globals, line.words)
 	if err != nil {
 		w.t.Errorf("mcpl %q: %v", args, err)
