@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -38,23 +39,13 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 		help = "Flags of the server's command belong behind --, as in: mcpl config add NAME -- COMMAND -y. " + help
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
-		return fault.New(fault.Usage, fmt.Sprintf("--%s wants %s, not %q", f.Name, wanted(f), invalid.GetValue()),
+		wanted := map[string]string{"int": "a whole number", "duration": "a time like 30s or 2m",
+			"bool": "true or false"}[f.Value.Type()]
+		return fault.New(fault.Usage,
+			fmt.Sprintf("--%s wants %s, not %q", f.Name, cmp.Or(wanted, "a value"), invalid.GetValue()),
 			fmt.Sprintf("See the flags with: %s --help", cmd.CommandPath()))
 	}
 	return fault.New(fault.Usage, err.Error(), help)
-}
-
-// wanted says what the value of a flag must be.
-func wanted(f *pflag.Flag) string {
-	switch f.Value.Type() {
-	case "int":
-		return "a whole number"
-	case "duration":
-		return "a time like 30s or 2m"
-	case "bool":
-		return "true or false"
-	}
-	return "a value"
 }
 
 // flagNames returns the flags that cmd does not inherit.

@@ -48,15 +48,11 @@ func (v *Config) Run(_ context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	_, settings, err := s.App.Env.LoadSettings()
-	if err != nil {
-		return err
-	}
 	cache, err := s.catalog().Folder()
 	if err != nil {
 		return err
 	}
-	a := &configAnswer{Looked: cfg.Sources.Looked, Servers: []configServer{}, Settings: settings, Cache: cache,
+	a := &configAnswer{Looked: cfg.Sources.Looked, Servers: []configServer{}, Settings: s.settings, Cache: cache,
 		Variables: append([]config.Variable{}, cfg.Variables...), Problems: append([]config.Problem{}, cfg.Problems...),
 		State: s.States.Path, SettingsFile: s.App.Env.SettingsFile()}
 	for _, server := range cfg.Servers {

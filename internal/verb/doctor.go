@@ -72,7 +72,9 @@ func diagnose(p engine.Probe) diagnosis {
 			d.Next = fmt.Sprintf("remove \"disabled\": true in %s, line %d", p.Server.File, p.Server.Line)
 		}
 	case p.Failure != nil:
-		d.Verdict, d.Next = verdictOf(p.Failure), output.InWords(p.Failure).Help
+		words := map[fault.Type]string{fault.Config: "cannot be used", fault.MissingVariable: "variable missing",
+			fault.AuthRequired: "login needed", fault.Timeout: "too slow", fault.Protocol: "breaks the protocol"}
+		d.Verdict, d.Next = cmp.Or(words[p.Failure.Type], "cannot be reached"), d.Error.Help
 	default:
 		d.Protocol, d.Identity = p.Listing.Known.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
 		d.ListMS = (p.Took - p.Listing.Connect).Milliseconds()
@@ -82,23 +84,6 @@ func diagnose(p engine.Probe) diagnosis {
 		d.Next = "mcpl list " + fault.Quote(p.Server.Name)
 	}
 	return d
-}
-
-// verdictOf returns the kind of a failure in words of the contract.
-func verdictOf(f *fault.Fault) string {
-	switch f.Type {
-	case fault.Config:
-		return "cannot be used"
-	case fault.MissingVariable:
-		return "variable missing"
-	case fault.AuthRequired:
-		return "login needed"
-	case fault.Timeout:
-		return "too slow"
-	case fault.Protocol:
-		return "breaks the protocol"
-	}
-	return "cannot be reached"
 }
 
 type doctorAnswer struct {

@@ -58,8 +58,14 @@ func (v *request) options(settings config.Settings) tool.CallOptions {
 
 // send makes a planned request and writes its result.
 func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan) error {
-	if err := v.ready(s, plan); err != nil {
-		return err
+	// The early path has no jq, and prints nothing that main may print again.
+	if v.Delivery.JQ != "" || plan.Unchecked != nil || !s.App.Warm {
+		if err := s.live(); err != nil {
+			return err
+		}
+	}
+	if plan.Unchecked != nil {
+		s.Printer.Notice("the arguments are sent unchecked: the schema of %s cannot be used: %v", plan.Ref, plan.Unchecked)
 	}
 	ask := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: v.Elicit, Printer: s.Printer}
 	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON {
@@ -76,20 +82,6 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan) error
 		Large: filepath.Join(s.App.Env.CacheDir(), "results"), Now: s.App.Now}
 	s.code, err = v.Delivery.Answer(ctx, to, plan.Ref, res)
 	return err
-}
-
-// ready leaves to main the requests that the early path cannot make, and says so if the arguments are not checked.
-func (v *request) ready(s *Session, plan *engine.Plan) error {
-	// The early path has no jq, and prints nothing that main may print again.
-	if v.Delivery.JQ != "" || plan.Unchecked != nil || !s.App.Warm {
-		if err := s.live(); err != nil {
-			return err
-		}
-	}
-	if plan.Unchecked != nil {
-		s.Printer.Notice("the arguments are sent unchecked: the schema of %s cannot be used: %v", plan.Ref, plan.Unchecked)
-	}
-	return nil
 }
 
 // argued is a request with arguments.

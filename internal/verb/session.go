@@ -25,6 +25,7 @@ type Session struct {
 	States   state.File
 	Tools    state.Tools
 	Engine   *engine.Engine
+	settings []config.Setting // Settings, with where each comes from
 	// spec is that of the verb that runs.
 	spec Spec
 	// code is the exit code of an answer that is neither a fault nor a success.
@@ -33,7 +34,7 @@ type Session struct {
 
 // run opens the session, runs the verb, and has the index refreshed behind its answer.
 func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
-	if s.Settings, _, err = s.App.Env.LoadSettings(); err != nil {
+	if s.Settings, s.settings, err = s.App.Env.LoadSettings(); err != nil {
 		return err
 	}
 	s.States = state.FileIn(s.App.Env.StateDir())

@@ -93,27 +93,16 @@ func fileWord(s string) string {
 // since the system's table differs from machine to machine; the rest get their subtype.
 func extension(mime string) string {
 	mime, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(mime)), ";")
-	switch mime {
-	case "image/jpeg", "image/jpg":
-		return ".jpg"
-	case "image/svg+xml":
-		return ".svg"
-	case "image/x-icon", "image/vnd.microsoft.icon":
-		return ".ico"
-	case "audio/mpeg", "audio/mp3":
-		return ".mp3"
-	case "audio/x-wav", "audio/wave", "audio/vnd.wave":
-		return ".wav"
-	case "audio/mp4", "audio/x-m4a":
-		return ".m4a"
-	case "text/plain":
-		return ".txt"
-	case "text/markdown":
-		return ".md"
-	case "application/gzip", "application/x-gzip":
-		return ".gz"
-	case "", "application/octet-stream":
-		return ".bin"
+	common := map[string]string{
+		"image/jpeg": ".jpg", "image/jpg": ".jpg", "image/svg+xml": ".svg",
+		"image/x-icon": ".ico", "image/vnd.microsoft.icon": ".ico",
+		"audio/mpeg": ".mp3", "audio/mp3": ".mp3", "audio/mp4": ".m4a", "audio/x-m4a": ".m4a",
+		"audio/x-wav": ".wav", "audio/wave": ".wav", "audio/vnd.wave": ".wav",
+		"text/plain": ".txt", "text/markdown": ".md",
+		"application/gzip": ".gz", "application/x-gzip": ".gz", "application/octet-stream": ".bin",
+	}
+	if ext := common[mime]; ext != "" {
+		return ext
 	}
 	_, sub, _ := strings.Cut(mime, "/")
 	if i := strings.LastIndexByte(sub, '+'); i >= 0 {
