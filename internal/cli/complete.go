@@ -32,13 +32,9 @@ func (t *tree) complete(completer verb.Completer) cobra.CompletionFunc {
 		names := t.opt.App.Names(t.globals)
 		defer names.Close()
 		words, files := completer(names, args)
-		var list []cobra.Completion
-		for _, w := range words {
-			list = append(list, cobra.CompletionWithDesc(w.Text, w.About))
-		}
 		if files {
-			return list, cobra.ShellCompDirectiveDefault
+			return words, cobra.ShellCompDirectiveDefault
 		}
-		return list, cobra.ShellCompDirectiveNoFileComp
+		return words, cobra.ShellCompDirectiveNoFileComp
 	}
 }

@@ -67,9 +67,9 @@ type Auth struct {
 }
 
 // completeAuth completes an action and then a server.
-func completeAuth(n *Names, args []string) ([]Word, bool) {
+func completeAuth(n *Names, args []string) ([]string, bool) {
 	if len(args) == 0 {
-		return words([]string{"login", "logout", "status"}), false
+		return []string{"login", "logout", "status"}, false
 	}
 	return completeServer(n, args[1:])
 }

@@ -23,11 +23,11 @@ server.`,
 	}
 }
 
-func completeShell(_ *Names, args []string) ([]Word, bool) {
+func completeShell(_ *Names, args []string) ([]string, bool) {
 	if len(args) > 0 {
 		return nil, true
 	}
-	return words([]string{"bash", "zsh", "fish", "powershell"}), false
+	return []string{"bash", "zsh", "fish", "powershell"}, false
 }
 
 // Completion prints the script that makes a shell complete mcpl: mcpl completion SHELL.

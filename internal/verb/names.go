@@ -9,56 +9,41 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Word completes a command line.
-type Word struct {
-	Text  string
-	About string // may be empty
-}
-
-// Completer returns the words that may follow args, those of names that match them. If files is true
-// and there are no words, the shell completes files.
-type Completer func(names *Names, args []string) (list []Word, files bool)
+// Completer returns the words that may follow args, those of names that match them. A description may follow a word
+// behind a tab. If files is true and there are no words, the shell completes files.
+type Completer func(names *Names, args []string) (words []string, files bool)
 
 // maxAbout is how much of a description goes with a word, in bytes.
 const maxAbout = 60
 
 // fixed completes every argument from the same words.
-func fixed(texts ...string) Completer {
-	return func(*Names, []string) ([]Word, bool) { return words(texts), false }
-}
-
-// words returns texts as words without a description.
-func words(texts []string) []Word {
-	list := make([]Word, len(texts))
-	for i, text := range texts {
-		list[i].Text = text
-	}
-	return list
+func fixed(words ...string) Completer {
+	return func(*Names, []string) ([]string, bool) { return words, false }
 }
 
 // described returns records as words: their names, behind prefix, with the start of the description.
-func described(recs []index.Record, prefix string) []Word {
-	list := make([]Word, len(recs))
+func described(recs []index.Record, prefix string) []string {
+	list := make([]string, len(recs))
 	for i, rec := range recs {
-		list[i] = Word{prefix + rec.Name, index.FirstSentences(rec.Description, maxAbout)}
+		list[i] = prefix + rec.Name + "\t" + index.FirstSentences(rec.Description, maxAbout)
 	}
 	return list
 }
 
 // completeServer completes one server that is on.
-func completeServer(n *Names, args []string) ([]Word, bool) {
+func completeServer(n *Names, args []string) ([]string, bool) {
 	if len(args) > 0 {
 		return nil, false
 	}
-	return words(n.servers(true)), false
+	return n.servers(true), false
 }
 
 // completeOffer completes a server that is on, a name of a kind that it offers, and arguments, which may be files.
 func completeOffer(kind tool.Kind, files bool) Completer {
-	return func(n *Names, args []string) ([]Word, bool) {
+	return func(n *Names, args []string) ([]string, bool) {
 		switch len(args) {
 		case 0:
-			return words(n.servers(true)), false
+			return n.servers(true), false
 		case 1:
 			return described(n.records(args[0], kind, true), ""), false
 		}
@@ -67,9 +52,9 @@ func completeOffer(kind tool.Kind, files bool) Completer {
 }
 
 // completeNames completes servers and SERVER/TOOL, on or off.
-func completeNames(n *Names, _ []string) ([]Word, bool) {
+func completeNames(n *Names, _ []string) ([]string, bool) {
 	servers := n.servers(false)
-	list := words(servers)
+	list := slices.Clone(servers)
 	for _, server := range servers {
 		list = append(list, described(n.records(server, tool.Tool, false), server+"/")...)
 	}

@@ -137,11 +137,7 @@ func TestCompletion(t *testing.T) {
 			words, files := complete(names, tc.args)
 			var got []string
 			for _, word := range words {
-				text := word.Text
-				if word.About != "" {
-					text += ": " + word.About
-				}
-				got = append(got, text)
+				got = append(got, strings.Replace(strings.TrimSpace(word), "\t", ": ", 1))
 			}
 			if tc.verb == "config import" {
 				slices.Sort(got)
