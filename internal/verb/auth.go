@@ -90,17 +90,14 @@ func (v *Auth) Parse(words []string) error {
 	if len(words) > 0 {
 		v.action, words = words[0], words[1:]
 	}
-	if v.servers = words; len(words) > 1 {
+	v.servers = words
+	switch {
+	case len(words) > 1:
 		return fault.New(fault.Usage, fmt.Sprintf("auth %s takes one server, %q is too much", v.action, words[1]), authUsage)
-	}
-	switch v.action {
-	case "login", "status":
-		return nil
-	case "logout":
-		if len(words) == 0 {
-			return fault.New(fault.Usage, "which server do you want to log out of?", "").
-				Then("See the logins with", fault.Step{Verb: "auth status"})
-		}
+	case v.action == "logout" && len(words) == 0:
+		return fault.New(fault.Usage, "which server do you want to log out of?", "").
+			Then("See the logins with", fault.Step{Verb: "auth status"})
+	case v.action == "login" || v.action == "logout" || v.action == "status":
 		return nil
 	}
 	return fault.New(fault.Usage, fmt.Sprintf("unknown auth command %q", v.action), authUsage)

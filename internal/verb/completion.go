@@ -31,10 +31,7 @@ func completeShell(_ *Names, args []string) ([]string, bool) {
 }
 
 // Completion prints the script that makes a shell complete mcpl: mcpl completion SHELL.
-type Completion struct {
-	plain
-	shell string
-}
+type Completion struct{ plain }
 
 // noScript is the fault of a command line that names no shell with a script.
 func noScript(message string) error {
@@ -47,20 +44,20 @@ func (v *Completion) Parse(words []string) error {
 	if len(words) != 1 {
 		return noScript("completion for which shell?")
 	}
-	v.shell = words[0]
-	return nil
+	return v.plain.Parse(words)
 }
 
 // Run implements [Verb].
 func (v *Completion) Run(_ context.Context, s *Session) error {
-	script, err := s.App.Script(v.shell)
+	shell := v.words[0]
+	script, err := s.App.Script(shell)
 	switch {
 	case err != nil:
 		return err
 	case script == "":
-		return noScript(fmt.Sprintf("there is no completion script for %q", v.shell))
+		return noScript(fmt.Sprintf("there is no completion script for %q", shell))
 	}
-	return s.Printer.Answer(&scriptAnswer{Shell: v.shell, Script: script})
+	return s.Printer.Answer(&scriptAnswer{Shell: shell, Script: script})
 }
 
 type scriptAnswer struct {

@@ -93,12 +93,10 @@ func (v *List) all(ctx context.Context, s *Session) error {
 }
 
 func lineOf(l engine.Listed) serverLine {
-	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Notes: l.Notes, asked: l.TriedAt}
+	line := serverLine{Name: l.Name, Status: status(l), Tools: l.On, Tokens: l.Tokens, Notes: l.Notes, asked: l.TriedAt,
+		ListedAt: l.ListedAt.UTC().Truncate(time.Second)}
 	if !l.Disabled {
 		line.Resources, line.Prompts, line.Error = l.Resources+l.Templates, l.Prompts, output.InWords(l.Error)
-	}
-	if !l.ListedAt.IsZero() {
-		line.ListedAt = l.ListedAt.UTC().Format(time.RFC3339)
 	}
 	return line
 }
@@ -136,7 +134,7 @@ type serverLine struct {
 	// Resources counts templates too.
 	Resources int          `json:"resources,omitempty"`
 	Prompts   int          `json:"prompts,omitempty"`
-	ListedAt  string       `json:"listed_at,omitempty"`
+	ListedAt  time.Time    `json:"listed_at,omitzero"`
 	Notes     []string     `json:"notes,omitempty"`
 	Error     *fault.Fault `json:"error,omitempty"`
 	asked     time.Time

@@ -206,16 +206,14 @@ func (d *form) showMember(t *output.Text, m schema.Member, at, of int) {
 
 // agree shows what would be sent and asks whether to send it. It returns true if the person wants to change it first.
 func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, changeable bool) (bool, error) {
-	var wrong []string
-	for _, f := range checkAnswer(inputSchema, content) {
-		wrong = append(wrong, strings.TrimSpace(f.Pointer+" "+f.Problem+render.Prefixed("; expected ", f.Expected)))
-	}
+	wrong := checkAnswer(inputSchema, content)
 	d.Show(func(t *output.Text) {
 		t.Line()
 		if changeable {
 			t.Line(render.Plain(content)) // a default has the server's own line breaks
 		}
-		for _, text := range wrong {
+		for _, f := range wrong {
+			text := f.Pointer + " " + f.Problem + render.Prefixed("; expected ", f.Expected)
 			t.Line(output.Yellow("note: "), render.OneLine(text, maxMemberText))
 		}
 	})

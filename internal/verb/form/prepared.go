@@ -28,9 +28,9 @@ func (a *Audience) prepared(q tool.Question) tool.Reply {
 	case q.URL != "" && action == tool.Accept:
 		return tool.Reply{Action: tool.Accept}
 	case q.URL != "":
-		wrong := fault.Argument{Problem: "is a JSON object"}
-		wrong.Expected = "accept, once the URL was opened: " + render.Cut(q.URL, maxQuoted)
-		a.unfit = append(a.unfit, unfit{q: q, at: at, mended: string(tool.Accept), faults: []fault.Argument{wrong}})
+		wrong := fault.Argument{Problem: "is a JSON object",
+			Expected: "accept, once the URL was opened: " + render.Cut(q.URL, maxQuoted)}
+		a.unfit = append(a.unfit, unfit{q, at, []fault.Argument{wrong}, string(tool.Accept)})
 		return tool.Reply{Action: tool.Decline}
 	case action == tool.Accept:
 		text = "{}"

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -62,11 +63,7 @@ func typedValue(m schema.Member, line string) (value json.RawMessage, problem st
 func checked(m schema.Member, value json.RawMessage) string {
 	var problems []string
 	for _, f := range m.Check(value) {
-		problem := f.Problem
-		if f.Expected != "" {
-			problem += "; expected " + f.Expected
-		}
-		problems = append(problems, "it "+problem)
+		problems = append(problems, "it "+f.Problem+render.Prefixed("; expected ", f.Expected))
 	}
 	return strings.Join(problems, ", ")
 }
