@@ -266,7 +266,7 @@ type loginLine struct {
 
 // summary says in a line how a server is logged in to.
 func (l *loginLine) summary() string {
-	text := string(l.Kind) + render.Prefixed(", ends ", l.ends) + render.Prefixed(", through ", l.Issuer)
+	text := string(l.Kind) + output.Prefixed(", ends ", l.ends) + output.Prefixed(", through ", l.Issuer)
 	if l.Error != nil {
 		text += ": " + l.Error.Message
 	}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -158,8 +157,8 @@ func (a *dryAnswer) WriteText(t *output.Text) {
 	t.Table("", rows)
 	if a.faults != nil {
 		for _, f := range a.faults.Arguments {
-			t.Line("  ", output.Bold(f.Pointer), " ", f.Problem, render.Prefixed("; expected ", f.Expected),
-				render.Prefixed("; did you mean ", f.Nearest))
+			t.Line("  ", output.Bold(f.Pointer), " ", f.Problem, output.Prefixed("; expected ", f.Expected),
+				output.Prefixed("; did you mean ", f.Nearest))
 		}
 		t.Wrap("", output.InWords(a.faults).Help)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -88,7 +87,7 @@ func (v *ConfigAdd) Run(ctx context.Context, s *Session) error {
 	}
 	for _, m := range server.Missing {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%s is not set: add %[1]s=... to %s%s", m.Name, put,
-			render.Prefixed(", get it at ", config.WhereToGet(m.Name))))
+			output.Prefixed(", get it at ", config.WhereToGet(m.Name))))
 	}
 	return s.Printer.Answer(a)
 }

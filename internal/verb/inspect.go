@@ -113,7 +113,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	if a.ref.Kind != tool.Tool {
 		name = fmt.Sprintf("%s %s  %s", a.ref.Server, a.ref.Name, a.ref.Kind)
 	}
-	t.Line(output.Cyan(name), output.Dim(render.Prefixed("  ", a.def.DisplayTitle())))
+	t.Line(output.Cyan(name), output.Dim(output.Prefixed("  ", a.def.DisplayTitle())))
 	if a.def.Description != "" {
 		t.Line()
 		t.Wrap("  ", a.def.Description)

@@ -138,9 +138,9 @@ func (a *offersAnswer) WriteText(t *output.Text) {
 		}
 		more := ""
 		if rec.Title != rec.Name {
-			more = render.Prefixed("  ", rec.Title)
+			more = output.Prefixed("  ", rec.Title)
 		}
-		t.Line(output.Bold(rec.Server), " ", output.Cyan(rec.Name), output.Dim(more+render.Prefixed("  ", rec.MediaType)))
+		t.Line(output.Bold(rec.Server), " ", output.Cyan(rec.Name), output.Dim(more+output.Prefixed("  ", rec.MediaType)))
 		writeAbout(t, rec)
 	}
 	if a.help != "" {

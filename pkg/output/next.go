@@ -56,7 +56,7 @@ func variablesOfOneFile(next []fault.Next) int {
 
 // variablesInWords writes the variables of one file as lines of it. The first of them says why.
 func variablesInWords(sets []fault.Next) string {
-	text := cmp.Or(sets[0].Why, "Set") + prefixed(" ", sets[0].Set.File) + ":"
+	text := cmp.Or(sets[0].Why, "Set") + Prefixed(" ", sets[0].Set.File) + ":"
 	for _, n := range sets {
 		text += "\n  " + n.Set.Variable + "=..."
 	}

@@ -118,8 +118,8 @@ func (p *Printer) Fault(f *fault.Fault) error {
 		t.Line("  ", strings.TrimRight(line, "\r\n"))
 	}
 	for _, a := range f.Arguments {
-		t.Line("  ", Bold(cmp.Or(a.Pointer, "(the whole object)")), ": ", a.Problem, prefixed("; expected ", a.Expected),
-			prefixed("; did you mean ", a.Nearest))
+		t.Line("  ", Bold(cmp.Or(a.Pointer, "(the whole object)")), ": ", a.Problem, Prefixed("; expected ", a.Expected),
+			Prefixed("; did you mean ", a.Nearest))
 	}
 	for line := range strings.Lines(f.Traceback) {
 		t.Line(Dim("  " + strings.TrimRight(line, "\n")))
@@ -136,7 +136,8 @@ func (p *Printer) Fault(f *fault.Fault) error {
 	return p.aside(t.buf.Bytes())
 }
 
-func prefixed(prefix, s string) string {
+// Prefixed returns prefix and s, or "" if s is empty.
+func Prefixed(prefix, s string) string {
 	if s == "" {
 		return ""
 	}

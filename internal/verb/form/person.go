@@ -213,7 +213,7 @@ func (d *form) agree(ctx context.Context, inputSchema, content json.RawMessage, 
 			t.Line(render.Plain(content)) // a default has the server's own line breaks
 		}
 		for _, f := range wrong {
-			text := f.Pointer + " " + f.Problem + render.Prefixed("; expected ", f.Expected)
+			text := f.Pointer + " " + f.Problem + output.Prefixed("; expected ", f.Expected)
 			t.Line(output.Yellow("note: "), render.OneLine(text, maxMemberText))
 		}
 	})

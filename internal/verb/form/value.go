@@ -10,7 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -63,7 +63,7 @@ func typedValue(m schema.Member, line string) (value json.RawMessage, problem st
 func checked(m schema.Member, value json.RawMessage) string {
 	var problems []string
 	for _, f := range m.Check(value) {
-		problems = append(problems, "it "+f.Problem+render.Prefixed("; expected ", f.Expected))
+		problems = append(problems, "it "+f.Problem+output.Prefixed("; expected ", f.Expected))
 	}
 	return strings.Join(problems, ", ")
 }

@@ -71,14 +71,6 @@ func Cut(text string, n int) string {
 // OneLine returns a text on one line, cut to n bytes.
 func OneLine(text string, n int) string { return Cut(strings.Join(strings.Fields(text), " "), n) }
 
-// Prefixed returns prefix and s, or "" if s is empty.
-func Prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
-}
-
 // Plain returns the text of a JSON string, and any other value as compact JSON.
 func Plain(raw json.RawMessage) string {
 	if s, ok := stringIn(raw); ok {

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -56,8 +57,8 @@ func TestTexts(t *testing.T) {
 		"cut within a letter": {Cut("aä", 2), "a…"},
 		"one line":            {OneLine(" a\n\tb ", 10), "a b"},
 		"a cut line":          {OneLine("a\nbcd", 3), "a b…"},
-		"prefixed":            {Prefixed("; ", "a"), "; a"},
-		"nothing to prefix":   {Prefixed("; ", ""), ""},
+		"prefixed":            {output.Prefixed("; ", "a"), "; a"},
+		"nothing to prefix":   {output.Prefixed("; ", ""), ""},
 		"a JSON text":         {Plain([]byte(` "a\nb"`)), "a\nb"},
 		"null":                {Plain([]byte(`null`)), "null"},
 		"an object":           {Plain([]byte(`{"a" : [1, 2]}`)), `{"a":[1,2]}`},
