@@ -50,11 +50,11 @@ func run() int {
 			Changed: o.Changed, Listen: o.Listen, Tokens: manager,
 		})
 	}
-	options := cli.Options{App: app, ExampleServer: func(ctx context.Context, in io.Reader, out io.Writer) error {
+	app.ExampleServer = func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})
-	}}
-	app.Script = func(shell string) (string, error) { return cli.Script(options, shell) }
-	return cli.Execute(ctx, os.Args[1:], options)
+	}
+	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }
+	return cli.Execute(ctx, os.Args[1:], app)
 }
 
 // interruptible returns a context that ends with SIGINT or SIGTERM; servers are then stopped, which

@@ -10,7 +10,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,24 +17,16 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb"
 )
 
-// Options make a command tree.
-type Options struct {
-	App *verb.App
-	// ExampleServer runs the embedded example server on these streams until stdin ends.
-	ExampleServer func(ctx context.Context, stdin io.Reader, stdout io.Writer) error
-}
-
 // Execute runs the command line, writes the answer or the fault, and returns the exit code.
-func Execute(ctx context.Context, args []string, o Options) int {
-	t := &tree{opt: o}
+func Execute(ctx context.Context, args []string, app *verb.App) int {
+	t := &tree{app: app, args: args}
 	root := t.root()
 	root.SetArgs(args)
-	root.SetOut(o.App.Stdout)
-	root.SetErr(o.App.Stderr)
-	t.args = args
+	root.SetOut(app.Stdout)
+	root.SetErr(app.Stderr)
 	if err := root.ExecuteContext(ctx); err != nil {
 		t.globals.JSON = t.globals.JSON || asksForJSON(args)
-		return o.App.Fail(o.App.NewPrinter(t.globals), err)
+		return app.Fail(app.NewPrinter(t.globals), err)
 	}
 	return t.code
 }
@@ -55,7 +46,7 @@ func asksForJSON(args []string) bool {
 
 // tree builds the commands and keeps the flags and the exit code of the one that runs.
 type tree struct {
-	opt     Options
+	app     *verb.App
 	args    []string
 	globals verb.Globals
 	code    int
@@ -103,7 +94,7 @@ keeps the server for the next call.`,
 	}
 	root.AddCommand(&cobra.Command{Use: "example-server", Short: "Run the embedded example server on stdin and stdout",
 		Hidden: true, RunE: func(cmd *cobra.Command, _ []string) error {
-			return t.opt.ExampleServer(cmd.Context(), t.opt.App.Stdin, t.opt.App.Stdout)
+			return t.app.ExampleServer(cmd.Context(), t.app.Stdin, t.app.Stdout)
 		}})
 	root.SetHelpCommand(helpCommand())
 	return root
@@ -135,7 +126,7 @@ func (t *tree) hang(root *cobra.Command, spec verb.Spec) {
 
 // run runs a verb and keeps its exit code.
 func (t *tree) run(cmd *cobra.Command, spec verb.Spec, v verb.Verb, args []string) error {
-	code, err := t.opt.App.Run(cmd.Context(), spec, v, t.globals, args)
+	code, err := t.app.Run(cmd.Context(), spec, v, t.globals, args)
 	t.code = code
 	return err
 }

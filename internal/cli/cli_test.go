@@ -28,9 +28,8 @@ func execute(t *testing.T, args ...string) outcome {
 	env := config.Env{Dir: t.TempDir(), Home: t.TempDir(), GOOS: "linux", Lookup: none}
 	app := &verb.App{Env: env, Stdin: strings.NewReader("in"),
 		Stdout: &out, Stderr: &errs, Version: "v1.2.3", Now: time.Now, Started: time.Now(), Query: Query}
-	o := Options{App: app}
-	app.Script = func(shell string) (string, error) { return Script(o, shell) }
-	code := Execute(t.Context(), args, o)
+	app.Script = func(shell string) (string, error) { return Script(app, shell) }
+	code := Execute(t.Context(), args, app)
 	return outcome{code, out.String(), errs.String()}
 }
 
@@ -148,7 +147,7 @@ func TestScript(t *testing.T) {
 		"pwsh": "Register-ArgumentCompleter", "tcsh": ""} {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			got, err := Script(Options{App: &verb.App{Stdout: io.Discard, Stderr: io.Discard}}, shell)
+			got, err := Script(&verb.App{Stdout: io.Discard, Stderr: io.Discard}, shell)
 			if err != nil || !strings.Contains(got, want) || (got == "") != (want == "") {
 				t.Errorf("%v, %.100s", err, got)
 			}

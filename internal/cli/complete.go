@@ -9,8 +9,8 @@ import (
 )
 
 // Script returns the completion script of a shell, "" if the shell is unknown.
-func Script(o Options, shell string) (string, error) {
-	root := (&tree{opt: o}).root()
+func Script(app *verb.App, shell string) (string, error) {
+	root := (&tree{app: app}).root()
 	var b bytes.Buffer
 	var err error
 	switch shell {
@@ -29,7 +29,7 @@ func Script(o Options, shell string) (string, error) {
 // complete makes cobra's completion of a verb's. It answers from the index as it is: a shell waits for no server.
 func (t *tree) complete(completer verb.Completer) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-		names := t.opt.App.Names(t.globals)
+		names := t.app.Names(t.globals)
 		defer names.Close()
 		words, files := completer(names, args)
 		if files {

@@ -38,7 +38,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-func root() *cobra.Command { return (&tree{opt: Options{App: new(verb.App)}}).root() }
+func root() *cobra.Command { return (&tree{app: new(verb.App)}).root() }
 
 // reference renders the commands and their flags as Markdown.
 func reference(root *cobra.Command) string {

@@ -50,6 +50,8 @@ type App struct {
 	Detach func(args []string) error
 	// Script returns the completion script of a shell, "" if the shell is unknown.
 	Script func(shell string) (string, error)
+	// ExampleServer runs the embedded example server on these streams until stdin ends.
+	ExampleServer func(ctx context.Context, stdin io.Reader, stdout io.Writer) error
 	// Query applies a jq expression to a JSON value and returns the results.
 	Query func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
 }
