@@ -64,7 +64,7 @@ func (v *Call) Flags(fs *pflag.FlagSet) {
 
 // Run implements [Verb].
 func (v *Call) Run(ctx context.Context, s *Session) error {
-	ref, rest, err := s.Engine.Resolve(v.words)
+	ref, rest, err := s.Engine.Resolve(v.words, tool.Tool)
 	if err != nil {
 		return err
 	}

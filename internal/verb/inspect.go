@@ -59,7 +59,7 @@ func (v *Inspect) Parse(words []string) (err error) {
 
 // Run implements [Verb].
 func (v *Inspect) Run(ctx context.Context, s *Session) error {
-	ref, rest, err := s.resolve(v.words, v.kind)
+	ref, rest, err := s.Engine.Resolve(v.words, v.kind)
 	if err != nil {
 		return err
 	}

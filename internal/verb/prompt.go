@@ -26,7 +26,7 @@ type Prompt struct{ argued }
 
 // Run implements [Verb].
 func (v *Prompt) Run(ctx context.Context, s *Session) error {
-	ref, rest, err := s.resolve(v.words, tool.Prompt)
+	ref, rest, err := s.Engine.Resolve(v.words, tool.Prompt)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ type Read struct{ request }
 
 // Run implements [Verb].
 func (v *Read) Run(ctx context.Context, s *Session) error {
-	ref, rest, err := s.resolve(v.words, tool.Resource)
+	ref, rest, err := s.Engine.Resolve(v.words, tool.Resource)
 	if err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func TestThousandAtOnce(t *testing.T) {
 			return err
 		},
 		func(server string) error {
-			ref, _, err := e.Resolve([]string{server + "." + server + "_tool"})
+			ref, _, err := e.Resolve([]string{server + "." + server + "_tool"}, tool.Tool)
 			if err != nil {
 				return err
 			}

@@ -283,7 +283,7 @@ func TestEarly(t *testing.T) {
 		},
 		"inspect": func(e *Engine) error { _, err := e.Inspect(t.Context(), ref); return err },
 		"list":    func(e *Engine) error { _, err := e.List(t.Context(), false); return err },
-		"resolve": func(e *Engine) error { _, _, err := e.Resolve([]string{"a", "a_tool"}); return err },
+		"resolve": func(e *Engine) error { _, _, err := e.Resolve([]string{"a", "a_tool"}, tool.Tool); return err },
 		"server":  func(e *Engine) error { return e.CheckServers([]string{"a"}) },
 	}
 	try := func(name string) error {

@@ -48,25 +48,37 @@ func (e *Engine) withServers(use func(configured) error) error {
 	return use(c)
 }
 
-// Resolve reads a reference to a tool from the front of args: SERVER TOOL, SERVER/TOOL or
-// SERVER.TOOL. It returns the rest of args. The server exists and is on; the tool need not exist.
-func (e *Engine) Resolve(args []string) (ref tool.Ref, rest []string, err error) {
+// Resolve reads a reference of a kind from the front of args: SERVER TOOL, SERVER/TOOL or SERVER.TOOL. It returns the
+// rest of args. The server exists and is on; the tool, resource or prompt need not exist.
+func (e *Engine) Resolve(args []string, kind tool.Kind) (ref tool.Ref, rest []string, err error) {
 	err = e.withServers(func(c configured) (err error) {
-		ref, rest, err = e.resolve(c, args)
+		ref, rest, err = e.resolve(c, args, kind)
 		return err
 	})
+	ref.Kind = kind
 	return ref, rest, err
 }
 
-func (e *Engine) resolve(c configured, args []string) (tool.Ref, []string, error) {
+func (e *Engine) resolve(c configured, args []string, kind tool.Kind) (tool.Ref, []string, error) {
+	name, lead, see := "TOOL", "Find one with", fault.Step{Verb: "search", Args: []string{"WORDS"}}
+	list := "list"
+	switch kind {
+	case tool.Resource:
+		name, list = "URI", "resources"
+	case tool.Prompt:
+		name, list = "NAME", "prompts"
+	}
 	if len(args) == 0 {
-		return tool.Ref{}, nil, fault.New(fault.Usage, "which tool?", "Name it as SERVER TOOL.").
-			Then("Find one with", fault.Step{Verb: "search", Args: []string{"WORDS"}})
+		if kind != tool.Tool {
+			lead, see = "See what there is with", fault.Step{Verb: list}
+		}
+		return tool.Ref{}, nil, fault.New(fault.Usage, fmt.Sprintf("which %s?", kind), "Name it as SERVER "+name+".").
+			Then(lead, see)
 	}
 	if slices.Contains(c.names, args[0]) {
 		if len(args) == 1 {
-			return tool.Ref{}, nil, fault.New(fault.Usage, fmt.Sprintf("which tool of %s?", args[0]), "").
-				Then("See its tools with", fault.Step{Verb: "list", Server: args[0]}).On(args[0], "")
+			return tool.Ref{}, nil, fault.New(fault.Usage, fmt.Sprintf("which %s of %s?", kind, args[0]), "").
+				Then(fmt.Sprintf("See its %ss with", kind), fault.Step{Verb: list, Server: args[0]}).On(args[0], "")
 		}
 		return tool.Ref{Server: args[0], Name: args[1]}, args[2:], e.checkOn(args[0], c.off)
 	}

@@ -58,7 +58,7 @@ func TestResolve(t *testing.T) {
 						return err
 					}
 				}
-				ref, rest, err := e.Resolve(strings.Fields(args))
+				ref, rest, err := e.Resolve(strings.Fields(args), tool.Tool)
 				if want.kind == "" {
 					if err != nil || ref != want.ref || strings.Join(rest, " ") != want.rest {
 						t.Errorf("%q (cold %v): %v, %q, %v", args, cold, ref, rest, err)
