@@ -29,10 +29,7 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	switch {
 	case errors.As(err, &unknown) && (cmd.Name() == "call" || cmd.Name() == "prompt"):
-		what := "tool"
-		if cmd.Name() == "prompt" {
-			what = "prompt"
-		}
+		what := strings.Replace(cmd.Name(), "call", "tool", 1)
 		help = fmt.Sprintf("Arguments of a %s are not flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
 			what, unknown.GetSpecifiedName(), help)
 	case errors.As(err, &unknown) && cmd.Name() == "add":
@@ -83,13 +80,8 @@ func wrongVerb(root *cobra.Command, args []string) error {
 	if right == "call" || right == "prompt" {
 		rest = flagsToPairs(root, right, rest)
 	}
-	words := []string{"mcpl", right}
-	for _, arg := range rest {
-		words = append(words, fault.Quote(arg))
-	}
 	f.Suggestions = []string{right}
-	f.Help = "Type: " + strings.Join(words, " ")
-	return f
+	return f.Then("Type", fault.Step{Verb: right, Args: rest})
 }
 
 // flagsToPairs rewrites flags that the right verb lacks (--title x, --title=x) as pairs: they are arguments of a tool.

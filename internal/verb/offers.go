@@ -16,7 +16,9 @@ import (
 func resourcesSpec() Spec {
 	return Spec{
 		Name: "resources", Group: Offers, Early: true, Daemon: UseDaemon,
-		New: func() Verb { return newListOffers("resources", tool.Resource, tool.Template) },
+		New: func() Verb {
+			return &ListOffers{listing{verb: "resources"}, []tool.Kind{tool.Resource, tool.Template}}
+		},
 		Aliases: []Alias{{Words: "list-resources list_resources resources/list templates list-resource-templates " +
 			"list_resource_templates resources/templates/list"}},
 		Complete: completeServer,
@@ -31,8 +33,8 @@ mcpl search --kind resource WORDS`,
 
 func promptsSpec() Spec {
 	return Spec{
-		Name: "prompts", Group: Offers, New: func() Verb { return newListOffers("prompts", tool.Prompt) },
-		Early: true, Daemon: UseDaemon,
+		Name: "prompts", Group: Offers, Early: true, Daemon: UseDaemon,
+		New:      func() Verb { return &ListOffers{listing{verb: "prompts"}, []tool.Kind{tool.Prompt}} },
 		Aliases:  []Alias{{Words: "list-prompts list_prompts prompts/list"}},
 		Complete: completeServer,
 		Use:      "prompts [SERVER]", Short: "List the prompts of the servers (starts no server)",
@@ -48,10 +50,6 @@ WORDS`,
 type ListOffers struct {
 	listing
 	kinds []tool.Kind // the answer speaks of the first
-}
-
-func newListOffers(verb string, kinds ...tool.Kind) Verb {
-	return &ListOffers{listing{verb: verb}, kinds}
 }
 
 // Run implements [Verb].
