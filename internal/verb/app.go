@@ -70,10 +70,8 @@ type Verb interface {
 // plain is for verbs without flags of their own, and for those that take any words.
 type plain struct{ words []string }
 
-// Flags implements [Verb].
 func (*plain) Flags(*pflag.FlagSet) {}
 
-// Parse implements [Verb].
 func (v *plain) Parse(words []string) error {
 	v.words = words
 	return nil

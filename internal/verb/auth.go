@@ -29,7 +29,7 @@ const loginTimeout = 5 * time.Minute
 
 func authSpec() Spec {
 	return Spec{
-		Name: "auth", Group: Setup, New: func() Verb { return new(Auth) },
+		Name: "auth", Group: Setup, New: func() Verb { return new(authVerb) },
 		Aliases: []Alias{
 			{Words: "login signin sign-in log-in authenticate authorize oauth", Args: "login"},
 			{Words: "logout signout sign-out log-out", Args: "logout"},
@@ -56,8 +56,8 @@ not load: paste its address here.`,
 	}
 }
 
-// Auth looks after the logins: mcpl auth login|logout|status [SERVER].
-type Auth struct {
+// authVerb looks after the logins: mcpl auth login|logout|status [SERVER].
+type authVerb struct {
 	Scopes    []string
 	NoBrowser bool
 	Timeout   time.Duration
@@ -74,8 +74,7 @@ func completeAuth(n *Names, args []string) ([]string, bool) {
 	return completeServer(n, args[1:])
 }
 
-// Flags implements [Verb].
-func (v *Auth) Flags(fs *pflag.FlagSet) {
+func (v *authVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&v.Scopes, "scope", nil, "with login: ask for these `SCOPES`; repeatable")
 	fs.BoolVar(&v.NoBrowser, "no-browser", false, "with login: only print the address, on stderr")
 	fs.Var((*durationValue)(&v.Timeout), "timeout", "with login: limit for the whole login (default 5m)")
@@ -84,8 +83,7 @@ func (v *Auth) Flags(fs *pflag.FlagSet) {
 // authUsage shows how to type the verb.
 const authUsage = "Type: mcpl auth login SERVER   or: mcpl auth logout SERVER   or: mcpl auth status"
 
-// Parse implements [Verb].
-func (v *Auth) Parse(words []string) error {
+func (v *authVerb) Parse(words []string) error {
 	v.action = "status"
 	if len(words) > 0 {
 		v.action, words = words[0], words[1:]
@@ -103,8 +101,7 @@ func (v *Auth) Parse(words []string) error {
 	return fault.New(fault.Usage, fmt.Sprintf("unknown auth command %q", v.action), authUsage)
 }
 
-// Run implements [Verb].
-func (v *Auth) Run(ctx context.Context, s *Session) error {
+func (v *authVerb) Run(ctx context.Context, s *Session) error {
 	switch v.action {
 	case "login":
 		return v.login(ctx, s)
@@ -116,7 +113,7 @@ func (v *Auth) Run(ctx context.Context, s *Session) error {
 }
 
 // usable returns the server of that name, if it can be used.
-func (v *Auth) usable(s *Session, name string) (*config.Server, error) {
+func (v *authVerb) usable(s *Session, name string) (*config.Server, error) {
 	server, err := s.server(name)
 	if err != nil {
 		return nil, err
@@ -125,7 +122,7 @@ func (v *Auth) usable(s *Session, name string) (*config.Server, error) {
 }
 
 // login logs in to a server and lists what it offers.
-func (v *Auth) login(ctx context.Context, s *Session) error {
+func (v *authVerb) login(ctx context.Context, s *Session) error {
 	var name string
 	var err error
 	if len(v.servers) == 1 {
@@ -164,7 +161,7 @@ func (v *Auth) login(ctx context.Context, s *Session) error {
 }
 
 // show shows the address of a login, also if a browser was asked to open it: that may have failed.
-func (v *Auth) show(s *Session, name, address string) {
+func (v *authVerb) show(s *Session, name, address string) {
 	if v.NoBrowser {
 		s.Printer.Notice("log in to %s at this address:", name)
 	} else {
@@ -177,7 +174,7 @@ func (v *Auth) show(s *Session, name, address string) {
 }
 
 // needy returns the only server that has asked for a login or, if none has, the only one over HTTP without a login.
-func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
+func (v *authVerb) needy(ctx context.Context, s *Session) (string, error) {
 	cfg, err := s.catalog().Config()
 	if err != nil {
 		return "", err
@@ -216,7 +213,7 @@ func (v *Auth) needy(ctx context.Context, s *Session) (string, error) {
 	return "", f.Then("Type", fault.Step{Verb: "auth login", Server: wanted[0]})
 }
 
-func (v *Auth) logout(ctx context.Context, s *Session) error {
+func (v *authVerb) logout(ctx context.Context, s *Session) error {
 	server, err := v.usable(s, v.servers[0])
 	if err != nil {
 		return err
@@ -229,7 +226,7 @@ func (v *Auth) logout(ctx context.Context, s *Session) error {
 }
 
 // status shows the logins to all servers over HTTP, or to one.
-func (v *Auth) status(ctx context.Context, s *Session) error {
+func (v *authVerb) status(ctx context.Context, s *Session) error {
 	cfg, err := s.catalog().Config()
 	if err != nil {
 		return err

@@ -73,12 +73,12 @@ func loggedIn(t *testing.T) *world {
 func TestAuthOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "auth", map[string]options{
-		"the state of all": {want: &Auth{action: "status", servers: []string{}}},
-		"of one":           {args: []string{"status", "a"}, want: &Auth{action: "status", servers: []string{"a"}}},
-		"a login": {args: []string{"login", "a", "--scope", "x", "--no-browser", "--timeout", "30"}, want: &Auth{
+		"the state of all": {want: &authVerb{action: "status", servers: []string{}}},
+		"of one":           {args: []string{"status", "a"}, want: &authVerb{action: "status", servers: []string{"a"}}},
+		"a login": {args: []string{"login", "a", "--scope", "x", "--no-browser", "--timeout", "30"}, want: &authVerb{
 			Scopes: []string{"x"}, NoBrowser: true, Timeout: 30 * time.Second, action: "login", servers: []string{"a"}}},
-		"a login to the only one": {args: []string{"login"}, want: &Auth{action: "login", servers: []string{}}},
-		"a logout":                {args: []string{"logout", "a"}, want: &Auth{action: "logout", servers: []string{"a"}}},
+		"a login to the only one": {args: []string{"login"}, want: &authVerb{action: "login", servers: []string{}}},
+		"a logout":                {args: []string{"logout", "a"}, want: &authVerb{action: "logout", servers: []string{"a"}}},
 		"a logout of nothing":     {args: []string{"logout"}, says: "which server do you want to log out of?"},
 		"two servers":             {args: []string{"login", "a", "b"}, says: `auth login takes one server, "b" is too much`},
 		"an unknown command":      {args: []string{"a"}, says: `unknown auth command "a"`},

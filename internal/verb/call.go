@@ -18,7 +18,7 @@ import (
 
 func callSpec() Spec {
 	return Spec{
-		Name: "call", Group: Tools, New: func() Verb { return new(Call) },
+		Name: "call", Group: Tools, New: func() Verb { return new(callVerb) },
 		Early: true, Daemon: StartDaemon,
 		Aliases:  []Alias{{Words: "run exec execute invoke use do tool call-tool call_tool calltool tools/call"}},
 		Complete: completeOffer(tool.Tool, true),
@@ -48,22 +48,20 @@ others.`,
 	}
 }
 
-// Call calls one tool: mcpl call SERVER TOOL [ARGS].
-type Call struct {
+// callVerb calls one tool: mcpl call SERVER TOOL [ARGS].
+type callVerb struct {
 	argued
 	NoValidate bool
 	DryRun     bool
 }
 
-// Flags implements [Verb].
-func (v *Call) Flags(fs *pflag.FlagSet) {
+func (v *callVerb) Flags(fs *pflag.FlagSet) {
 	v.argued.Flags(fs)
 	fs.BoolVar(&v.NoValidate, "no-validate", false, "send the arguments even if they do not fit")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be sent, and start nothing")
 }
 
-// Run implements [Verb].
-func (v *Call) Run(ctx context.Context, s *Session) error {
+func (v *callVerb) Run(ctx context.Context, s *Session) error {
 	ref, rest, err := s.Engine.Resolve(v.words, tool.Tool)
 	if err != nil {
 		return err
@@ -76,7 +74,7 @@ func (v *Call) Run(ctx context.Context, s *Session) error {
 
 // dryRun shows what a call would do, and starts nothing. The arguments of a tool that the index does not
 // know yet stay unchecked. The exit code is 2 if the arguments do not fit.
-func (v *Call) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []string) error {
+func (v *callVerb) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []string) error {
 	if err := s.live(); err != nil { // the configuration has to be read
 		return err
 	}

@@ -15,8 +15,8 @@ import (
 func TestCallOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "call", map[string]options{
-		"a tool": {args: []string{"demo", "add", "a=1"}, want: &Call{argued: argued{request: request{words: []string{"demo", "add", "a=1"}}}}},
-		"all flags": {args: []string{"s/t", "--stdin", "--args-file", "f", "--no-validate", "--dry-run", "--timeout", "2m", "--max-time", "90", "--elicit", "accept", "--elicit", "{}", "--jq", ".", "--output-dir", "d", "--max-bytes", "7"}, want: &Call{
+		"a tool": {args: []string{"demo", "add", "a=1"}, want: &callVerb{argued: argued{request: request{words: []string{"demo", "add", "a=1"}}}}},
+		"all flags": {args: []string{"s/t", "--stdin", "--args-file", "f", "--no-validate", "--dry-run", "--timeout", "2m", "--max-time", "90", "--elicit", "accept", "--elicit", "{}", "--jq", ".", "--output-dir", "d", "--max-bytes", "7"}, want: &callVerb{
 			NoValidate: true, DryRun: true, argued: argued{Stdin: true, ArgsFile: "f", request: request{
 				words: []string{"s/t"}, Timeout: 2 * time.Minute, MaxTime: 90 * time.Second, Elicit: []string{"accept", "{}"},
 				Delivery: render.Delivery{JQ: ".", OutputDir: "d", MaxBytes: 7}}}}},

@@ -10,7 +10,7 @@ import (
 
 func completionSpec() Spec {
 	return Spec{
-		Name: "completion", Group: Setup, New: func() Verb { return new(Completion) },
+		Name: "completion", Group: Setup, New: func() Verb { return new(completionVerb) },
 		Complete: completeShell,
 		Use:      "completion SHELL", Short: "Print the completion script of a shell",
 		Long: `Completion prints a script that lets bash, zsh, fish or powershell complete
@@ -30,8 +30,8 @@ func completeShell(_ *Names, args []string) ([]string, bool) {
 	return []string{"bash", "zsh", "fish", "powershell"}, false
 }
 
-// Completion prints the script that makes a shell complete mcpl: mcpl completion SHELL.
-type Completion struct{ plain }
+// completionVerb prints the script that makes a shell complete mcpl: mcpl completion SHELL.
+type completionVerb struct{ plain }
 
 // noScript is the fault of a command line that names no shell with a script.
 func noScript(message string) error {
@@ -39,16 +39,14 @@ func noScript(message string) error {
 		Then("For example", fault.Step{Verb: "completion", Args: []string{"bash"}})
 }
 
-// Parse implements [Verb].
-func (v *Completion) Parse(words []string) error {
+func (v *completionVerb) Parse(words []string) error {
 	if len(words) != 1 {
 		return noScript("completion for which shell?")
 	}
 	return v.plain.Parse(words)
 }
 
-// Run implements [Verb].
-func (v *Completion) Run(_ context.Context, s *Session) error {
+func (v *completionVerb) Run(_ context.Context, s *Session) error {
 	shell := v.words[0]
 	script, err := s.App.Script(shell)
 	switch {

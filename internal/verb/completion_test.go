@@ -9,7 +9,7 @@ import (
 func TestCompletionOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "completion", map[string]options{
-		"a shell": {args: []string{"bash"}, want: &Completion{plain{[]string{"bash"}}}},
+		"a shell": {args: []string{"bash"}, want: &completionVerb{plain{[]string{"bash"}}}},
 		"nothing": {says: "completion for which shell?"},
 		"two":     {args: []string{"bash", "zsh"}, says: "completion for which shell?"},
 	})

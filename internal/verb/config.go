@@ -13,7 +13,7 @@ import (
 
 func configSpec() Spec {
 	return Spec{
-		Name: "config", Group: Setup, New: func() Verb { return new(Config) },
+		Name: "config", Group: Setup, New: func() Verb { return new(configVerb) },
 		Aliases: []Alias{{Words: "cfg settings configuration env"}},
 		Use:     "config", Short: "Show, check and change the configuration",
 		Long: `Config shows which files are used and why, where each server comes from, which
@@ -30,11 +30,10 @@ compared with the old one.`,
 	}
 }
 
-// Config shows what the configuration says and where it comes from: mcpl config.
-type Config struct{ plain }
+// configVerb shows what the configuration says and where it comes from: mcpl config.
+type configVerb struct{ plain }
 
-// Parse implements [Verb].
-func (v *Config) Parse(words []string) error {
+func (v *configVerb) Parse(words []string) error {
 	if len(words) > 0 {
 		return fault.New(fault.Usage, fmt.Sprintf("unknown config command %q", words[0]),
 			"Type: mcpl config, or one of: mcpl config import, mcpl config add, mcpl config remove")
@@ -42,8 +41,7 @@ func (v *Config) Parse(words []string) error {
 	return nil
 }
 
-// Run implements [Verb].
-func (v *Config) Run(_ context.Context, s *Session) error {
+func (v *configVerb) Run(_ context.Context, s *Session) error {
 	cfg, err := s.catalog().Config()
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 func TestConfigOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "config", map[string]options{
-		"shown":              {want: &Config{}},
+		"shown":              {want: &configVerb{}},
 		"an unknown command": {args: []string{"what"}, says: `unknown config command "what"`},
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 func configAddSpec() Spec {
 	return Spec{
-		Name: "config add", New: func() Verb { return new(ConfigAdd) },
+		Name: "config add", New: func() Verb { return new(configAddVerb) },
 		Aliases: []Alias{{Words: "add install mcp-add"}},
 		Values:  map[string]Completer{"transport": fixed("http", "sse")},
 		Use:     "add NAME -- COMMAND ARGS...", Short: "Put a server into the configuration",
@@ -34,8 +34,8 @@ NAME=... into an environment file.`,
 	}
 }
 
-// ConfigAdd puts a server into a configuration file: mcpl config add NAME -- COMMAND ARGS...
-type ConfigAdd struct {
+// configAddVerb puts a server into a configuration file: mcpl config add NAME -- COMMAND ARGS...
+type configAddVerb struct {
 	To, URL, Transport, Cwd string
 	Env, Headers            []string
 	Force                   bool
@@ -44,8 +44,7 @@ type ConfigAdd struct {
 	entry config.Entry
 }
 
-// Flags implements [Verb].
-func (v *ConfigAdd) Flags(fs *pflag.FlagSet) {
+func (v *configAddVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.URL, "url", "", "the `URL` of a remote server, instead of a command")
 	fs.StringVar(&v.Transport, "transport", "", "reach it by `KIND` http or sse (default http)")
 	fs.StringArrayVar(&v.Headers, "header", nil, "send this header, `NAME=VALUE`; repeatable")
@@ -58,8 +57,7 @@ func (v *ConfigAdd) Flags(fs *pflag.FlagSet) {
 // addUsage shows how to type the verb.
 const addUsage = "Type: mcpl config add NAME -- COMMAND ARGS...   or: mcpl config add NAME --url URL"
 
-// Run implements [Verb].
-func (v *ConfigAdd) Run(ctx context.Context, s *Session) error {
+func (v *configAddVerb) Run(ctx context.Context, s *Session) error {
 	target, err := s.App.Env.Target(s.selection(), v.To)
 	if err != nil {
 		return err
@@ -92,8 +90,8 @@ func (v *ConfigAdd) Run(ctx context.Context, s *Session) error {
 	return s.Printer.Answer(a)
 }
 
-// Parse implements [Verb]. It makes an entry of the command line.
-func (v *ConfigAdd) Parse(words []string) (err error) {
+// Parse makes an entry of the command line.
+func (v *configAddVerb) Parse(words []string) (err error) {
 	if len(words) == 0 {
 		return fault.New(fault.Usage, "the server needs a name", addUsage)
 	}
@@ -113,7 +111,7 @@ func (v *ConfigAdd) Parse(words []string) (err error) {
 }
 
 // conflict says which parts of the command line do not go together, "" if all do.
-func (v *ConfigAdd) conflict(command bool) string {
+func (v *configAddVerb) conflict(command bool) string {
 	transport := config.Transport(v.Transport)
 	switch {
 	case !command && v.URL == "":

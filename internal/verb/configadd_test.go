@@ -10,11 +10,11 @@ import (
 func TestConfigAddOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "config add", map[string]options{
-		"a command": {args: []string{"a", "--", "c", "-x"}, want: &ConfigAdd{name: "a", entry: config.Entry{Command: "c", Args: []string{"-x"}}}},
-		"a command with all flags": {args: []string{"a", "--force", "--to", "f", "--cwd", "d", "--env", "A=b=c", "--env", "A=", "--", "c"}, want: &ConfigAdd{
+		"a command": {args: []string{"a", "--", "c", "-x"}, want: &configAddVerb{name: "a", entry: config.Entry{Command: "c", Args: []string{"-x"}}}},
+		"a command with all flags": {args: []string{"a", "--force", "--to", "f", "--cwd", "d", "--env", "A=b=c", "--env", "A=", "--", "c"}, want: &configAddVerb{
 			Force: true, To: "f", Cwd: "d", Env: []string{"A=b=c", "A="}, name: "a",
 			entry: config.Entry{Command: "c", Args: []string{}, Cwd: "d", Env: []config.KeyValue{{Name: "A"}}}}},
-		"a remote server": {args: []string{"a", "--url", "u", "--transport", "sse", "--header", "K: v=w", "--header", "L=m: n"}, want: &ConfigAdd{
+		"a remote server": {args: []string{"a", "--url", "u", "--transport", "sse", "--header", "K: v=w", "--header", "L=m: n"}, want: &configAddVerb{
 			URL: "u", Transport: "sse", Headers: []string{"K: v=w", "L=m: n"}, name: "a", entry: config.Entry{URL: "u", Transport: config.SSE,
 				Headers: []config.KeyValue{{Name: "K", Value: "v=w"}, {Name: "L", Value: "m: n"}}}}},
 		"nothing":                    {says: `the server needs a name`},

@@ -18,7 +18,7 @@ import (
 
 func configImportSpec() Spec {
 	return Spec{
-		Name: "config import", New: func() Verb { return new(ConfigImport) },
+		Name: "config import", New: func() Verb { return new(configImportVerb) },
 		Aliases: []Alias{{Words: "import migrate"}},
 		Values:  map[string]Completer{"from": fixed(clients.Names()...)},
 		Use:     "import [NAME...]", Short: "Take servers over from other clients",
@@ -39,8 +39,8 @@ name, it gets the client's name behind its own.`,
 	}
 }
 
-// ConfigImport takes servers over from other clients: mcpl config import.
-type ConfigImport struct {
+// configImportVerb takes servers over from other clients: mcpl config import.
+type configImportVerb struct {
 	From                     []string
 	To                       string
 	Yes, DryRun, KeepSecrets bool
@@ -48,8 +48,7 @@ type ConfigImport struct {
 	plain // the names of servers, none for all
 }
 
-// Flags implements [Verb].
-func (v *ConfigImport) Flags(fs *pflag.FlagSet) {
+func (v *configImportVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&v.From, "from", nil, "take servers from this `CLIENT` only; repeatable")
 	fs.StringVar(&v.To, "to", "", "write to `FILE` (default: the one in force)")
 	fs.BoolVar(&v.Yes, "yes", false, "write without asking")
@@ -57,8 +56,7 @@ func (v *ConfigImport) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.KeepSecrets, "keep-secrets", false, "copy literal secrets as they are")
 }
 
-// Run implements [Verb].
-func (v *ConfigImport) Run(ctx context.Context, s *Session) error {
+func (v *configImportVerb) Run(ctx context.Context, s *Session) error {
 	found, looked, err := clients.Find(s.App.Env, v.From)
 	if err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 func TestConfigImportOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "config import", map[string]options{
-		"all": {want: &ConfigImport{plain: plain{[]string{}}}},
+		"all": {want: &configImportVerb{plain: plain{[]string{}}}},
 		"some": {args: []string{"a", "b", "--from", "cursor,zed", "--from", "codex"},
-			want: &ConfigImport{From: []string{"cursor", "zed", "codex"}, plain: plain{[]string{"a", "b"}}}},
+			want: &configImportVerb{From: []string{"cursor", "zed", "codex"}, plain: plain{[]string{"a", "b"}}}},
 		"all flags": {args: []string{"--to", "f", "--yes", "--dry-run", "--keep-secrets"},
-			want: &ConfigImport{To: "f", Yes: true, DryRun: true, KeepSecrets: true, plain: plain{[]string{}}}},
+			want: &configImportVerb{To: "f", Yes: true, DryRun: true, KeepSecrets: true, plain: plain{[]string{}}}},
 	})
 }
 

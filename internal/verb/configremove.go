@@ -12,7 +12,7 @@ import (
 
 func configRemoveSpec() Spec {
 	return Spec{
-		Name: "config remove", New: func() Verb { return new(ConfigRemove) },
+		Name: "config remove", New: func() Verb { return new(configRemoveVerb) },
 		Aliases:  []Alias{{Words: "remove rm uninstall delete"}},
 		Complete: completeServer,
 		Use:      "remove NAME", Short: "Take a server out of the configuration",
@@ -23,20 +23,18 @@ it stay. To switch a server off and keep its entry, use mcpl disable.`,
 	}
 }
 
-// ConfigRemove takes a server out of the configuration: mcpl config remove NAME.
-type ConfigRemove struct {
+// configRemoveVerb takes a server out of the configuration: mcpl config remove NAME.
+type configRemoveVerb struct {
 	To string
 
 	name string
 }
 
-// Flags implements [Verb].
-func (v *ConfigRemove) Flags(fs *pflag.FlagSet) {
+func (v *configRemoveVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.To, "to", "", "take it out of `FILE` (default: the one that has it)")
 }
 
-// Parse implements [Verb].
-func (v *ConfigRemove) Parse(words []string) error {
+func (v *configRemoveVerb) Parse(words []string) error {
 	if len(words) != 1 {
 		return fault.New(fault.Usage, "config remove takes the name of one server", "Type: mcpl config remove NAME.").
 			Then("See the names with", fault.Step{Verb: "config"})
@@ -45,8 +43,7 @@ func (v *ConfigRemove) Parse(words []string) error {
 	return nil
 }
 
-// Run implements [Verb].
-func (v *ConfigRemove) Run(ctx context.Context, s *Session) error {
+func (v *configRemoveVerb) Run(ctx context.Context, s *Session) error {
 	target, err := s.App.Env.Target(s.selection(), v.To)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 func TestConfigRemoveOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "config remove", map[string]options{
-		"a server":    {args: []string{"a"}, want: &ConfigRemove{name: "a"}},
-		"from a file": {args: []string{"a", "--to", "f"}, want: &ConfigRemove{To: "f", name: "a"}},
+		"a server":    {args: []string{"a"}, want: &configRemoveVerb{name: "a"}},
+		"from a file": {args: []string{"a", "--to", "f"}, want: &configRemoveVerb{To: "f", name: "a"}},
 		"nothing":     {says: "config remove takes the name of one server"},
 		"two":         {args: []string{"a", "b"}, says: "config remove takes the name of one server"},
 	})

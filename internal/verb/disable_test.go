@@ -8,7 +8,7 @@ import (
 func TestDisableOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "disable", map[string]options{
-		"names":   {args: []string{"a", "b/c"}, want: &Switch{off: true, names: []string{"a", "b/c"}}},
+		"names":   {args: []string{"a", "b/c"}, want: &switchVerb{off: true, names: []string{"a", "b/c"}}},
 		"nothing": {says: "which server or tool?"},
 	})
 }

@@ -17,7 +17,7 @@ import (
 
 func doctorSpec() Spec {
 	return Spec{
-		Name: "doctor", Group: Setup, New: func() Verb { return new(Doctor) },
+		Name: "doctor", Group: Setup, New: func() Verb { return new(doctorVerb) },
 		Complete: completeServer,
 		Use:      "doctor [SERVER...]", Short: "Try the servers and say what is wrong with each",
 		Long: `Doctor starts or reaches every server, or those named, all at once. It says for
@@ -30,12 +30,11 @@ the first failure.`,
 	}
 }
 
-// Doctor tries every server, or those named, and says what is wrong with each: mcpl doctor.
-type Doctor struct{ plain }
+// doctorVerb tries every server, or those named, and says what is wrong with each: mcpl doctor.
+type doctorVerb struct{ plain }
 
-// Run implements [Verb]. A server that fails is an answer of the doctor, not a fault; the exit code is
-// then that of the first failure.
-func (v *Doctor) Run(ctx context.Context, s *Session) error {
+// Run makes the failure of a server an answer, not a fault; the exit code is then that of the first failure.
+func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 	probes, err := s.Engine.Probe(ctx, v.words)
 	if err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 func TestEnableOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "enable", map[string]options{
-		"names":          {args: []string{"a", "b/c"}, want: &Switch{names: []string{"a", "b/c"}}},
-		"only those":     {args: []string{"--only", "a"}, want: &Switch{Only: true, names: []string{"a"}}},
-		"all":            {args: []string{"--all"}, want: &Switch{All: true, names: []string{}}},
+		"names":          {args: []string{"a", "b/c"}, want: &switchVerb{names: []string{"a", "b/c"}}},
+		"only those":     {args: []string{"--only", "a"}, want: &switchVerb{Only: true, names: []string{"a"}}},
+		"all":            {args: []string{"--all"}, want: &switchVerb{All: true, names: []string{}}},
 		"all and only":   {args: []string{"--all", "--only"}, says: "--all takes neither names nor --only"},
 		"all and a name": {args: []string{"--all", "a"}, says: "--all takes neither names nor --only"},
 		"nothing":        {says: "which server or tool?"},

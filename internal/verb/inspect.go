@@ -17,7 +17,7 @@ import (
 
 func inspectSpec() Spec {
 	return Spec{
-		Name: "inspect", Group: Tools, New: func() Verb { return new(Inspect) },
+		Name: "inspect", Group: Tools, New: func() Verb { return new(inspectVerb) },
 		Early: true, Daemon: UseDaemon,
 		Aliases:  []Alias{{Words: "describe info show schema get help-tool man view doc docs explain"}},
 		Complete: completeOffer(tool.Tool, true),
@@ -35,8 +35,8 @@ The tool may also be written SERVER/TOOL or SERVER.TOOL. With --kind prompt or
 	}
 }
 
-// Inspect shows one definition: mcpl inspect SERVER TOOL.
-type Inspect struct {
+// inspectVerb shows one definition: mcpl inspect SERVER TOOL.
+type inspectVerb struct {
 	Example bool
 	Kind    string
 
@@ -44,21 +44,18 @@ type Inspect struct {
 	words []string
 }
 
-// Flags implements [Verb].
-func (v *Inspect) Flags(fs *pflag.FlagSet) {
+func (v *inspectVerb) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Example, "example", false, "add a call that would validate")
 	fs.StringVarP(&v.Kind, "kind", "k", "tool", "show this `KIND`: tool, resource or prompt")
 }
 
-// Parse implements [Verb].
-func (v *Inspect) Parse(words []string) (err error) {
+func (v *inspectVerb) Parse(words []string) (err error) {
 	v.words = words
 	v.kind, err = kindOf(v.Kind, "tool, resource or prompt")
 	return err
 }
 
-// Run implements [Verb].
-func (v *Inspect) Run(ctx context.Context, s *Session) error {
+func (v *inspectVerb) Run(ctx context.Context, s *Session) error {
 	ref, rest, err := s.Engine.Resolve(v.words, v.kind)
 	if err != nil {
 		return err

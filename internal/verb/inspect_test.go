@@ -10,9 +10,9 @@ import (
 func TestInspectOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "inspect", map[string]options{
-		"a tool":          {args: []string{"demo", "add"}, want: &Inspect{Kind: "tool", kind: tool.Tool, words: []string{"demo", "add"}}},
-		"with an example": {args: []string{"demo/add", "--example"}, want: &Inspect{Kind: "tool", Example: true, kind: tool.Tool, words: []string{"demo/add"}}},
-		"a template":      {args: []string{"-k", "template", "s", "u"}, want: &Inspect{Kind: "template", kind: tool.Resource, words: []string{"s", "u"}}},
+		"a tool":          {args: []string{"demo", "add"}, want: &inspectVerb{Kind: "tool", kind: tool.Tool, words: []string{"demo", "add"}}},
+		"with an example": {args: []string{"demo/add", "--example"}, want: &inspectVerb{Kind: "tool", Example: true, kind: tool.Tool, words: []string{"demo/add"}}},
+		"a template":      {args: []string{"-k", "template", "s", "u"}, want: &inspectVerb{Kind: "template", kind: tool.Resource, words: []string{"s", "u"}}},
 		"an unknown kind": {args: []string{"-k", "all", "s", "t"}, says: `unknown kind "all"`},
 	})
 }

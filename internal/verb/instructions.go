@@ -24,7 +24,7 @@ import (
 
 func instructionsSpec() Spec {
 	return Spec{
-		Name: "instructions", Group: Setup, New: func() Verb { return new(Instructions) },
+		Name: "instructions", Group: Setup, New: func() Verb { return new(instructionsVerb) },
 		Aliases: []Alias{{Words: "snippet agents claude usage"}},
 		Use:     "instructions", Short: "Print the snippet that teaches an agent to use mcpl",
 		Long: `Instructions prints a short text for CLAUDE.md, AGENTS.md or a system prompt:
@@ -34,13 +34,12 @@ the three verbs, the rule, and the servers that are on.`,
 	}
 }
 
-// Instructions prints the snippet that teaches an agent to use mcpl: mcpl instructions.
-type Instructions struct {
+// instructionsVerb prints the snippet that teaches an agent to use mcpl: mcpl instructions.
+type instructionsVerb struct {
 	Write string
 }
 
-// Flags implements [Verb].
-func (v *Instructions) Flags(fs *pflag.FlagSet) {
+func (v *instructionsVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.Write, "write", "", "write it into `FILE`, in place of the last one")
 }
 
@@ -50,8 +49,7 @@ const (
 	endMarker   = "<!-- mcpl:end -->"
 )
 
-// Parse implements [Verb].
-func (v *Instructions) Parse(words []string) error {
+func (v *instructionsVerb) Parse(words []string) error {
 	if len(words) > 0 {
 		return fault.New(fault.Usage, fmt.Sprintf("instructions does not take %q", words[0]), "").
 			Then("To write them into a file, type", fault.Step{Verb: "instructions", Args: []string{"--write", words[0]}})
@@ -59,8 +57,7 @@ func (v *Instructions) Parse(words []string) error {
 	return nil
 }
 
-// Run implements [Verb].
-func (v *Instructions) Run(ctx context.Context, s *Session) error {
+func (v *instructionsVerb) Run(ctx context.Context, s *Session) error {
 	a := &snippetAnswer{}
 	none := catalog.Need{Servers: []string{}} // lists no server
 	err := s.catalog().Read(ctx, none, func(view *catalog.View) (err error) {

@@ -11,8 +11,8 @@ import (
 func TestInstructionsOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "instructions", map[string]options{
-		"printed": {want: &Instructions{}},
-		"written": {args: []string{"--write", "AGENTS.md"}, want: &Instructions{Write: "AGENTS.md"}},
+		"printed": {want: &instructionsVerb{}},
+		"written": {args: []string{"--write", "AGENTS.md"}, want: &instructionsVerb{Write: "AGENTS.md"}},
 		"a word":  {args: []string{"AGENTS.md"}, says: `instructions does not take "AGENTS.md"`},
 	})
 }

@@ -19,7 +19,7 @@ import (
 
 func listSpec() Spec {
 	return Spec{
-		Name: "list", Group: Tools, New: func() Verb { return &List{listing{verb: "list"}} },
+		Name: "list", Group: Tools, New: func() Verb { return &listVerb{listing{verb: "list"}} },
 		Early: true, Daemon: UseDaemon,
 		Aliases: []Alias{
 			{Words: "ls tools servers list-tools list_tools list-servers status ps catalog all tools/list"},
@@ -49,12 +49,10 @@ type listing struct {
 	servers []string // at most one; none for all
 }
 
-// Flags implements [Verb].
 func (v *listing) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again, all at once")
 }
 
-// Parse implements [Verb].
 func (v *listing) Parse(words []string) error {
 	if v.servers = append(v.servers, words...); len(words) <= 1 {
 		return nil
@@ -63,11 +61,10 @@ func (v *listing) Parse(words []string) error {
 		Then("Type", fault.Step{Verb: v.verb, Server: words[0]})
 }
 
-// List shows all servers, or one server's tools: mcpl list [SERVER].
-type List struct{ listing }
+// listVerb shows all servers, or one server's tools: mcpl list [SERVER].
+type listVerb struct{ listing }
 
-// Run implements [Verb].
-func (v *List) Run(ctx context.Context, s *Session) error {
+func (v *listVerb) Run(ctx context.Context, s *Session) error {
 	if len(v.servers) == 0 {
 		return v.all(ctx, s)
 	}
@@ -75,7 +72,7 @@ func (v *List) Run(ctx context.Context, s *Session) error {
 }
 
 // all lists the servers.
-func (v *List) all(ctx context.Context, s *Session) error {
+func (v *listVerb) all(ctx context.Context, s *Session) error {
 	listed, err := s.Engine.List(ctx, v.Refresh)
 	if err != nil {
 		return err
@@ -243,7 +240,7 @@ func others(server string, resources, prompts int) string {
 }
 
 // one lists the tools of a server.
-func (v *List) one(ctx context.Context, s *Session, server string) error {
+func (v *listVerb) one(ctx context.Context, s *Session, server string) error {
 	st, err := s.Engine.ListServer(ctx, server, v.Refresh)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 func TestListOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "list", map[string]options{
-		"all":         {want: &List{listing{verb: "list"}}},
-		"one":         {args: []string{"demo"}, want: &List{listing{verb: "list", servers: []string{"demo"}}}},
-		"asked again": {args: []string{"--refresh", "demo"}, want: &List{listing{verb: "list", Refresh: true, servers: []string{"demo"}}}},
+		"all":         {want: &listVerb{listing{verb: "list"}}},
+		"one":         {args: []string{"demo"}, want: &listVerb{listing{verb: "list", servers: []string{"demo"}}}},
+		"asked again": {args: []string{"--refresh", "demo"}, want: &listVerb{listing{verb: "list", Refresh: true, servers: []string{"demo"}}}},
 		"two":         {args: []string{"demo", "papers"}, says: `list takes one server, "papers" is too much`},
 	})
 }

@@ -17,7 +17,7 @@ func resourcesSpec() Spec {
 	return Spec{
 		Name: "resources", Group: Offers, Early: true, Daemon: UseDaemon,
 		New: func() Verb {
-			return &ListOffers{listing{verb: "resources"}, []tool.Kind{tool.Resource, tool.Template}}
+			return &listOffersVerb{listing{verb: "resources"}, []tool.Kind{tool.Resource, tool.Template}}
 		},
 		Aliases: []Alias{{Words: "list-resources list_resources resources/list templates list-resource-templates " +
 			"list_resource_templates resources/templates/list"}},
@@ -34,7 +34,7 @@ mcpl search --kind resource WORDS`,
 func promptsSpec() Spec {
 	return Spec{
 		Name: "prompts", Group: Offers, Early: true, Daemon: UseDaemon,
-		New:      func() Verb { return &ListOffers{listing{verb: "prompts"}, []tool.Kind{tool.Prompt}} },
+		New:      func() Verb { return &listOffersVerb{listing{verb: "prompts"}, []tool.Kind{tool.Prompt}} },
 		Aliases:  []Alias{{Words: "list-prompts list_prompts prompts/list"}},
 		Complete: completeServer,
 		Use:      "prompts [SERVER]", Short: "List the prompts of the servers (starts no server)",
@@ -46,14 +46,13 @@ WORDS`,
 	}
 }
 
-// ListOffers lists the resources or the prompts of all servers or of one: mcpl resources|prompts [SERVER].
-type ListOffers struct {
+// listOffersVerb lists the resources or the prompts of all servers or of one: mcpl resources|prompts [SERVER].
+type listOffersVerb struct {
 	listing
 	kinds []tool.Kind // the answer speaks of the first
 }
 
-// Run implements [Verb].
-func (v *ListOffers) Run(ctx context.Context, s *Session) error {
+func (v *listOffersVerb) Run(ctx context.Context, s *Session) error {
 	offers, err := s.Engine.Offers(ctx, v.servers, v.Refresh, v.kinds...)
 	if err != nil {
 		return err

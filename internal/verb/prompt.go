@@ -8,7 +8,7 @@ import (
 
 func promptSpec() Spec {
 	return Spec{
-		Name: "prompt", Group: Offers, New: func() Verb { return new(Prompt) },
+		Name: "prompt", Group: Offers, New: func() Verb { return new(promptVerb) },
 		Early: true, Daemon: StartDaemon,
 		Aliases:  []Alias{{Words: "get-prompt get_prompt getprompt use-prompt use_prompt prompts/get"}},
 		Complete: completeOffer(tool.Prompt, true),
@@ -21,11 +21,10 @@ of prompts are strings.`,
 	}
 }
 
-// Prompt gets one prompt: mcpl prompt SERVER NAME [ARGS].
-type Prompt struct{ argued }
+// promptVerb gets one prompt: mcpl prompt SERVER NAME [ARGS].
+type promptVerb struct{ argued }
 
-// Run implements [Verb].
-func (v *Prompt) Run(ctx context.Context, s *Session) error {
+func (v *promptVerb) Run(ctx context.Context, s *Session) error {
 	ref, rest, err := s.Engine.Resolve(v.words, tool.Prompt)
 	if err != nil {
 		return err

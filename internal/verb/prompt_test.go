@@ -8,8 +8,8 @@ import (
 func TestPromptOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "prompt", map[string]options{
-		"a prompt":                  {args: []string{"s", "p", "a=b"}, want: &Prompt{argued{request: request{words: []string{"s", "p", "a=b"}}}}},
-		"with arguments from stdin": {args: []string{"s", "p", "--stdin"}, want: &Prompt{argued{Stdin: true, request: request{words: []string{"s", "p"}}}}},
+		"a prompt":                  {args: []string{"s", "p", "a=b"}, want: &promptVerb{argued{request: request{words: []string{"s", "p", "a=b"}}}}},
+		"with arguments from stdin": {args: []string{"s", "p", "--stdin"}, want: &promptVerb{argued{Stdin: true, request: request{words: []string{"s", "p"}}}}},
 		"an answer that is none":    {args: []string{"s", "p", "--elicit", "["}, says: "--elicit '[' is not an answer to a question"},
 	})
 }

@@ -10,7 +10,7 @@ import (
 func TestPromptsOptions(t *testing.T) {
 	t.Parallel()
 	want := func(refresh bool, servers ...string) Verb {
-		return &ListOffers{listing{Refresh: refresh, verb: "prompts", servers: servers}, []tool.Kind{tool.Prompt}}
+		return &listOffersVerb{listing{Refresh: refresh, verb: "prompts", servers: servers}, []tool.Kind{tool.Prompt}}
 	}
 	checkOptions(t, "prompts", map[string]options{
 		"all":         {want: want(false)},

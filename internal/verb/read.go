@@ -10,7 +10,7 @@ import (
 
 func readSpec() Spec {
 	return Spec{
-		Name: "read", Group: Offers, New: func() Verb { return new(Read) },
+		Name: "read", Group: Offers, New: func() Verb { return new(readVerb) },
 		Early: true, Daemon: StartDaemon,
 		Aliases: []Alias{{Words: "read-resource read_resource readresource get-resource get_resource " +
 			"resources/read cat fetch"}},
@@ -25,11 +25,10 @@ come from a template whose braces you fill in, or from the result of a tool.`,
 	}
 }
 
-// Read reads one resource: mcpl read SERVER URI.
-type Read struct{ request }
+// readVerb reads one resource: mcpl read SERVER URI.
+type readVerb struct{ request }
 
-// Run implements [Verb].
-func (v *Read) Run(ctx context.Context, s *Session) error {
+func (v *readVerb) Run(ctx context.Context, s *Session) error {
 	ref, rest, err := s.Engine.Resolve(v.words, tool.Resource)
 	if err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 func TestReadOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "read", map[string]options{
-		"a resource": {args: []string{"s", "a://b"}, want: &Read{request: request{words: []string{"s", "a://b"}}}},
-		"raw": {args: []string{"s", "a://b", "--raw"}, want: &Read{
+		"a resource": {args: []string{"s", "a://b"}, want: &readVerb{request: request{words: []string{"s", "a://b"}}}},
+		"raw": {args: []string{"s", "a://b", "--raw"}, want: &readVerb{
 			request: request{Delivery: render.Delivery{Raw: true}, words: []string{"s", "a://b"}}}},
 		"raw into a folder": {args: []string{"s", "a://b", "--raw", "--output-dir", "d"}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
 	})

@@ -10,23 +10,22 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 )
 
-// RefreshName is the name of the hidden verb [Refresh].
+// RefreshName is the name of the hidden verb [refreshVerb].
 const RefreshName = "renew"
 
 func refreshSpec() Spec {
 	return Spec{
-		Name: RefreshName, Group: Setup, Hidden: true, New: func() Verb { return new(Refresh) },
+		Name: RefreshName, Group: Setup, Hidden: true, New: func() Verb { return new(refreshVerb) },
 		Daemon: UseDaemon,
 		Use:    RefreshName, Short: "Renew the index behind an answer",
 	}
 }
 
-// Refresh asks the servers whose lists have expired, behind an answer that relied on such a list. mcpl
+// refreshVerb asks the servers whose lists have expired, behind an answer that relied on such a list. mcpl
 // itself starts it, and it prints nothing.
-type Refresh struct{ plain }
+type refreshVerb struct{ plain }
 
-// Run implements [Verb].
-func (v *Refresh) Run(ctx context.Context, s *Session) error {
+func (v *refreshVerb) Run(ctx context.Context, s *Session) error {
 	err := s.catalog().Read(ctx, catalog.Need{List: catalog.ListDue}, nil)
 	if errors.Is(err, catalog.ErrBusy) {
 		return nil // the other process does it

@@ -9,7 +9,7 @@ import (
 
 func TestRefreshOptions(t *testing.T) {
 	t.Parallel()
-	checkOptions(t, RefreshName, map[string]options{"alone": {want: &Refresh{plain{[]string{}}}}})
+	checkOptions(t, RefreshName, map[string]options{"alone": {want: &refreshVerb{plain{[]string{}}}}})
 }
 
 func TestRefreshAnswers(t *testing.T) {

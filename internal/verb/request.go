@@ -33,7 +33,6 @@ type request struct {
 	words []string
 }
 
-// Flags implements [Verb].
 func (v *request) Flags(fs *pflag.FlagSet) {
 	fs.Var((*durationValue)(&v.Timeout), "timeout", "limit for the request once connected (default 30s)")
 	fs.Var((*durationValue)(&v.MaxTime), "max-time", "limit whatever progress it makes (default 10m)")
@@ -41,7 +40,6 @@ func (v *request) Flags(fs *pflag.FlagSet) {
 	v.Delivery.Flags(fs)
 }
 
-// Parse implements [Verb].
 func (v *request) Parse(words []string) error {
 	v.words = words
 	return cmp.Or(v.Delivery.Check(), form.CheckAnswers(v.Elicit))
@@ -91,7 +89,6 @@ type argued struct {
 	ArgsFile string
 }
 
-// Flags implements [Verb].
 func (v *argued) Flags(fs *pflag.FlagSet) {
 	v.request.Flags(fs)
 	fs.BoolVar(&v.Stdin, "stdin", false, "read the arguments as JSON from stdin (or -)")

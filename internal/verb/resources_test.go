@@ -10,7 +10,7 @@ import (
 func TestResourcesOptions(t *testing.T) {
 	t.Parallel()
 	want := func(refresh bool, servers ...string) Verb {
-		return &ListOffers{listing{Refresh: refresh, verb: "resources", servers: servers}, []tool.Kind{tool.Resource, tool.Template}}
+		return &listOffersVerb{listing{Refresh: refresh, verb: "resources", servers: servers}, []tool.Kind{tool.Resource, tool.Template}}
 	}
 	checkOptions(t, "resources", map[string]options{
 		"all":         {want: want(false)},

@@ -24,7 +24,7 @@ import (
 
 func searchSpec() Spec {
 	return Spec{
-		Name: "search", Group: Tools, New: func() Verb { return new(Search) },
+		Name: "search", Group: Tools, New: func() Verb { return new(searchVerb) },
 		Early: true, Daemon: UseDaemon,
 		Aliases: []Alias{{Words: "find query lookup grep discover search-tools search_tools tool-search"}},
 		Values: map[string]Completer{"server": completeServer, "method": fixed("bm25", "regex", "exact"),
@@ -46,8 +46,8 @@ and prompts, each ranked among its own kind.`,
 	}
 }
 
-// Search finds tools, and on demand resources and prompts: mcpl search QUERY...
-type Search struct {
+// searchVerb finds tools, and on demand resources and prompts: mcpl search QUERY...
+type searchVerb struct {
 	Method  string
 	Kind    string
 	Limit   int
@@ -61,8 +61,7 @@ type Search struct {
 	kinds  []tool.Kind
 }
 
-// Flags implements [Verb].
-func (v *Search) Flags(fs *pflag.FlagSet) {
+func (v *searchVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVarP(&v.Method, "method", "m", string(search.BM25), "match by `METHOD`: bm25, regex or exact")
 	fs.StringVarP(&v.Kind, "kind", "k", "tool", "find `KIND` tool, resource, prompt or all")
 	fs.IntVarP(&v.Limit, "limit", "n", 0, "show at most `N` hits (default 5)")
@@ -153,8 +152,7 @@ func deprecated(h engine.Found) bool {
 	return strings.Contains(strings.ToLower(h.Title+" "+h.Description), "deprecated")
 }
 
-// Parse implements [Verb].
-func (v *Search) Parse(words []string) (err error) {
+func (v *searchVerb) Parse(words []string) (err error) {
 	if v.query = strings.TrimSpace(strings.Join(words, " ")); v.query == "" {
 		return fault.New(fault.Usage, "search for what?", `Say it in words: mcpl search "open a pull request".`).
 			Then("To see everything", fault.Step{Verb: "list"})
@@ -174,8 +172,7 @@ func (v *Search) Parse(words []string) (err error) {
 	return err
 }
 
-// Run implements [Verb].
-func (v *Search) Run(ctx context.Context, s *Session) error {
+func (v *searchVerb) Run(ctx context.Context, s *Session) error {
 	q := search.Query{Text: v.query, Method: v.method, Limit: cmp.Or(v.Limit, s.Settings.Limit), Explain: v.Explain}
 	result, err := s.Engine.Search(ctx, engine.SearchRequest{Query: q, Servers: v.Servers, Kinds: v.kinds,
 		Refresh: v.Refresh, Definitions: v.Schema})
@@ -248,7 +245,7 @@ func splitParams(signature string) []string {
 }
 
 // emptyHelp says what to try if nothing was found, and which servers failed.
-func (v *Search) emptyHelp(ctx context.Context, s *Session, q search.Query, failed []string) (string, error) {
+func (v *searchVerb) emptyHelp(ctx context.Context, s *Session, q search.Query, failed []string) (string, error) {
 	var tries []string
 	q.Limit = 1
 	for _, kind := range allKinds() {

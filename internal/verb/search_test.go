@@ -11,11 +11,12 @@ import (
 func TestSearchOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "search", map[string]options{
-		"words": {args: []string{"add", "numbers"}, want: &Search{Method: "bm25", Kind: "tool", query: "add numbers", method: search.BM25, kinds: []tool.Kind{tool.Tool}}},
-		"all flags": {args: []string{"-m", "REGEX", "-k", "Prompts", "-n", "3", "-s", "a", "--server", "b", "--schema", "--refresh", "--explain", "x"}, want: &Search{
+		"words": {args: []string{"add", "numbers"}, want: &searchVerb{
+			Method: "bm25", Kind: "tool", query: "add numbers", method: search.BM25, kinds: []tool.Kind{tool.Tool}}},
+		"all flags": {args: []string{"-m", "REGEX", "-k", "Prompts", "-n", "3", "-s", "a", "--server", "b", "--schema", "--refresh", "--explain", "x"}, want: &searchVerb{
 			Method: "REGEX", Kind: "Prompts", Limit: 3, Servers: []string{"a", "b"}, Schema: true, Refresh: true, Explain: true,
 			query: "x", method: search.Regex, kinds: []tool.Kind{tool.Prompt}}},
-		"all kinds": {args: []string{"--kind", "all", "x"}, want: &Search{
+		"all kinds": {args: []string{"--kind", "all", "x"}, want: &searchVerb{
 			Method: "bm25", Kind: "all", query: "x", method: search.BM25, kinds: []tool.Kind{tool.Tool, tool.Resource, tool.Prompt}}},
 		"nothing":           {says: "search for what?"},
 		"blanks":            {args: []string{" ", ""}, says: "search for what?"},

@@ -15,7 +15,7 @@ import (
 
 func enableSpec() Spec {
 	return Spec{
-		Name: "enable", Group: Setup, New: func() Verb { return new(Switch) },
+		Name: "enable", Group: Setup, New: func() Verb { return new(switchVerb) },
 		Aliases:  []Alias{{Words: "on activate"}},
 		Complete: completeNames,
 		Use:      "enable NAME...", Short: "Switch servers or tools on",
@@ -29,7 +29,7 @@ that are off are not found and cannot be called.`,
 
 func disableSpec() Spec {
 	return Spec{
-		Name: "disable", Group: Setup, New: func() Verb { return &Switch{off: true} },
+		Name: "disable", Group: Setup, New: func() Verb { return &switchVerb{off: true} },
 		Aliases:  []Alias{{Words: "off deactivate"}},
 		Complete: completeNames,
 		Use:      "disable NAME...", Short: "Switch servers or tools off",
@@ -40,16 +40,15 @@ nowhere and cannot be called.`,
 	}
 }
 
-// Switch switches servers and tools on or off: mcpl enable|disable NAME...
-type Switch struct {
+// switchVerb switches servers and tools on or off: mcpl enable|disable NAME...
+type switchVerb struct {
 	Only, All bool // of enable
 
 	off   bool
 	names []string
 }
 
-// Flags implements [Verb].
-func (v *Switch) Flags(fs *pflag.FlagSet) {
+func (v *switchVerb) Flags(fs *pflag.FlagSet) {
 	if v.off {
 		return
 	}
@@ -57,8 +56,7 @@ func (v *Switch) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.All, "all", false, "switch everything on")
 }
 
-// Parse implements [Verb].
-func (v *Switch) Parse(words []string) error {
+func (v *switchVerb) Parse(words []string) error {
 	v.names = words
 	switch {
 	case v.All && (v.Only || len(words) > 0):
@@ -71,8 +69,8 @@ func (v *Switch) Parse(words []string) error {
 	return nil
 }
 
-// Run implements [Verb]. It edits what is on and off, and answers with the new state.
-func (v *Switch) Run(ctx context.Context, s *Session) error {
+// Run edits what is on and off, and answers with the new state.
+func (v *switchVerb) Run(ctx context.Context, s *Session) error {
 	names, skipped, err := s.named(v.names)
 	if err != nil {
 		return err

@@ -9,16 +9,15 @@ import (
 
 func versionSpec() Spec {
 	return Spec{
-		Name: "version", Group: Setup, New: func() Verb { return new(Version) },
+		Name: "version", Group: Setup, New: func() Verb { return new(versionVerb) },
 		Use: "version", Short: "Print the version",
 	}
 }
 
-// Version prints the version of mcpl: mcpl version.
-type Version struct{ plain }
+// versionVerb prints the version of mcpl: mcpl version.
+type versionVerb struct{ plain }
 
-// Run implements [Verb].
-func (v *Version) Run(_ context.Context, s *Session) error {
+func (v *versionVerb) Run(_ context.Context, s *Session) error {
 	return s.Printer.Answer(&versionAnswer{s.App.Version, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
 }
 

@@ -9,8 +9,8 @@ import (
 func TestVersionOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "version", map[string]options{
-		"alone":       {want: &Version{plain{[]string{}}}},
-		"with a word": {args: []string{"x"}, want: &Version{plain{[]string{"x"}}}},
+		"alone":       {want: &versionVerb{plain{[]string{}}}},
+		"with a word": {args: []string{"x"}, want: &versionVerb{plain{[]string{"x"}}}},
 	})
 }
 
