@@ -55,11 +55,9 @@ func flagNames(cmd *cobra.Command) []string {
 	})
 	if cmd.HasParent() {
 		names = append(names, "--json")
-	} else {
-		cmd.PersistentFlags().VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	}
 	slices.Sort(names)
-	return slices.Compact(names)
+	return names
 }
 
 // wrongVerb is the fault of a verb that does not exist, the first of args. Its help names the verb that was meant.

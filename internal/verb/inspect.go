@@ -106,11 +106,7 @@ func (a *inspectAnswer) RawJSON() []byte {
 }
 
 func (a *inspectAnswer) WriteText(t *output.Text) {
-	name := a.ref.String()
-	if a.ref.Kind != tool.Tool {
-		name = fmt.Sprintf("%s %s  %s", a.ref.Server, a.ref.Name, a.ref.Kind)
-	}
-	t.Line(output.Cyan(name), output.Dim(output.Prefixed("  ", a.def.DisplayTitle())))
+	t.Line(nameSpan(a.ref), output.Dim(output.Prefixed("  ", a.def.DisplayTitle())))
 	if a.def.Description != "" {
 		t.Line()
 		t.Wrap("  ", a.def.Description)

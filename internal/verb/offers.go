@@ -101,20 +101,40 @@ func (a *offersAnswer) list(kind tool.Kind) json.RawMessage {
 		var o output.Object
 		o.Add("server", rec.Server)
 		o.Add(nameKey(kind), rec.Name)
-		if rec.Title != "" {
-			o.Add("title", rec.Title)
-		}
-		o.Add("description", rec.Description)
-		switch {
-		case kind == tool.Prompt:
-			o.Add("signature", rec.Signature)
-			o.Add("required", rec.Required)
-		case rec.MediaType != "":
-			o.Add("mimeType", rec.MediaType)
-		}
+		addAbout(&o, rec, rec.Description, rec.Signature)
 		list = append(list, o.Bytes())
 	}
 	return render.List(list)
+}
+
+// addAbout adds what a record is about, with these forms of its texts, and returns the place of the description.
+func addAbout(o *output.Object, rec index.Record, description, signature string) int {
+	if rec.Kind != tool.Tool && rec.Title != "" {
+		o.Add("title", rec.Title)
+	}
+	at := len(*o)
+	o.Add("description", description)
+	switch {
+	case rec.Kind == tool.Tool || rec.Kind == tool.Prompt:
+		o.Add("signature", signature)
+		o.Add("required", rec.Required)
+	case rec.MediaType != "":
+		o.Add("mimeType", rec.MediaType)
+	}
+	return at
+}
+
+// refOf returns the reference to a record.
+func refOf(rec index.Record) tool.Ref {
+	return tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind}
+}
+
+// nameSpan returns a name as the heading of what it names.
+func nameSpan(ref tool.Ref) output.Span {
+	if ref.Kind == tool.Tool {
+		return output.Cyan(ref.String())
+	}
+	return output.Cyan(fmt.Sprintf("%s %s  %s", ref.Server, ref.Name, ref.Kind))
 }
 
 // nameKey returns the member of a JSON answer that names something of a kind.
@@ -168,7 +188,7 @@ func writeUses(t *output.Text, recs []index.Record) {
 			t.Line()
 		}
 		said[rec.Kind] = true
-		lead, command := render.Use(tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind})
+		lead, command := render.Use(refOf(rec))
 		t.Line(output.Dim(lead), output.Cyan(command))
 	}
 }

@@ -117,21 +117,10 @@ func hitJSON(h engine.Found) []byte {
 	}
 	o.Add(nameKey(h.Kind), h.Name)
 	o.Add("score", json.RawMessage(strconv.FormatFloat(math.Round(h.Score*1000)/1000, 'f', -1, 64)))
-	if h.Kind != tool.Tool && h.Title != "" {
-		o.Add("title", h.Title)
-	}
-	at := len(o)
-	o.Add("description", "")
-	switch {
-	case h.Kind == tool.Tool || h.Kind == tool.Prompt:
-		o.Add("signature", clipSignature(h.Signature, maxSignature))
-		o.Add("required", h.Required)
-	case h.MediaType != "":
-		o.Add("mimeType", h.MediaType)
-	}
+	description := addAbout(&o, h.Record, "", clipSignature(h.Signature, maxSignature))
 	o.Add("matched_in", h.MatchedIn)
 	room := hitBudget - len(o.Bytes())
-	o[at].Value = tool.Quote(index.FirstSentences(h.Description, max(leastOfAbstract, room)))
+	o[description].Value = tool.Quote(index.FirstSentences(h.Description, max(leastOfAbstract, room)))
 	if h.Stale {
 		o.Add("stale", true)
 	}
@@ -293,11 +282,7 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		if deprecated(hit) {
 			mark += "  deprecated"
 		}
-		name := output.Cyan(hit.Server + "/" + hit.Name)
-		if hit.Kind != tool.Tool {
-			name = output.Cyan(fmt.Sprintf("%s %s  %s", hit.Server, hit.Name, hit.Kind))
-		}
-		t.Line(name, output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark))
+		t.Line(nameSpan(refOf(hit.Record)), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark))
 		writeAbout(t, hit.Record)
 		for _, c := range hit.Hit.Explain {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
