@@ -2,6 +2,7 @@ package verb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,7 +98,8 @@ Tools of MCP servers are reached by shell commands. Do not guess names or argume
 // there are, the less is said about each, down to its name and the number of its tools.
 const snippetBudget = 1000
 
-// snippet returns the text: the verbs, the rule, and a line for each server that is on.
+// snippet returns the text: the verbs, the rule, and a line for each server that is on. It says what a server is for in
+// its own words, else by the names of its tools.
 func (s *Session) snippet(view *catalog.View) (string, error) {
 	on := slices.DeleteFunc(slices.Clone(view.Servers()), func(info index.ServerInfo) bool {
 		return info.Off || !s.Tools.AllowsServer(info.Name)
@@ -107,17 +109,26 @@ func (s *Session) snippet(view *catalog.View) (string, error) {
 		head += beyondTools
 	}
 	head += servers
+	unmarked := strings.NewReplacer("<!--", "", "-->", "")
 	var b strings.Builder
 	b.WriteString(head)
 	for _, info := range on {
-		tools, about, err := s.about(view, info)
+		recs, err := view.Records(info.Name, tool.Tool)
 		if err != nil {
 			return "", err
 		}
-		line := "- " + info.Name
-		if tools > 0 {
-			line += fmt.Sprintf(" (%s)", render.Plural(tools, "tool"))
+		var names []string
+		for _, rec := range recs {
+			if s.Tools.Allows(rec.Server, rec.Name) {
+				names = append(names, rec.Name)
+			}
 		}
+		line := "- " + info.Name
+		if len(names) > 0 {
+			line += fmt.Sprintf(" (%s)", render.Plural(len(names), "tool"))
+		}
+		// A server's words must not end the comment that marks the snippet in a file.
+		about := unmarked.Replace(cmp.Or(info.Instructions, strings.Join(names, ", ")))
 		room := (snippetBudget-len(head))/len(on) - len(line) - len(": \n")
 		if about = clipWords(about, room); room >= leastAbout && about != "" {
 			line += ": " + about
@@ -129,23 +140,6 @@ func (s *Session) snippet(view *catalog.View) (string, error) {
 
 // leastAbout is the least number of bytes that still says something about a server.
 const leastAbout = 12
-
-// about returns how many tools of a server are on and what the server is for: its own words, else the
-// names of the tools. A server's words must not end the comment that marks the snippet in a file.
-func (s *Session) about(view *catalog.View, info index.ServerInfo) (tools int, about string, err error) {
-	recs, err := view.Records(info.Name, tool.Tool)
-	var names []string
-	for _, rec := range recs {
-		if s.Tools.Allows(rec.Server, rec.Name) {
-			names = append(names, rec.Name)
-		}
-	}
-	about = info.Instructions
-	if about == "" {
-		about = strings.Join(names, ", ")
-	}
-	return len(names), strings.NewReplacer("<!--", "", "-->", "").Replace(about), err
-}
 
 // clipWords returns the words of s that fit in n bytes, without line breaks, "" if none does.
 func clipWords(s string, n int) string {
