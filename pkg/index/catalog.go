@@ -68,16 +68,6 @@ func (s *Server) documents(use func(tool.Def)) {
 	}
 }
 
-// count counts the definitions of a kind.
-func (s *Server) count(kind tool.Kind) (n int) {
-	s.documents(func(def tool.Def) {
-		if def.Kind == kind {
-			n++
-		}
-	})
-	return n
-}
-
 // Facts are what a [Snapshot] knows of a server.
 type Facts struct {
 	Name  string `json:"name"`

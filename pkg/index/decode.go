@@ -1,52 +1,75 @@
 package index
 
 import (
+	"cmp"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
-	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// readServer reads a server that packServer has written.
-func readServer(r *packed.Reader) ServerInfo {
-	s := ServerInfo{
-		Facts: Facts{Name: r.Text(), State: State(r.Text()), ServerName: r.Text(), Instructions: r.Text(),
-			ListedAt: timeOf(r.Varint()), TriedAt: timeOf(r.Varint()), TTL: time.Duration(r.Varint())},
-		Tools: int(r.Uvarint()), Resources: int(r.Uvarint()), Templates: int(r.Uvarint()), Prompts: int(r.Uvarint()),
-		Tokens: int(r.Uvarint())}
-	if known := r.Texts(); len(known) == 2 {
-		s.Known = tool.Known{Protocol: known[0], Transport: known[1]}
-	}
-	s.Known.Asks, s.Off, s.Notes = r.Byte() != 0, r.Byte() != 0, r.Texts()
-	s.Error = readFault(r, s.Name)
-	return s
+// codeMeta codes the meta section.
+func (sn *Snapshot) codeMeta(c *packed.Codec) {
+	packed.Number(c, &sn.defSize, &sn.defTime)
+	packed.List(c, &sn.stamp.Sources, func(c *packed.Codec, src *config.Source) {
+		packed.Text(c, &src.Path)
+		packed.Number(c, &src.MTime, &src.Size)
+	})
+	packed.Texts(c, &sn.stamp.EnvNames)
+	packed.Number(c, &sn.stamp.EnvDigest)
+	packed.Texts(c, &sn.warn)
+	packed.List(c, &sn.servers, codeServer)
 }
 
-// readFault reads a server's fault that packFault has written. It is nil if there was no fault.
-func readFault(r *packed.Reader, server string) *fault.Fault {
-	texts := r.Texts()
-	if len(texts) != 4 {
-		return nil
-	}
-	f := &fault.Fault{Type: fault.Type(texts[0]), Message: texts[1], Traceback: texts[2], Help: texts[3], Server: server}
-	for range r.Count() {
-		why, isStep, words := r.Text(), r.Byte() != 0, r.Texts()
-		switch {
-		case isStep && len(words) >= 3:
-			f.Then(why, fault.Step{Verb: words[0], Server: words[1], Tool: words[2], Args: words[3:]})
-		case !isStep && len(words) == 2:
-			f.ThenSet(why, fault.Set{Variable: words[0], File: words[1]})
-		case !isStep && len(words) == 0:
-			f.Next = append(f.Next, fault.Next{Why: why})
+func codeServer(c *packed.Codec, s *ServerInfo) {
+	packed.Text(c, &s.State)
+	packed.Text(c, &s.Name, &s.ServerName, &s.Instructions, &s.Known.Protocol, &s.Known.Transport)
+	packed.Texts(c, &s.Notes)
+	packed.Number(c, &s.TTL)
+	packed.Number(c, &s.Tools, &s.Resources, &s.Templates, &s.Prompts, &s.Tokens)
+	for _, t := range []*time.Time{&s.ListedAt, &s.TriedAt} {
+		var ns int64 // zero for the zero time
+		if !t.IsZero() {
+			ns = t.UnixNano()
+		}
+		if packed.Number(c, &ns); ns != 0 {
+			*t = time.Unix(0, ns)
 		}
 	}
-	return f
+	f := cmp.Or(s.Error, &fault.Fault{Server: s.Name})
+	failed := s.Error != nil
+	for _, is := range []*bool{&s.Known.Asks, &s.Off, &failed} {
+		n := 0
+		if *is {
+			n = 1
+		}
+		packed.Number(c, &n)
+		*is = n != 0
+	}
+	if failed {
+		packed.Text(c, &f.Type)
+		packed.Text(c, &f.Message, &f.Traceback, &f.Help)
+		packed.List(c, &f.Next, codeNext)
+		s.Error = f
+	}
 }
 
-func timeOf(ns int64) time.Time {
-	if ns == 0 {
-		return time.Time{}
+// codeNext codes what can be done next about a server's failure. It changes nothing of what it writes: a fault has
+// other readers.
+func codeNext(c *packed.Codec, n *fault.Next) {
+	step, set := cmp.Or(n.Step, new(fault.Step)), cmp.Or(n.Set, new(fault.Set))
+	packed.Text(c, &n.Why, &step.Verb, &step.Server, &step.Tool, &set.Variable, &set.File)
+	packed.Texts(c, &step.Args)
+	if n.Step == nil && step.Verb != "" {
+		n.Step = step
 	}
-	return time.Unix(0, ns)
+	if n.Set == nil && set.Variable != "" {
+		n.Set = set
+	}
+}
+
+func codeRecord(c *packed.Codec, r *Record) {
+	packed.Text(c, &r.Name, &r.Title, &r.Description, &r.Signature, &r.MediaType)
+	packed.Texts(c, &r.Required)
 }

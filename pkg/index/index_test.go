@@ -654,8 +654,10 @@ func TestFaultWithoutAStep(t *testing.T) {
 	t.Parallel()
 	f := fault.New(fault.MissingVariable, "down lacks TOKEN", "").ThenSet("Add to", fault.Set{Variable: "TOKEN", File: "/x/.env"})
 	f.Next = append(f.Next, fault.Next{Why: "Get TOKEN at https://x.example"})
-	got := readFault(&packed.Reader{Rest: packFault(nil, f)}, "")
-	if diff := cmp.Diff(f, got, cmpopts.IgnoreUnexported(fault.Fault{})); diff != "" {
+	c, got := new(packed.Codec), new(ServerInfo)
+	codeServer(c, &ServerInfo{Facts: Facts{Error: f}})
+	codeServer(&packed.Codec{From: &packed.Reader{Rest: c.To}}, got)
+	if diff := cmp.Diff(f, got.Error, cmpopts.IgnoreUnexported(fault.Fault{})); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }

@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"hash/crc32"
 	"strings"
-	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
@@ -24,7 +22,7 @@ import (
 //	         prints
 //	table    per document: definition offset u64 and length u64 in tool_index.json, record offset
 //	         u64 and length u32, crc u32 of these and the record
-//	records  per document: name, title, description, signature, required names, media type
+//	records  per document: name, title, description, signature, media type, required names
 //	rankings what pkg/search packs, with checksums of its own: of all tools, of all resources and
 //	         templates, and of all prompts, so that none changes how the others are ranked
 //
@@ -38,9 +36,10 @@ import (
 //	1: the first
 //	2: resources and prompts, with rankings of their own; media types; how a server was reached
 //	3: what can be done next about a server's failure; whether it asks while several clients use it
+//	4: the same, but all numbers of the meta section are varints
 const (
 	packedMagic   = "MCPLIDX\x00"
-	packedVersion = 3
+	packedVersion = 4
 	headerSize    = 8 + 4 + 4 + (4+2*rankings)*8
 	tableEntry    = 8 + 8 + 8 + 4 + 4
 )
@@ -50,14 +49,14 @@ const maxDescription = 200
 
 // pack renders search.idx. spans are the places of the definitions, in catalog order.
 func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []byte {
-	meta := packMeta(cat, stamp, defsSize, defsMTime)
+	head := &Snapshot{defSize: defsSize, defTime: defsMTime, stamp: stamp, warn: cat.Warnings}
 	var table, records []byte
 	var docs [rankings][]search.Document
 	for _, server := range cat.Servers {
+		head.servers = append(head.servers, infoOf(server))
 		server.documents(func(def tool.Def) {
 			at := spans[len(table)/tableEntry]
-			params := schema.Params(def.InputSchema)
-			record := packRecord(def, params)
+			doc, record := describe(server.Name, def)
 			entry := binary.LittleEndian.AppendUint64(nil, uint64(at.off))
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(at.len))
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(len(records)))
@@ -66,9 +65,12 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 			table = binary.LittleEndian.AppendUint32(append(table, entry...), crc)
 			records = append(records, record...)
 			which := rankingOf(def.Kind)
-			docs[which] = append(docs[which], document(server.Name, def, params))
+			docs[which] = append(docs[which], doc)
 		})
 	}
+	coded := new(packed.Codec)
+	head.codeMeta(coded)
+	meta := coded.To
 	tableAt := align(headerSize + len(meta))
 	recordsAt := tableAt + len(table)
 	end := recordsAt + len(records)
@@ -97,28 +99,21 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 
 func align(n int) int { return (n + 7) &^ 7 }
 
-// document returns the ranking's view of a definition.
-func document(server string, def tool.Def, params []schema.Param) search.Document {
+// describe returns the ranking's view of a definition, and its packed record.
+func describe(server string, def tool.Def) (search.Document, []byte) {
 	doc := search.Document{Server: server, Name: def.Name, Title: def.DisplayTitle(), Description: def.Description}
+	params := schema.Params(def.InputSchema)
+	r := Record{Name: def.Name, Title: doc.Title, Description: FirstSentences(def.Description, maxDescription),
+		Signature: schema.Signature(params), MediaType: mediaType(def)}
 	for _, p := range params {
 		doc.Params = append(doc.Params, search.Param{Name: p.Name, Description: p.Description})
-	}
-	return doc
-}
-
-func packRecord(def tool.Def, params []schema.Param) []byte {
-	var required []string
-	for _, p := range params {
 		if p.Required {
-			required = append(required, p.Name)
+			r.Required = append(r.Required, p.Name)
 		}
 	}
-	b := packed.AppendText(nil, def.Name)
-	b = packed.AppendText(b, def.DisplayTitle())
-	b = packed.AppendText(b, FirstSentences(def.Description, maxDescription))
-	b = packed.AppendText(b, schema.Signature(params))
-	b = packed.AppendTexts(b, required)
-	return packed.AppendText(b, mediaType(def))
+	c := new(packed.Codec)
+	codeRecord(c, &r)
+	return doc, c.To
 }
 
 // mediaType returns the media type of a resource or template. It is empty if the definition does not say.
@@ -132,81 +127,21 @@ func mediaType(def tool.Def) (mime string) {
 	return mime
 }
 
-func packMeta(cat *Catalog, stamp Stamp, defsSize, defsMTime int64) []byte {
-	b := binary.AppendUvarint(nil, uint64(defsSize))
-	b = binary.AppendVarint(b, defsMTime)
-	b = binary.AppendUvarint(b, uint64(len(stamp.Sources)))
-	for _, src := range stamp.Sources {
-		b = packed.AppendText(b, src.Path)
-		b = binary.AppendVarint(b, src.MTime)
-		b = binary.AppendVarint(b, src.Size)
-	}
-	b = packed.AppendTexts(b, stamp.EnvNames)
-	b = binary.LittleEndian.AppendUint64(b, stamp.EnvDigest)
-	b = packed.AppendTexts(b, cat.Warnings)
-	b = binary.AppendUvarint(b, uint64(len(cat.Servers)))
-	for _, s := range cat.Servers {
-		b = packServer(b, s)
-	}
-	return b
-}
-
-func packServer(b []byte, s Server) []byte {
-	tokens := 0
+// infoOf returns what a snapshot has of a server.
+func infoOf(s Server) ServerInfo {
+	info := ServerInfo{Facts: s.Facts, Tools: len(s.Tools), Prompts: len(s.Prompts)}
+	info.Instructions = FirstSentences(s.Instructions, maxDescription)
 	for _, def := range s.Tools {
-		tokens += def.Tokens()
+		info.Tokens += def.Tokens()
 	}
-	b = packed.AppendText(b, s.Name)
-	b = packed.AppendText(b, string(s.State))
-	b = packed.AppendText(b, s.ServerName)
-	b = packed.AppendText(b, FirstSentences(s.Instructions, maxDescription))
-	b = binary.AppendVarint(b, nanos(s.ListedAt))
-	b = binary.AppendVarint(b, nanos(s.TriedAt))
-	b = binary.AppendVarint(b, int64(s.TTL))
-	for _, kind := range kinds() {
-		b = binary.AppendUvarint(b, uint64(s.count(kind)))
-	}
-	b = binary.AppendUvarint(b, uint64(tokens))
-	b = packed.AppendTexts(b, []string{s.Known.Protocol, s.Known.Transport})
-	b = append(b, bit(s.Known.Asks), bit(s.Off))
-	b = packed.AppendTexts(b, s.Notes)
-	return packFault(b, s.Error)
-}
-
-// packFault appends a fault: its type and texts, and then what can be done next. A nil fault has no texts.
-func packFault(b []byte, f *fault.Fault) []byte {
-	if f == nil {
-		return packed.AppendTexts(b, nil)
-	}
-	b = packed.AppendTexts(b, []string{string(f.Type), f.Message, f.Traceback, f.Help})
-	b = binary.AppendUvarint(b, uint64(len(f.Next)))
-	for _, next := range f.Next {
-		b = packed.AppendText(b, next.Why)
-		var words []string // of a step, its verb first; or of a variable and its file
-		switch {
-		case next.Step != nil:
-			words = append([]string{next.Step.Verb, next.Step.Server, next.Step.Tool}, next.Step.Args...)
-		case next.Set != nil:
-			words = []string{next.Set.Variable, next.Set.File}
+	for _, def := range s.Resources {
+		if def.Kind == tool.Template {
+			info.Templates++
+		} else {
+			info.Resources++
 		}
-		b = packed.AppendTexts(append(b, bit(next.Step != nil)), words)
 	}
-	return b
-}
-
-func bit(set bool) byte {
-	if set {
-		return 1
-	}
-	return 0
-}
-
-// nanos returns t in Unix nanoseconds. The zero time gives 0.
-func nanos(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixNano()
+	return info
 }
 
 // FirstSentences returns the beginning of a text in at most limit bytes: whole sentences of its first paragraph below

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sort"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
@@ -77,9 +78,6 @@ func (s *ServerInfo) kind(doc int) tool.Kind {
 	}
 	return tool.Tool // the document belongs to another server
 }
-
-// end returns the number after that of the server's last document.
-func (s *ServerInfo) end() int { return s.first + s.Offers() }
 
 // Record is a snapshot's record of a tool, resource or prompt, as a hit shows it.
 type Record struct {
@@ -184,8 +182,9 @@ func parseSnapshot(data []byte) (*Snapshot, error) {
 		at, size := n[4+2*i], n[5+2*i]
 		sn.ranked[i] = ranked{at: int(at), data: data[at : at+size]}
 	}
-	if err := sn.parseMeta(data[headerSize : headerSize+metaLen]); err != nil {
-		return nil, err
+	r := &packed.Reader{Rest: data[headerSize : headerSize+metaLen]}
+	if sn.codeMeta(&packed.Codec{From: r}); r.Bad || len(r.Rest) > 0 {
+		return nil, fmt.Errorf("%w: its head cannot be read", ErrDamaged)
 	}
 	return sn, sn.number()
 }
@@ -211,24 +210,6 @@ func (sn *Snapshot) number() error {
 	}
 	if total != sn.Len() {
 		return fmt.Errorf("%w: it counts its tools in two ways", ErrDamaged)
-	}
-	return nil
-}
-
-func (sn *Snapshot) parseMeta(meta []byte) error {
-	r := &packed.Reader{Rest: meta}
-	sn.defSize, sn.defTime = int64(r.Uvarint()), r.Varint()
-	for range r.Count() {
-		sn.stamp.Sources = append(sn.stamp.Sources, config.Source{Path: r.Text(), MTime: r.Varint(), Size: r.Varint()})
-	}
-	sn.stamp.EnvNames = r.Texts()
-	sn.stamp.EnvDigest = r.Uint64()
-	sn.warn = r.Texts()
-	for range r.Count() {
-		sn.servers = append(sn.servers, readServer(r))
-	}
-	if r.Bad || len(r.Rest) > 0 {
-		return fmt.Errorf("%w: its head cannot be read", ErrDamaged)
 	}
 	return nil
 }
@@ -271,16 +252,7 @@ func (sn *Snapshot) Len() int { return len(sn.table) / tableEntry }
 func (sn *Snapshot) ServerOf(doc int) string { return sn.serverOf(doc).Name }
 
 func (sn *Snapshot) serverOf(doc int) *ServerInfo {
-	i, _ := slices.BinarySearchFunc(sn.servers, doc, func(s ServerInfo, doc int) int {
-		switch {
-		case s.end() <= doc:
-			return -1
-		case s.first > doc:
-			return 1
-		}
-		return 0
-	})
-	return &sn.servers[i]
+	return &sn.servers[sort.Search(len(sn.servers), func(i int) bool { return sn.servers[i].first+sn.servers[i].Offers() > doc })]
 }
 
 // NameOf returns the name of document doc. Unlike [Snapshot.Record] it is meant for many documents: it reads the
@@ -320,9 +292,8 @@ func (sn *Snapshot) record(doc int, read func(off, n int) ([]byte, error)) (Reco
 	}
 	r := &packed.Reader{Rest: raw}
 	server := sn.serverOf(doc)
-	rec := Record{Doc: doc, Kind: server.kind(doc), Server: server.Name, Name: r.Text(), Title: r.Text(),
-		Description: r.Text(), Signature: r.Text(), Required: r.Texts(), MediaType: r.Text(), definitionLocation: at}
-	if r.Bad {
+	rec := Record{Doc: doc, Kind: server.kind(doc), Server: server.Name, definitionLocation: at}
+	if codeRecord(&packed.Codec{From: r}, &rec); r.Bad {
 		return Record{}, fmt.Errorf("%w: a record cannot be read", ErrDamaged)
 	}
 	return rec, nil

@@ -1,8 +1,9 @@
 // Package packed writes numbers and texts one after the other, and reads them again. The packed index (pkg/index) and
 // the rankings inside it (pkg/search) are made of them.
 //
-// Write with [AppendText], [AppendTexts] and the varints of encoding/binary; read with a [Reader], in the same order.
-// The package knows nothing of what the numbers mean: versions, sections and checksums belong to the formats.
+// A [Codec] writes values or reads them, so that one function names the parts of a record in their order. A [Reader]
+// alone reads what [AppendText] and the varints of encoding/binary have written. The package knows nothing of what the
+// numbers mean: versions, sections and checksums belong to the formats.
 package packed
 
 import "encoding/binary"
@@ -10,15 +11,6 @@ import "encoding/binary"
 // AppendText appends a text: its length as a uvarint, then its bytes.
 func AppendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
-}
-
-// AppendTexts appends a list of texts: their number as a uvarint, then each of them.
-func AppendTexts(b []byte, list []string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(list)))
-	for _, text := range list {
-		b = AppendText(b, text)
-	}
-	return b
 }
 
 // Reader reads what was appended to some bytes. After the first thing that is not there, Bad is set and every further
@@ -54,14 +46,6 @@ func (r *Reader) Varint() int64 {
 	return v
 }
 
-// Uint64 reads eight bytes as a little-endian number.
-func (r *Reader) Uint64() uint64 {
-	if b := r.Bytes(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
 // Byte reads a byte.
 func (r *Reader) Byte() byte {
 	if b := r.Bytes(1); b != nil {
@@ -95,11 +79,45 @@ func (r *Reader) Count() int {
 // Text reads a text, and copies it.
 func (r *Reader) Text() string { return string(r.Bytes(r.Uvarint())) }
 
-// Texts reads a list of texts.
-func (r *Reader) Texts() []string {
-	var list []string
-	for range r.Count() {
-		list = append(list, r.Text())
-	}
-	return list
+// Codec writes values one after the other, or reads them again in the same order.
+type Codec struct {
+	From *Reader // if nil, the codec writes
+	To   []byte  // what was written
 }
+
+// Text codes texts.
+func Text[S ~string](c *Codec, list ...*S) {
+	for _, v := range list {
+		if c.From == nil {
+			c.To = AppendText(c.To, string(*v))
+		} else {
+			*v = S(c.From.Text())
+		}
+	}
+}
+
+// Number codes numbers, as varints that may be negative.
+func Number[N ~int | ~int64 | ~uint64](c *Codec, list ...*N) {
+	for _, v := range list {
+		if c.From == nil {
+			c.To = binary.AppendVarint(c.To, int64(*v))
+		} else {
+			*v = N(c.From.Varint())
+		}
+	}
+}
+
+// List codes the length of a list, and each of its elements.
+func List[T any](c *Codec, list *[]T, each func(*Codec, *T)) {
+	if c.From == nil {
+		c.To = binary.AppendUvarint(c.To, uint64(len(*list)))
+	} else {
+		*list = append(*list, make([]T, c.From.Count())...)
+	}
+	for i := range *list {
+		each(c, &(*list)[i])
+	}
+}
+
+// Texts codes a list of texts.
+func Texts(c *Codec, list *[]string) { List(c, list, func(c *Codec, v *string) { Text(c, v) }) }
