@@ -59,8 +59,6 @@ func New(opt Options) *Manager {
 	return &Manager{opt: opt, net: newNetwork(), store: st}
 }
 
-func (m *Manager) agent() string { return "mcpl/" + m.opt.Version }
-
 // loginStep returns the step by which a person logs in to a server. scopes may be empty.
 func loginStep(s *config.Server, scopes []string) fault.Step {
 	step := fault.Step{Verb: "auth login", Server: s.Name}

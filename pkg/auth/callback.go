@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -148,21 +149,15 @@ func (r response) fault(s *config.Server, st *site) error {
 type callbackServer struct {
 	want   expected
 	server *http.Server
-	served chan struct{} // closed when the server has ended
+	served sync.WaitGroup
 	got    chan response // room for one; the first answer counts
-	page   chan error    // the outcome of the login, for the page in the browser
-	done   chan struct{} // closed at the end
+	page   chan error    // the outcome of the login, for the page in the browser; closed at the end
 }
 
 func newCallbackServer(l net.Listener, want expected) *callbackServer {
-	w := &callbackServer{want: want, served: make(chan struct{}), got: make(chan response, 1), page: make(chan error, 1),
-		done: make(chan struct{})}
+	w := &callbackServer{want: want, got: make(chan response, 1), page: make(chan error, 1)}
 	w.server = &http.Server{Handler: w, ReadHeaderTimeout: requestLimit, MaxHeaderBytes: 64 << 10}
-	// close ends this goroutine and waits for it.
-	go func() {
-		defer close(w.served)
-		_ = w.server.Serve(l) // the error says that it was closed
-	}()
+	w.served.Go(func() { _ = w.server.Serve(l) }) // until close; the error says that it was closed
 	return w
 }
 
@@ -185,15 +180,12 @@ func (w *callbackServer) ServeHTTP(out http.ResponseWriter, req *http.Request) {
 		return
 	}
 	select {
-	case err = <-w.page:
-	case <-req.Context().Done():
-		return
-	case <-w.done:
-		select {
-		case err = <-w.page: // both can be ready
-		default:
+	case outcome, reported := <-w.page:
+		if err = outcome; !reported {
 			err = errors.New("mcpl has ended the login")
 		}
+	case <-req.Context().Done():
+		return
 	}
 	if err != nil {
 		writePage(out, http.StatusBadRequest, "The login failed", err.Error()+". The terminal says more.")
@@ -240,26 +232,13 @@ func (w *callbackServer) read(in io.Reader, notice func(string)) {
 	}()
 }
 
-// wait returns the first answer that belongs to the login.
-func (w *callbackServer) wait(ctx context.Context) (response, error) {
-	select {
-	case r := <-w.got:
-		return r, nil
-	case <-ctx.Done():
-		return response{}, context.Cause(ctx)
-	}
-}
-
-// report gives the outcome of the login to the page in the browser, if there is one.
-func (w *callbackServer) report(err error) { w.page <- err }
-
 // close ends the server, once the page is written.
 func (w *callbackServer) close() {
-	close(w.done)
+	close(w.page)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if w.server.Shutdown(ctx) != nil {
 		_ = w.server.Close() // a browser that does not read its page
 	}
-	<-w.served
+	w.served.Wait()
 }

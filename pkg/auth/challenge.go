@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -9,7 +10,6 @@ import (
 // challenge is a server's word in WWW-Authenticate on the tokens it takes (RFC 6750, 3; RFC 9728, 5.1; MCP
 // 2025-11-25, authorization, scope challenge handling).
 type challenge struct {
-	bearer   bool
 	metadata string // the URL of the resource's metadata; may be empty
 	scopes   []string
 	code     string // the error, as in "insufficient_scope"; may be empty
@@ -19,49 +19,40 @@ type challenge struct {
 // It passes over text that it does not understand.
 func parseChallenges(headers []string) challenge {
 	for _, header := range headers {
-		for _, c := range splitChallenges(header) {
-			if !strings.EqualFold(c.scheme, "Bearer") {
-				continue
-			}
-			return challenge{bearer: true, metadata: c.params["resource_metadata"],
-				scopes: scopesIn(c.params["scope"]), code: c.params["error"]}
+		if params := bearerParams(header); params != nil {
+			return challenge{metadata: params["resource_metadata"], scopes: scopesIn(params["scope"]), code: params["error"]}
 		}
 	}
 	return challenge{}
 }
 
-// parsedChallenge is one challenge of RFC 9110, 11.6.1. Names of parameters are in small letters.
-type parsedChallenge struct {
-	scheme string
-	params map[string]string
-}
-
-// splitChallenges reads one header: challenge = scheme [ token68 / #( token = value ) ].
-func splitChallenges(text string) []parsedChallenge {
-	var list []parsedChallenge
+// bearerParams returns the parameters of the first Bearer challenge of a header, their names in small letters. It is
+// nil if there is no such challenge. challenge = scheme [ token68 / #( token = value ) ] (RFC 9110, 11.6.1).
+func bearerParams(text string) (params map[string]string) {
 	for {
 		text = strings.TrimLeft(text, " \t,")
 		if text == "" {
-			return list
+			return params
 		}
 		word := text[:config.TokenLength(text)]
 		if word == "" { // no challenge can begin here: on to the next comma
 			_, text, _ = strings.Cut(text, ",")
 			continue
 		}
-		after := strings.TrimLeft(text[len(word):], " \t")
-		if rest, isParam := strings.CutPrefix(after, "="); isParam && !strings.HasPrefix(rest, "=") {
+		text = strings.TrimLeft(text[len(word):], " \t")
+		rest, isParam := strings.CutPrefix(text, "=")
+		switch {
+		case isParam && !strings.HasPrefix(rest, "="):
 			var value string
 			value, text = paramValue(strings.TrimLeft(rest, " \t"))
-			if key := strings.ToLower(word); len(list) > 0 {
-				if _, twice := list[len(list)-1].params[key]; !twice {
-					list[len(list)-1].params[key] = value
-				}
+			if _, twice := params[strings.ToLower(word)]; params != nil && !twice {
+				params[strings.ToLower(word)] = value
 			}
-			continue
+		case params != nil: // the next challenge
+			return params
+		case strings.EqualFold(word, "Bearer"):
+			params = map[string]string{}
 		}
-		list = append(list, parsedChallenge{scheme: word, params: map[string]string{}})
-		text = after
 	}
 }
 
@@ -91,11 +82,5 @@ func paramValue(text string) (value, rest string) {
 
 // scopesIn splits a list of scopes (RFC 6749, 3.3) and drops words that cannot be scopes.
 func scopesIn(text string) []string {
-	var list []string
-	for _, scope := range strings.Fields(text) {
-		if config.IsScope(scope) {
-			list = append(list, scope)
-		}
-	}
-	return list
+	return slices.DeleteFunc(strings.Fields(text), func(scope string) bool { return !config.IsScope(scope) })
 }

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -147,16 +146,10 @@ func (m *Manager) askRegistration(ctx context.Context, s *config.Server, endpoin
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, endpoint, bytes.NewReader(body))
+	resp, err := m.send(ctx, s, http.MethodPost, endpoint, string(body),
+		http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json"}})
 	if err != nil {
-		return nil, errors.New("it is not a URL")
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", m.agent())
-	resp, err := m.net.client(s).Do(req)
-	if err != nil {
-		return nil, plainError(err)
+		return nil, err
 	}
 	defer resp.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))

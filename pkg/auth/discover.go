@@ -51,7 +51,7 @@ type site struct {
 // record returns a record of a login there, without tokens.
 func (st *site) record(grant config.Grant, who client, asked []string) *record {
 	return &record{Grant: grant, Issuer: st.Issuer, Resource: st.resource, Token: st.TokenEndpoint,
-		Revoke: st.RevocationEndpoint, Client: who, Asked: asked}
+		Revoke: st.RevocationEndpoint, Client: who, Asked: asked, Secrets: new(secrets)}
 }
 
 // discover finds out where one logs in to a server. c is the server's challenge, if it refused a request; it may be
@@ -61,11 +61,7 @@ func (m *Manager) discover(ctx context.Context, s *config.Server, c challenge) (
 	if err != nil {
 		return nil, badMetadata(s, "its URL cannot be used", "", nil)
 	}
-	allowed, err := endpointCheck(s)
-	if err != nil {
-		return nil, badMetadata(s, "its URL cannot be used", "", nil)
-	}
-	rm, err := m.resourceMetadata(ctx, s, own, c, allowed)
+	rm, err := m.resourceMetadata(ctx, s, own, c)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +73,7 @@ func (m *Manager) discover(ctx context.Context, s *config.Server, c challenge) (
 			issuer, fromResource = rm.AuthorizationServers[0], true
 		}
 	}
-	found, err := m.serverMetadata(ctx, s, issuer, allowed)
+	found, err := m.serverMetadata(ctx, s, issuer)
 	switch {
 	case err != nil:
 		return nil, err
@@ -107,8 +103,8 @@ func rootOf(u *url.URL) string { return (&url.URL{Scheme: u.Scheme, Host: u.Host
 // resourceMetadata returns a server's metadata. It is nil if the server has none. The address in the server's refusal
 // counts; else it tries the well-known place with the path of the URL, then that of the root (MCP 2025-11-25,
 // authorization, protected resource metadata discovery).
-func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *url.URL, c challenge,
-	allowed func(string) error) (*resourceMetadata, error) {
+func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *url.URL, c challenge) (
+	*resourceMetadata, error) {
 	const place = "/.well-known/oauth-protected-resource"
 	root := rootOf(own)
 	var places []string
@@ -119,22 +115,39 @@ func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *u
 	if c.metadata != "" {
 		places = append([]string{c.metadata}, slices.DeleteFunc(places, func(p string) bool { return p == c.metadata })...)
 	}
+	rm, from, err := firstOf[resourceMetadata](ctx, m, s, "the metadata of "+s.Name, places)
+	switch {
+	case rm == nil:
+		return nil, err
+	case rm.Resource == "":
+		return nil, badMetadata(s, "its metadata names no resource", from, nil)
+	case !covers(rm.Resource, own):
+		return nil, badMetadata(s, "its metadata is that of another resource, "+quoted(rm.Resource), from, nil)
+	}
+	return rm, nil
+}
+
+// firstOf returns the first document that exists at these places. It is nil if there is none.
+func firstOf[T any](ctx context.Context, m *Manager, s *config.Server, what string, places []string) (*T, string, error) {
 	for _, from := range places {
-		var rm resourceMetadata
-		err := m.document(ctx, s, from, allowed, &rm)
+		doc := new(T)
+		err := m.document(ctx, s, from, doc)
+		_, forbidden := errors.AsType[forbiddenError](err)
 		switch {
+		case err == nil:
+			return doc, from, nil
 		case isAbsent(err):
 			continue
-		case err != nil:
-			return nil, m.unreadable(ctx, s, "the metadata of "+s.Name, from, err)
-		case rm.Resource == "":
-			return nil, badMetadata(s, "its metadata names no resource", from, nil)
-		case !covers(rm.Resource, own):
-			return nil, badMetadata(s, "its metadata is that of another resource, "+quoted(rm.Resource), from, nil)
+		case ctx.Err() != nil:
+			return nil, "", context.Cause(ctx)
+		case forbidden:
+			return nil, "", badMetadata(s, what+" is at an address that cannot be used", from, err)
 		}
-		return &rm, nil
+		return nil, "", fault.New(fault.ServerConnection, s.Mask(what+" cannot be read"),
+			"Check the connection, and try again; if it fails again, tell whoever runs "+hostOf(s)+".").On(s.Name, "").
+			Trace(s.Mask("at " + quoted(from))).Trace(s.Mask(quoted(err.Error())))
 	}
-	return nil, nil
+	return nil, "", nil
 }
 
 // covers reports whether a resource is the one at u: it has the same origin, and its path is u's or a parent of it.
@@ -151,9 +164,8 @@ func covers(resource string, u *url.URL) bool {
 // serverMetadata returns an authorization server's metadata. It is nil if the server has none. It tries the
 // well-known places of RFC 8414 and OpenID Connect Discovery (MCP 2025-11-25, authorization, authorization server
 // metadata discovery).
-func (m *Manager) serverMetadata(ctx context.Context, s *config.Server, issuer string,
-	allowed func(string) error) (*serverMetadata, error) {
-	if err := allowed(issuer); err != nil {
+func (m *Manager) serverMetadata(ctx context.Context, s *config.Server, issuer string) (*serverMetadata, error) {
+	if err := allowed(s, issuer); err != nil {
 		return nil, badMetadata(s, "its authorization server cannot be used", issuer, err)
 	}
 	u, err := url.Parse(issuer)
@@ -167,25 +179,18 @@ func (m *Manager) serverMetadata(ctx context.Context, s *config.Server, issuer s
 	if path != "" {
 		places = append(places, root+path+"/.well-known/openid-configuration")
 	}
-	for _, from := range places {
-		var sm serverMetadata
-		err := m.document(ctx, s, from, allowed, &sm)
-		switch {
-		case isAbsent(err):
-			continue
-		case err != nil:
-			return nil, m.unreadable(ctx, s, "the metadata of the authorization server of "+s.Name, from, err)
-		}
-		if err := sm.check(issuer, allowed); err != nil {
-			return nil, badMetadata(s, "the metadata of its authorization server cannot be trusted: "+err.Error(), from, nil)
-		}
-		return &sm, nil
+	sm, from, err := firstOf[serverMetadata](ctx, m, s, "the metadata of the authorization server of "+s.Name, places)
+	if sm == nil {
+		return nil, err
 	}
-	return nil, nil
+	if err := sm.check(s, issuer); err != nil {
+		return nil, badMetadata(s, "the metadata of its authorization server cannot be trusted: "+err.Error(), from, nil)
+	}
+	return sm, nil
 }
 
 // check verifies that metadata belongs to the issuer that was asked, and that its addresses are safe.
-func (sm *serverMetadata) check(issuer string, allowed func(string) error) error {
+func (sm *serverMetadata) check(s *config.Server, issuer string) error {
 	// "MUST be identical" (RFC 8414, 3.3). One difference is allowed: https://host and https://host/ are the same
 	// address, and servers write either.
 	if sm.Issuer != issuer && !(strings.TrimSuffix(sm.Issuer, "/") == strings.TrimSuffix(issuer, "/") &&
@@ -208,7 +213,7 @@ func (sm *serverMetadata) check(issuer string, allowed func(string) error) error
 		if e.url == "" {
 			return errors.New("it has no " + e.name)
 		}
-		if err := errors.Join(allowed(e.url), wellFormed(e.url)); err != nil {
+		if err := errors.Join(allowed(s, e.url), wellFormed(e.url)); err != nil {
 			return errors.New("its " + e.name + ", " + quoted(e.url) + ": " + err.Error())
 		}
 	}
@@ -242,11 +247,6 @@ func checkPage(text string) error {
 	return nil
 }
 
-// supportsPKCE reports whether an authorization server declares that it checks code challenges: "if
-// code_challenge_methods_supported is absent, the authorization server does not support PKCE and MCP clients MUST
-// refuse to proceed" (MCP 2025-11-25, authorization, authorization code protection).
-func (sm *serverMetadata) supportsPKCE() bool { return slices.Contains(sm.ChallengeMethods, "S256") }
-
 // badMetadata is the fault of metadata that cannot be right.
 func badMetadata(s *config.Server, what, where string, cause error) *fault.Fault {
 	f := fault.New(fault.Protocol, s.Mask("cannot log in to "+s.Name+": "+what),
@@ -256,17 +256,4 @@ func badMetadata(s *config.Server, what, where string, cause error) *fault.Fault
 		f.Trace(s.Mask("at " + quoted(where)))
 	}
 	return f.Because(cause)
-}
-
-// unreadable is the fault of a document that exists and could not be fetched.
-func (m *Manager) unreadable(ctx context.Context, s *config.Server, what, from string, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	if forbidden := new(forbiddenError); errors.As(err, &forbidden) {
-		return badMetadata(s, what+" is at an address that cannot be used", from, err)
-	}
-	return fault.New(fault.ServerConnection, s.Mask(what+" cannot be read"),
-		"Check the connection, and try again; if it fails again, tell whoever runs "+hostOf(s)+".").On(s.Name, "").
-		Trace(s.Mask("at " + quoted(from))).Trace(s.Mask(quoted(err.Error())))
 }

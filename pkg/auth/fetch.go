@@ -32,33 +32,38 @@ const (
 
 // absentError says that there is no document: the answer was not a success, or it was a web page that some servers
 // answer everything with.
-type absentError struct{ what string }
+type absentError string
 
-func (e *absentError) Error() string { return e.what }
+func (e absentError) Error() string { return string(e) }
 
 // forbiddenError says why mcpl must not send to an address.
-type forbiddenError struct{ why string }
+type forbiddenError string
 
-func (e *forbiddenError) Error() string { return e.why }
+func (e forbiddenError) Error() string { return string(e) }
 
-// document fetches a JSON object into v. It follows redirects to addresses that allowed lets through.
-func (m *Manager) document(ctx context.Context, s *config.Server, from string, allowed func(string) error,
-	v any) error {
-	client := m.net.client(s)
+// send sends a request that a server's word leads to. Its errors hold no URL, which may hold a secret.
+func (m *Manager) send(ctx context.Context, s *config.Server, method, to, body string, h http.Header) (*http.Response,
+	error) {
+	req, err := http.NewRequestWithContext(ctx, method, to, strings.NewReader(body))
+	if err != nil {
+		return nil, errors.New("it is not a URL")
+	}
+	h.Set("User-Agent", "mcpl/"+m.opt.Version)
+	req.Header = h
+	resp, err := m.net.client(s, to).Do(req)
+	return resp, plainError(err)
+}
+
+// document fetches a JSON object into v. It follows redirects to addresses that are allowed.
+func (m *Manager) document(ctx context.Context, s *config.Server, from string, v any) error {
 	for hop := 0; ; hop++ {
-		if err := allowed(from); err != nil {
+		if err := allowed(s, from); err != nil {
 			return err
 		}
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+		resp, err := m.send(ctx, s, http.MethodGet, from, "",
+			http.Header{"Accept": {"application/json"}, "Mcp-Protocol-Version": {protocolVersion}})
 		if err != nil {
-			return errors.New("it is not a URL")
-		}
-		req.Header.Set("Accept", "application/json")
-		req.Header.Set("User-Agent", m.agent())
-		req.Header.Set("MCP-Protocol-Version", protocolVersion)
-		resp, err := client.Do(req)
-		if err != nil {
-			return plainError(err)
+			return err
 		}
 		to, redirected := resp.Location()
 		if resp.StatusCode/100 == 3 && redirected == nil && hop < maxRedirects {
@@ -77,53 +82,50 @@ func readDocument(resp *http.Response, v any) error {
 		return fmt.Errorf("it answered with HTTP %s", resp.Status)
 	}
 	if resp.StatusCode != http.StatusOK {
-		return &absentError{"it answered with HTTP " + resp.Status}
+		return absentError("it answered with HTTP " + resp.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxDocument))
 	if err != nil {
 		return plainError(err)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return &absentError{"its answer is not the JSON that it should be"}
+		return absentError("its answer is not the JSON that it should be")
 	}
 	return nil
 }
 
 func isAbsent(err error) bool {
-	var absent *absentError
-	return errors.As(err, &absent)
+	_, absent := errors.AsType[absentError](err)
+	return absent
 }
 
 // plainError takes the URL, which may hold a secret, off an error of net/http.
 func plainError(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err
 }
 
-// endpointCheck returns the check of addresses that a server names: https, plain http on this machine, and plain http
-// at the server's own origin, which its entry allows. A server on another machine must not name this one.
-func endpointCheck(s *config.Server) (func(string) error, error) {
+// allowed checks an address that a server names. It may be https, plain http on this machine, and plain http at the
+// server's own origin, which its entry allows. A server on another machine must not name this one.
+func allowed(s *config.Server, text string) error {
 	own, err := url.Parse(s.URL)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return func(text string) error {
-		u, err := url.Parse(text)
-		switch {
-		case err != nil || u.Hostname() == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
-			return &forbiddenError{"it is not an https:// URL"}
-		case originOf(u) == originOf(own):
-			return nil
-		case config.IsLoopback(u.Hostname()) && !config.IsLoopback(own.Hostname()):
-			return &forbiddenError{"it points to this machine, and the server is another one"}
-		case u.Scheme == "http" && !config.IsLoopback(u.Hostname()):
-			return &forbiddenError{"it is plain http://, which others can read"}
-		}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Hostname() == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http":
+		return forbiddenError("it is not an https:// URL")
+	case originOf(u) == originOf(own):
 		return nil
-	}, nil
+	case config.IsLoopback(u.Hostname()) && !config.IsLoopback(own.Hostname()):
+		return forbiddenError("it points to this machine, and the server is another one")
+	case u.Scheme == "http" && !config.IsLoopback(u.Hostname()):
+		return forbiddenError("it is plain http://, which others can read")
+	}
+	return nil
 }
 
 // originOf returns scheme, host and port of a URL (RFC 6454, 4).

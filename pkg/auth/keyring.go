@@ -25,98 +25,72 @@ const ringWait = 30 * time.Second
 // errNoKeyring says that this machine has no keyring.
 var errNoKeyring = errors.New("this machine has no keyring that can be reached")
 
-// keyring is a system's keyring.
-type keyring interface {
-	// Get returns a secret. A missing one is ring.ErrNotFound.
-	Get(service, user string) (string, error)
-	Set(service, user, secret string) error
-	Delete(service, user string) error
+// keyring is a system's keyring, as the functions of the library.
+type keyring struct {
+	get    func(service, user string) (string, error)
+	set    func(service, user, secret string) error
+	delete func(service, user string) error
 }
-
-// systemKeyring is the keyring of the desktop.
-type systemKeyring struct{}
-
-func (systemKeyring) Get(service, user string) (string, error) { return ring.Get(service, user) }
-func (systemKeyring) Set(service, user, secret string) error   { return ring.Set(service, user, secret) }
-func (systemKeyring) Delete(service, user string) error        { return ring.Delete(service, user) }
 
 // findKeyring returns the system's keyring. It is nil if there can be none: on Unix, if no session bus runs. The
 // library would otherwise start a bus (dbus-launch) and leave it running.
-func findKeyring(lookup func(string) (string, bool)) keyring {
-	switch runtime.GOOS {
-	case "darwin", "windows":
-		return systemKeyring{}
+func findKeyring(lookup func(string) (string, bool)) *keyring {
+	address, _ := lookup("DBUS_SESSION_BUS_ADDRESS")
+	dir, _ := lookup("XDG_RUNTIME_DIR")
+	_, err := os.Stat(filepath.Join(dir, "bus"))
+	hasBus := address != "" && address != "autolaunch:" || dir != "" && err == nil
+	if runtime.GOOS != "darwin" && runtime.GOOS != "windows" && !hasBus {
+		return nil
 	}
-	if address, _ := lookup("DBUS_SESSION_BUS_ADDRESS"); address != "" && address != "autolaunch:" {
-		return systemKeyring{}
-	}
-	if dir, _ := lookup("XDG_RUNTIME_DIR"); dir != "" {
-		if _, err := os.Stat(filepath.Join(dir, "bus")); err == nil {
-			return systemKeyring{}
-		}
-	}
-	return nil
+	return &keyring{ring.Get, ring.Set, ring.Delete}
 }
 
-// useRing runs do with the keyring. Only one such function runs at a time.
-func (st *store) useRing(ctx context.Context, do func(keyring) error) error {
+// useRing runs do with the keyring. Only one such function runs at a time. Nothing to be found is an empty text.
+func (st *store) useRing(ctx context.Context, do func(*keyring) (string, error)) (string, error) {
 	if st.ring == nil {
-		return errNoKeyring
+		return "", errNoKeyring
 	}
 	ctx, cancel := context.WithTimeout(ctx, ringWait)
 	defer cancel()
 	select {
 	case st.ringTurn <- struct{}{}:
 	case <-ctx.Done():
-		return fmt.Errorf("the keyring is busy: %w", ctx.Err())
+		return "", fmt.Errorf("the keyring is busy: %w", ctx.Err())
 	}
-	done := make(chan error, 1)
+	type outcome struct {
+		text string
+		err  error
+	}
+	done := make(chan outcome, 1)
 	// The library has no way to give up. A call that hangs keeps the turn and ends with the process, so that there is
 	// never more than one.
 	go func() {
-		done <- do(st.ring)
+		text, err := do(st.ring)
+		if errors.Is(err, ring.ErrNotFound) {
+			text, err = "", nil
+		}
+		done <- outcome{text, err}
 		<-st.ringTurn
 	}()
 	select {
-	case err := <-done:
-		return err
+	case got := <-done:
+		return got.text, got.err
 	case <-ctx.Done():
-		return fmt.Errorf("the keyring did not answer: %w", ctx.Err())
+		return "", fmt.Errorf("the keyring did not answer: %w", ctx.Err())
 	}
-}
-
-// ringGet returns what the keyring holds for a binding. It is empty if the keyring holds nothing.
-func (st *store) ringGet(ctx context.Context, binding string) (text string, err error) {
-	got := make(chan string, 1)
-	err = st.useRing(ctx, func(k keyring) error {
-		text, err := k.Get(ringService, binding)
-		if errors.Is(err, ring.ErrNotFound) {
-			text, err = "{}", nil
-		}
-		got <- text
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return <-got, nil
 }
 
 func (st *store) toRing(ctx context.Context, r *record) error {
 	text, err := json.Marshal(r.Secrets)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = st.useRing(ctx, func(k *keyring) (string, error) { return "", k.set(ringService, r.Binding, string(text)) })
 	}
-	return st.useRing(ctx, func(k keyring) error { return k.Set(ringService, r.Binding, string(text)) })
+	return err
 }
 
 func (st *store) ringDelete(ctx context.Context, binding string) error {
-	return st.useRing(ctx, func(k keyring) error {
-		if err := k.Delete(ringService, binding); err != nil && !errors.Is(err, ring.ErrNotFound) {
-			return err
-		}
-		return nil
-	})
+	_, err := st.useRing(ctx, func(k *keyring) (string, error) { return "", k.delete(ringService, binding) })
+	return err
 }
 
 // ringFault is the fault of a keyring that failed.

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -77,7 +76,9 @@ func (m *Manager) login(ctx context.Context, s *config.Server, opt login.Options
 	case !st.found && !refused:
 		return fault.New(fault.Usage, s.Name+" does not ask for a login, and offers none", "").
 			Then("Use it as it is", fault.Step{Verb: "list", Server: s.Name, Args: []string{"--refresh"}}).On(s.Name, "")
-	case !st.supportsPKCE():
+	// "If code_challenge_methods_supported is absent, the authorization server does not support PKCE and MCP clients MUST
+	// refuse to proceed" (MCP 2025-11-25, authorization, authorization code protection).
+	case !slices.Contains(st.ChallengeMethods, "S256"):
 		return badMetadata(s, "its authorization server does not say that it checks code challenges (PKCE with S256), "+
 			"without which a login can be stolen", st.Issuer, nil)
 	case st.AuthorizationEndpoint == "":
@@ -104,7 +105,7 @@ func (m *Manager) login(ctx context.Context, s *config.Server, opt login.Options
 	}
 	r := st.record(config.AuthorizationCode, who, scopes)
 	if who.Origin == registered {
-		r.secretsField().Client = who.secret
+		r.Secrets.Client = who.secret
 	}
 	return m.authorize(ctx, s, st, r, l, redirect, opt)
 }
@@ -164,17 +165,19 @@ func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *
 	if opt.Input != nil {
 		w.read(opt.Input, opt.Notice)
 	}
-	got, err := w.wait(ctx)
-	if err != nil {
-		return err
+	var got response
+	select {
+	case got = <-w.got:
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	err = got.fault(s, st)
+	err := got.fault(s, st)
 	if err == nil {
 		form := url.Values{"grant_type": {"authorization_code"}, "code": {got.code}, "redirect_uri": {redirect},
 			"code_verifier": {verifier}, "resource": {r.Resource}}
 		err = m.finish(ctx, s, r, form)
 	}
-	w.report(err)
+	w.page <- err
 	return err
 }
 
@@ -204,27 +207,23 @@ func (m *Manager) probe(ctx context.Context, s *config.Server) (c challenge, ref
 	if s.Transport == config.SSE {
 		method, body = http.MethodGet, ""
 	}
-	req, err := http.NewRequestWithContext(ctx, method, s.URL, strings.NewReader(body))
-	if err != nil {
-		return challenge{}, false, badMetadata(s, "its URL cannot be used", "", nil)
-	}
+	header := http.Header{}
 	for _, h := range s.Headers {
-		req.Header.Add(h.Name, h.Value)
+		header.Add(h.Name, h.Value)
 	}
-	req.Header.Set("Accept", "application/json, text/event-stream")
-	req.Header.Set("User-Agent", m.agent())
+	header.Set("Accept", "application/json, text/event-stream")
 	if body != "" {
-		req.Header.Set("Content-Type", "application/json")
-		req.Header.Set("MCP-Protocol-Version", protocolVersion)
+		header.Set("Content-Type", "application/json")
+		header.Set("MCP-Protocol-Version", protocolVersion)
 	}
-	resp, err := m.net.client(s).Do(req)
+	resp, err := m.send(ctx, s, method, s.URL, body, header)
 	if err != nil {
 		if ctx.Err() != nil {
 			return challenge{}, false, context.Cause(ctx)
 		}
 		return challenge{}, false, fault.New(fault.ServerConnection, s.Name+" cannot be reached", "").
 			Then("See what is wrong with", fault.Step{Verb: "doctor", Server: s.Name}).
-			On(s.Name, "").Trace(s.Mask(plainError(err).Error()))
+			On(s.Name, "").Trace(s.Mask(err.Error()))
 	}
 	resp.Body.Close()
 	return parseChallenges(resp.Header.Values("WWW-Authenticate")), resp.StatusCode == http.StatusUnauthorized, nil

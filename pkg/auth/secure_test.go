@@ -37,7 +37,7 @@ func TestOwnMachineByOtherNames(t *testing.T) {
 	_, err := m.discover(t.Context(), away, challenge{metadata: other + "/metadata"})
 	wantFault(t, err, fault.Protocol, "the metadata of s is at an address that cannot be used")
 	_, err = m.redeem(t.Context(), away, other+"/token", client{ID: "x"}, url.Values{})
-	if forbidden := new(forbiddenError); !errors.As(err, &forbidden) {
+	if _, forbidden := errors.AsType[forbiddenError](err); !forbidden {
 		t.Error(err)
 	}
 	select {
@@ -48,7 +48,7 @@ func TestOwnMachineByOtherNames(t *testing.T) {
 	// A server of this machine may, and one may send us to its own host.
 	for _, own := range []string{"http://127.0.0.1:1/mcp", strings.Replace(other, "https", "http", 1) + "/mcp"} {
 		s := entryFor(t, own, `, "allowHTTP": true`)
-		if err := m.document(t.Context(), s, other+"/fine", func(string) error { return nil }, &v); !isAbsent(err) {
+		if err := m.document(t.Context(), s, other+"/fine", &v); !isAbsent(err) {
 			t.Errorf("%s: %v", own, err)
 		}
 	}

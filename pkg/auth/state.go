@@ -2,6 +2,8 @@ package auth
 
 import (
 	"context"
+	"errors"
+	"net/url"
 
 	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -66,7 +68,12 @@ func (m *Manager) revokeAll(ctx context.Context, s *config.Server, r *record) (r
 		if t.token == "" {
 			continue
 		}
-		if err := m.revoke(ctx, s, r, t.token, t.hint); err != nil {
+		form := url.Values{"token": {t.token}, "token_type_hint": {t.hint}, "grant_type": nil} // nil: the library sends none
+		_, err := m.redeem(ctx, s, r.Revoke, r.Client, form)
+		if refused, ok := errors.AsType[*refusedError](err); ok {
+			err = errors.New("it answered with HTTP " + refused.status)
+		}
+		if err != nil && err != errNoToken {
 			return false, s.Mask(quoted(err.Error()))
 		}
 		revoked = true

@@ -68,7 +68,7 @@ type secrets struct {
 
 // header returns the Authorization header of the record. It is empty if the record has no token.
 func (r *record) header() string {
-	if r == nil || r.Secrets == nil || r.Secrets.Access == "" {
+	if r == nil || r.Secrets.Access == "" {
 		return ""
 	}
 	return "Bearer " + r.Secrets.Access
@@ -97,12 +97,17 @@ func bindingOf(s *config.Server) string {
 type store struct {
 	dir   string
 	place config.Credentials
-	ring  keyring // nil if there is none
+	ring  *keyring // nil if there is none
 	// ringTurn is full while a call of the keyring runs. It has room for one.
 	ringTurn chan struct{}
 
-	mu     sync.Mutex
-	cached map[string]record // by binding, with secrets from the keyring
+	cached sync.Map // by binding, of a keptSecrets, since the keyring is slow
+}
+
+// keptSecrets are the secrets of a record with that serial.
+type keptSecrets struct {
+	serial string
+	secrets
 }
 
 func (st *store) path(binding string) string { return filepath.Join(st.dir, binding[:24]+".json") }
@@ -180,9 +185,7 @@ func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 
 // hide keeps the secrets of a record out of what mcpl says of its server.
 func (r *record) hide(s *config.Server) {
-	if r.Secrets != nil {
-		s.Hide(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
-	}
+	s.Hide(r.Secrets.Access, r.Secrets.Refresh, r.Secrets.Client)
 }
 
 // parseRecord reads a file. Its errors quote nothing.
@@ -200,6 +203,8 @@ func parseRecord(data []byte, binding string) (*record, error) {
 		return nil, errors.New("something is missing in it")
 	case r.Kept != config.InKeyring && (r.Kept != config.InFiles || r.Secrets == nil):
 		return nil, errors.New("it does not say where the tokens are")
+	case r.Secrets == nil:
+		r.Secrets = new(secrets) // they are in the keyring
 	case r.header() != "" && !isBearer(r.Secrets.Access):
 		return nil, errors.New("its token is not a bearer token")
 	}
@@ -208,49 +213,26 @@ func parseRecord(data []byte, binding string) (*record, error) {
 
 // fromRing fills in the secrets of a record. If the keyring has none, they stay empty.
 func (st *store) fromRing(ctx context.Context, s *config.Server, r *record) error {
-	st.mu.Lock()
-	known, ok := st.cached[r.Binding]
-	st.mu.Unlock()
-	if ok && known.Serial == r.Serial {
-		*r.secretsField() = *known.Secrets
+	if known, ok := st.cached.Load(r.Binding); ok && known.(keptSecrets).serial == r.Serial {
+		*r.Secrets = known.(keptSecrets).secrets
 		return nil
 	}
-	text, err := st.ringGet(ctx, r.Binding)
+	text, err := st.useRing(ctx, func(k *keyring) (string, error) { return k.get(ringService, r.Binding) })
 	if err != nil {
 		return ringFault(s, err)
 	}
-	if err := json.Unmarshal([]byte(text), r.secretsField()); err != nil ||
-		r.header() != "" && !isBearer(r.Secrets.Access) {
-		*r.secretsField() = secrets{}
+	if err := json.Unmarshal([]byte(text), r.Secrets); err != nil || r.header() != "" && !isBearer(r.Secrets.Access) {
+		*r.Secrets = secrets{}
 	}
-	st.remember(r)
+	st.cached.Store(r.Binding, keptSecrets{r.Serial, *r.Secrets})
 	return nil
-}
-
-func (r *record) secretsField() *secrets {
-	if r.Secrets == nil {
-		r.Secrets = new(secrets)
-	}
-	return r.Secrets
-}
-
-// remember keeps a copy of a record, since the keyring is slow.
-func (st *store) remember(r *record) {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.cached == nil {
-		st.cached = make(map[string]record)
-	}
-	kept, hidden := *r, *r.Secrets
-	kept.Secrets = &hidden
-	st.cached[r.Binding] = kept
 }
 
 // save writes a record, the secrets into the keyring if that is wanted and works. The caller holds the lock. A
 // damaged file in its place is kept as a copy.
 func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 	r.Version, r.Server, r.URL, r.Binding, r.Serial = recordVersion, s.Name, s.Display().URL, bindingOf(s), rand.Text()
-	r.Renewable = r.secretsField().Refresh != ""
+	r.Renewable = r.Secrets.Refresh != ""
 	r.hide(s)
 	path := st.path(r.Binding)
 	st.sweep(path)
@@ -278,7 +260,7 @@ func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 	if wasInRing && r.Kept != config.InKeyring {
 		_ = st.ringDelete(ctx, r.Binding) // the keyring's copy is out of date
 	}
-	st.remember(r)
+	st.cached.Store(r.Binding, keptSecrets{r.Serial, *r.Secrets})
 	return nil
 }
 
@@ -305,9 +287,7 @@ func (st *store) setAside(path, binding string) (inRing bool, err error) {
 func (st *store) remove(ctx context.Context, s *config.Server) error {
 	binding := bindingOf(s)
 	path := st.path(binding)
-	st.mu.Lock()
-	delete(st.cached, binding)
-	st.mu.Unlock()
+	st.cached.Delete(binding)
 	st.sweep(path)
 	inRing, err := st.setAside(path, binding)
 	if err != nil {

@@ -68,9 +68,12 @@ func (r *fakeRing) Delete(service, user string) error {
 }
 
 // withRing returns a manager with a keyring.
-func withRing(dir string, place config.Credentials, k keyring) *Manager {
+func withRing(dir string, place config.Credentials, k *fakeRing) *Manager {
 	m := newManager(dir, 0)
-	m.store.place, m.store.ring = place, k
+	m.store.place = place
+	if k != nil {
+		m.store.ring = &keyring{k.Get, k.Set, k.Delete}
+	}
 	return m
 }
 
@@ -122,7 +125,7 @@ func TestNoKeyring(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{})
 	s := entryFor(t, as.URL(), "")
-	for name, k := range map[string]keyring{"none": nil, "too small": &fakeRing{fails: ring.ErrSetDataTooBig}} {
+	for name, k := range map[string]*fakeRing{"none": nil, "too small": {fails: ring.ErrSetDataTooBig}} {
 		m := withRing(t.TempDir(), config.AutoCredentials, k)
 		st, p, err := logIn(t, m, s)
 		if told := strings.Contains(strings.Join(p.notices, "\n"), "the keyring did not take the login"); err != nil ||
@@ -352,16 +355,12 @@ func TestEndpointCheck(t *testing.T) {
 		{"https://h/mcp", "", "not an https"},
 		{"https://h/mcp", "https://", "not an https"},
 	} {
-		allowed, err := endpointCheck(&config.Server{Entry: config.Entry{URL: tt.server}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = allowed(tt.url)
+		err := allowed(&config.Server{Entry: config.Entry{URL: tt.server}}, tt.url)
 		if (err == nil) != (tt.why == "") || err != nil && !strings.Contains(err.Error(), tt.why) {
 			t.Errorf("%s for %s: %v, want %q", tt.url, tt.server, err, tt.why)
 		}
 	}
-	if _, err := endpointCheck(&config.Server{Entry: config.Entry{URL: "http://[/"}}); err == nil {
+	if err := allowed(&config.Server{Entry: config.Entry{URL: "http://[/"}}, "https://h/"); err == nil {
 		t.Error("no URL is one")
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -88,12 +86,14 @@ func (e *refusedError) Error() string {
 
 // refusal returns the code of the refusal in an error's chain. It is empty if there is none.
 func refusal(err error) string {
-	var refused *refusedError
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*refusedError](err); ok {
 		return refused.code
 	}
 	return ""
 }
+
+// errNoToken says that a success came without a token.
+var errNoToken = errors.New("its answer is not that of a token endpoint")
 
 // redeem asks a token endpoint for a token. form has all parameters of the grant except the client's own. Its errors
 // hold no secret; a *refusedError is an answer.
@@ -114,7 +114,7 @@ func (m *Manager) redeem(ctx context.Context, s *config.Server, endpoint string,
 			return nil, err
 		}
 	}
-	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, m.net.client(s)))
+	token, err := conf.Token(context.WithValue(ctx, oauth2.HTTPClient, m.net.client(s, endpoint)))
 	var refused *oauth2.RetrieveError
 	var broken *url.Error
 	switch {
@@ -128,7 +128,7 @@ func (m *Manager) redeem(ctx context.Context, s *config.Server, endpoint string,
 	case errors.As(err, &broken):
 		return nil, broken.Err
 	default: // its text may quote the answer
-		return nil, errors.New("its answer is not that of a token endpoint")
+		return nil, errNoToken
 	}
 	if token.TokenType != "" && !strings.EqualFold(token.TokenType, "bearer") {
 		return nil, fmt.Errorf("its token is of the type %s, and mcpl knows Bearer", quoted(token.TokenType))
@@ -159,7 +159,7 @@ func hider(c client, form url.Values) func(string) string {
 // setToken puts a token into the record. A server that sends no new refresh token leaves the old one valid (RFC 6749,
 // 6); one that names no scopes has granted those that were asked for (5.1).
 func (r *record) setToken(t *oauth2.Token, now time.Time) {
-	r.secretsField().Access = t.AccessToken
+	r.Secrets.Access = t.AccessToken
 	if t.RefreshToken != "" {
 		r.Secrets.Refresh = t.RefreshToken
 	}
@@ -173,42 +173,6 @@ func (r *record) setToken(t *oauth2.Token, now time.Time) {
 	} else if r.Granted == nil {
 		r.Granted = r.Asked
 	}
-}
-
-// revoke asks an authorization server to revoke a token (RFC 7009).
-func (m *Manager) revoke(ctx context.Context, s *config.Server, r *record, token, hint string) error {
-	c := r.Client
-	form := url.Values{"token": {token}, "token_type_hint": {hint}}
-	if c.Method != methodBasic {
-		form.Set("client_id", c.ID)
-	}
-	if c.Method == methodPost {
-		form.Set("client_secret", c.secret)
-	}
-	if c.Method == methodKey {
-		if err := c.prove(form, m.opt.Now()); err != nil {
-			return err
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.Revoke, strings.NewReader(form.Encode()))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("User-Agent", m.agent())
-	if c.Method == methodBasic {
-		req.SetBasicAuth(url.QueryEscape(c.ID), url.QueryEscape(c.secret))
-	}
-	resp, err := m.net.client(s).Do(req)
-	if err != nil {
-		return plainError(err)
-	}
-	defer resp.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDocument)) // only the status counts
-	if resp.StatusCode/100 != 2 {
-		return errors.New("it answered with HTTP " + resp.Status)
-	}
-	return nil
 }
 
 func (r *record) expired(now time.Time) bool { return r.endsWithin(0, now) }
