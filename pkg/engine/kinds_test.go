@@ -245,7 +245,7 @@ func TestTask(t *testing.T) {
 		`{"taskSupport":"required"}`: true, `{"taskSupport":"optional"}`: false, `{"taskSupport":7}`: false, `"required"`: false, `null`: false,
 	} {
 		w := newWorld(t, "s")
-		def, err := tool.ParseDef([]byte(`{"name":"s_tool","execution":` + execution + `}`))
+		def, err := tool.Parse(tool.Tool, []byte(`{"name":"s_tool","execution":`+execution+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}

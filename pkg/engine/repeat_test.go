@@ -15,7 +15,7 @@ func TestRepeatable(t *testing.T) {
 		`{"readOnlyHint":false}`: false, `{"destructiveHint":false}`: false, `{"readOnlyHint":"true"}`: false,
 	} {
 		w := newWorld(t, "s")
-		def, err := tool.ParseDef([]byte(`{"name":"s_tool","inputSchema":{"type":"object"},"annotations":` + annotations + `}`))
+		def, err := tool.Parse(tool.Tool, []byte(`{"name":"s_tool","inputSchema":{"type":"object"},"annotations":`+annotations+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +42,7 @@ func TestHeaderSchema(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}`: true,
 	} {
 		w := newWorld(t, "s")
-		def, err := tool.ParseDef([]byte(`{"name":"s_tool","inputSchema":` + inputSchema + `}`))
+		def, err := tool.Parse(tool.Tool, []byte(`{"name":"s_tool","inputSchema":`+inputSchema+`}`))
 		if err != nil {
 			t.Fatal(err)
 		}

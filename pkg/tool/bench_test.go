@@ -45,7 +45,7 @@ func BenchmarkListing(b *testing.B) {
 			b.Fatal(len(raws), err)
 		}
 		for _, raw := range raws {
-			if _, err := ParseDef(raw); err != nil {
+			if _, err := Parse(Tool, raw); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,51 +1,37 @@
 package tool
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 )
 
-// ParseResource reads one element of a resources/list or resources/templates/list result. With a uriTemplate it is a
-// template. Only a definition without a URI, or one that is not JSON, is an error. The values alias raw.
-func ParseResource(raw []byte) (Def, error) {
+// Parse reads one element of a list of what a server offers: of tools/list, of resources/list or
+// resources/templates/list, of prompts/list. A resource with a uriTemplate is a template. Parse accepts any schema, even
+// one that is not an object; only a definition without a name or URI, or one that is not JSON, is an error. The values
+// alias raw, except for the InputSchema of a prompt.
+func Parse(kind Kind, raw []byte) (Def, error) {
 	d, err := parse(raw)
 	if err != nil {
 		return Def{}, err
 	}
-	d.Kind, d.InputSchema, d.OutputSchema = Resource, nil, nil
-	uri := d.Field("uri")
-	if uri == nil {
-		d.Kind, uri = Template, d.Field("uriTemplate")
-	}
-	if d.Title == "" {
-		d.Title = d.Name // a label in revisions without titles; the URI is the name
-	}
-	if d.Name = Text(uri); d.Name == "" {
-		return Def{}, errors.New("the definition has no uri")
-	}
-	return d, nil
-}
-
-// ParsePrompt reads one element of a prompts/list result. Only a definition without a name, or one that is not JSON,
-// is an error. The values alias raw, except for the InputSchema.
-func ParsePrompt(raw []byte) (Def, error) {
-	d, err := ParseDef(raw)
-	if err != nil {
-		return Def{}, err
-	}
-	d.Kind, d.InputSchema, d.OutputSchema = Prompt, promptSchema(d.Field("arguments")), nil
-	return d, nil
-}
-
-// Parse reads a definition of that kind; see [ParseDef], [ParseResource], [ParsePrompt].
-func Parse(kind Kind, raw []byte) (Def, error) {
-	switch kind {
+	name := "name"
+	switch d.Kind = kind; kind {
 	case Resource, Template:
-		return ParseResource(raw)
+		name = "uri"
+		uri := d.Field("uri")
+		if d.Kind = Resource; uri == nil {
+			d.Kind, uri = Template, d.Field("uriTemplate")
+		}
+		d.Title = cmp.Or(d.Title, d.Name) // a label in revisions without titles; the URI is the name
+		d.Name, d.InputSchema, d.OutputSchema = Text(uri), nil, nil
 	case Prompt:
-		return ParsePrompt(raw)
+		d.InputSchema, d.OutputSchema = promptSchema(d.Field("arguments")), nil
 	}
-	return ParseDef(raw)
+	if d.Name == "" {
+		return Def{}, errors.New("the definition has no " + name)
+	}
+	return d, nil
 }
 
 // Field returns the last value of a member of the definition. It is nil if there is none.

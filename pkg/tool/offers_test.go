@@ -22,7 +22,7 @@ func TestParseResource(t *testing.T) {
 		{`{"uri":"a:1","uriTemplate":"a:{n}"}`, Def{Kind: Resource, Name: "a:1"}, ""},
 		{`{"uri":"a:1","uri":"a:2"}`, Def{Kind: Resource, Name: "a:2"}, ""},
 	} {
-		d, err := ParseResource([]byte(tt.raw))
+		d, err := Parse(Resource, []byte(tt.raw))
 		if err != nil || d.Kind != tt.want.Kind || d.Name != tt.want.Name || d.Title != tt.want.Title ||
 			d.Description != tt.want.Description {
 			t.Errorf("%s: %+v, %v", tt.raw, d, err)
@@ -35,7 +35,7 @@ func TestParseResource(t *testing.T) {
 		}
 	}
 	for _, raw := range []string{``, `[]`, `{"name":"n"}`, `{"uri":7}`, `{"uri":""}`, `{"uri":"a"`, `{"uriTemplate":null}`} {
-		if d, err := ParseResource([]byte(raw)); err == nil {
+		if d, err := Parse(Resource, []byte(raw)); err == nil {
 			t.Errorf("%s is a resource: %+v", raw, d)
 		}
 	}
@@ -52,13 +52,13 @@ func TestParsePrompt(t *testing.T) {
 		`{"name":"p","arguments":[{"name":"b","description":"d<>","required":true},{"name":"a","title":"A"},{"name":"c","required":true}]}`: `{"type":"object","properties":` +
 			`{"b":{"type":"string","description":"d<>"},"a":{"type":"string","title":"A"},"c":{"type":"string"}},"required":["b","c"],"additionalProperties":false}`,
 	} {
-		d, err := ParsePrompt([]byte(raw))
+		d, err := Parse(Prompt, []byte(raw))
 		if err != nil || d.Kind != Prompt || d.Name != "p" || string(d.InputSchema) != schema || string(d.Raw()) != raw {
 			t.Errorf("%s: %+v, %v\nschema %s", raw, d, err, d.InputSchema)
 		}
 	}
 	for _, raw := range []string{``, `7`, `{}`, `{"name":7}`, `{"uri":"a"}`} {
-		if d, err := ParsePrompt([]byte(raw)); err == nil {
+		if d, err := Parse(Prompt, []byte(raw)); err == nil {
 			t.Errorf("%s is a prompt: %+v", raw, d)
 		}
 	}

@@ -77,19 +77,6 @@ type Field struct {
 // ErrNotObject says that a definition is not a JSON object.
 var ErrNotObject = errors.New("not a JSON object")
 
-// ParseDef reads one element of a tools/list result. It accepts any schema, even one that is not an object; only a
-// definition without a name, or one that is not JSON, is an error. The values alias raw.
-func ParseDef(raw []byte) (Def, error) {
-	d, err := parse(raw)
-	if err == nil && d.Name == "" {
-		err = errors.New("the definition has no name")
-	}
-	if err != nil {
-		return Def{}, err
-	}
-	return d, nil
-}
-
 // parse reads the members that the definitions of all kinds share, and the schemas of tools.
 func parse(raw []byte) (Def, error) {
 	fields, err := SplitObject(raw)
@@ -191,10 +178,8 @@ func SplitObject(raw []byte) ([]Field, error) {
 func SplitArray(raw []byte) ([]json.RawMessage, error) {
 	// encoding/json copies the bytes of a RawMessage unchanged when decoding.
 	var elems []json.RawMessage
-	if err := json.Unmarshal(raw, &elems); err != nil {
-		return nil, err
-	}
-	return elems, nil
+	err := json.Unmarshal(raw, &elems)
+	return elems, err
 }
 
 // JoinObject is the inverse of [SplitObject]. Unlike encoding/json it neither compacts nor escapes the values.
@@ -216,7 +201,6 @@ func JoinObject(fields []Field) []byte {
 // Quote returns s as a JSON string (RFC 8259, section 7), as encoding/json does without its HTML escapes: bytes that
 // are not UTF-8 become U+FFFD. It spares a search the start of encoding/json.
 func Quote(s string) []byte {
-	const hex = "0123456789abcdef"
 	b := make([]byte, 0, len(s)+2)
 	b = append(b, '"')
 	for _, r := range s { // of invalid bytes range makes U+FFFD
@@ -229,10 +213,8 @@ func Quote(s string) []byte {
 			b = append(b, `\r`...)
 		case r == '\t':
 			b = append(b, `\t`...)
-		case r < 0x20:
-			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
-		case r == 0x2028 || r == 0x2029: // line ends in old JavaScript
-			b = append(b, '\\', 'u', '2', '0', '2', hex[r&15])
+		case r < 0x20 || r == 0x2028 || r == 0x2029: // these two are line ends in old JavaScript
+			b = fmt.Appendf(b, `\u%04x`, r)
 		default:
 			b = utf8.AppendRune(b, r)
 		}

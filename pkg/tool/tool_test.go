@@ -12,7 +12,7 @@ func TestParseDef(t *testing.T) {
 	t.Parallel()
 	raw := `{ "name" : "a", "icons":[{"src":"x"}],"x-vendor": {"b":1,  "a":2},"_meta":{"k":1}, "title":"T","description":"D",
 		"inputSchema":{ "type":"object", "required":[]},"outputSchema":true,"annotations":{"readOnlyHint":true,"title":"A"}}`
-	d, err := ParseDef([]byte(raw))
+	d, err := Parse(Tool, []byte(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestParseDef(t *testing.T) {
 	if d.Tokens() != (len(want)+3)/4 {
 		t.Errorf("%d tokens of %d bytes", d.Tokens(), len(want))
 	}
-	again, err := ParseDef(d.Raw())
+	again, err := Parse(Tool, d.Raw())
 	if err != nil || !bytes.Equal(again.Raw(), d.Raw()) {
 		t.Errorf("again: %s, %v", again.Raw(), err)
 	}
@@ -44,7 +44,7 @@ func TestParseDefOdd(t *testing.T) {
 		`{"name":""}`:                   false, `{"name":7}`: false, `{}`: false, `[]`: false, `null`: false, `"a"`: false, ``: false,
 		`{"name":"a"`: false, `{"name":"a"} x`: false,
 	} {
-		d, err := ParseDef([]byte(raw))
+		d, err := Parse(Tool, []byte(raw))
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", raw, err)
 		}
@@ -52,7 +52,7 @@ func TestParseDefOdd(t *testing.T) {
 			t.Errorf("%s: %+v", raw, d)
 		}
 	}
-	if _, err := ParseDef([]byte("[]")); !errors.Is(err, ErrNotObject) {
+	if _, err := Parse(Tool, []byte("[]")); !errors.Is(err, ErrNotObject) {
 		t.Errorf("of a list: %v", err)
 	}
 }
