@@ -141,8 +141,7 @@ func From(err error) *Fault {
 	if err == nil {
 		return nil
 	}
-	var f *Fault
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f
 	}
 	return New(Internal, err.Error(),
@@ -151,8 +150,8 @@ func From(err error) *Fault {
 
 // Is reports whether err holds a fault of type t.
 func Is(err error, t Type) bool {
-	var f *Fault
-	return errors.As(err, &f) && f.Type == t
+	f, ok := errors.AsType[*Fault](err)
+	return ok && f.Type == t
 }
 
 // Quote quotes a word for a POSIX shell if it needs that, for commands in help texts.

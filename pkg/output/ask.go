@@ -3,7 +3,6 @@ package output
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"strings"
 )
@@ -54,13 +53,7 @@ func (d *Dialog) Close() {
 func (d *Dialog) Show(render func(*Text)) {
 	t := newText(d.p.opt.ErrTTY)
 	render(t)
-	d.write(t.buf.Bytes())
-}
-
-func (d *Dialog) write(data []byte) {
-	d.p.mu.Lock()
-	defer d.p.mu.Unlock()
-	_, _ = d.p.opt.Err.Write(data) // nowhere to report it
+	_ = d.p.write(d.p.opt.Err, t.buf.Bytes()) // nowhere to report it
 }
 
 // Line writes a prompt, made of strings and [Span]s, and returns the typed line without its end. The end of the input
@@ -81,17 +74,14 @@ func (d *Dialog) Line(ctx context.Context, prompt ...any) (string, error) {
 	case got := <-d.typed:
 		d.typed = nil
 		if !strings.HasSuffix(got.line, "\n") {
-			d.write([]byte("\n")) // the cursor is still behind the prompt
+			_ = d.p.write(d.p.opt.Err, []byte("\n")) // the cursor is still behind the prompt
 		}
 		if got.err != nil && got.line == "" {
-			if errors.Is(got.err, io.EOF) {
-				return "", io.EOF
-			}
 			return "", got.err
 		}
 		return strings.TrimRight(got.line, "\r\n"), nil
 	case <-ctx.Done():
-		d.write([]byte("\n"))
+		_ = d.p.write(d.p.opt.Err, []byte("\n"))
 		return "", ctx.Err()
 	}
 }

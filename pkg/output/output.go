@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -73,7 +72,11 @@ func (p *Printer) Answer(d Document) error {
 	if raw, ok := d.(RawDocument); ok {
 		return p.write(p.opt.Out, append(raw.RawJSON(), '\n'))
 	}
-	data, err := marshal(d)
+	return p.json(d)
+}
+
+func (p *Printer) json(v any) error {
+	data, err := marshal(v)
 	if err != nil {
 		return err
 	}
@@ -94,21 +97,14 @@ func (p *Printer) text(render func(*Text)) error {
 	return p.write(p.opt.Out, t.buf.Bytes())
 }
 
-// failure is the JSON document of a fault.
-type failure struct {
-	Success bool         `json:"success"`
-	Error   *fault.Fault `json:"error"`
-}
-
 // Fault writes a fault: as the JSON answer on stdout, or as text on stderr.
 func (p *Printer) Fault(f *fault.Fault) error {
 	f = InWords(f)
 	if p.opt.JSON {
-		data, err := marshal(failure{Error: f})
-		if err != nil {
-			return err
-		}
-		return p.write(p.opt.Out, data)
+		return p.json(struct {
+			Success bool         `json:"success"`
+			Error   *fault.Fault `json:"error"`
+		}{Error: f})
 	}
 	t := newText(p.opt.ErrTTY)
 	// A server may have a part in the message: only the first line begins where mcpl's own lines do.
@@ -125,12 +121,10 @@ func (p *Printer) Fault(f *fault.Fault) error {
 		t.Line(Dim("  " + strings.TrimRight(line, "\n")))
 	}
 	if f.Help != "" {
-		for i, line := range strings.Split(f.Help, "\n") {
-			if i == 0 {
-				t.Line(Green("hint: "), line)
-			} else {
-				t.Line("      ", line)
-			}
+		lead := Green("hint: ")
+		for line := range strings.SplitSeq(f.Help, "\n") {
+			t.Line(lead, line)
+			lead = Span{text: below}
 		}
 	}
 	return p.aside(t.buf.Bytes())
@@ -146,8 +140,12 @@ func Prefixed(prefix, s string) string {
 
 // Notice writes a note beside the answer, on stderr.
 func (p *Printer) Notice(format string, args ...any) {
+	p.asideLine(Yellow("note: "), fmt.Sprintf(format, args...))
+}
+
+func (p *Printer) asideLine(parts ...any) {
 	t := newText(p.opt.ErrTTY)
-	t.Line(Yellow("note: "), fmt.Sprintf(format, args...))
+	t.Line(parts...)
 	_ = p.aside(t.buf.Bytes()) // nowhere to report it
 }
 
@@ -160,12 +158,9 @@ func (p *Printer) Aside(line string) {
 
 // Verbose writes what happens and when, on stderr, with --verbose.
 func (p *Printer) Verbose(who, event string) {
-	if !p.opt.Verbose {
-		return
+	if p.opt.Verbose {
+		p.asideLine(Dim(fmt.Sprintf("%8.3fs ", time.Since(p.opt.Started).Seconds())), Bold(who), " ", event)
 	}
-	t := newText(p.opt.ErrTTY)
-	t.Line(Dim(fmt.Sprintf("%8.3fs ", time.Since(p.opt.Started).Seconds())), Bold(who), " ", event)
-	_ = p.aside(t.buf.Bytes())
 }
 
 // Status shows a line of progress on a terminal, in place of the last one; an empty one removes it. It does nothing
@@ -270,10 +265,8 @@ func (o *Object) Add(key string, v any) {
 			raw = append(raw, tool.Quote(s)...)
 		}
 		raw = append(raw, ']')
-	case bool:
-		raw = strconv.AppendBool(nil, v)
-	case int:
-		raw = strconv.AppendInt(nil, int64(v), 10)
+	case bool, int:
+		raw = fmt.Append(nil, v)
 	default:
 		data, err := marshal(v)
 		if err != nil {

@@ -56,15 +56,21 @@ func (t *Text) Width() int {
 // Print writes strings and [Span]s.
 func (t *Text) Print(parts ...any) {
 	for _, part := range parts {
-		switch p := part.(type) {
-		case string:
-			t.buf.WriteString(clean(p))
-		case Span:
-			t.span(p)
-		default:
-			panic("output: Print takes strings and Spans")
+		s := spanOf(part)
+		if text := clean(s.text); t.tty.Color && text != "" && s.code != "" {
+			t.buf.WriteString("\x1b[" + s.code + "m" + text + "\x1b[0m")
+		} else {
+			t.buf.WriteString(text)
 		}
 	}
+}
+
+// spanOf returns a part of a text, a string or a [Span], as a Span.
+func spanOf(part any) Span {
+	if s, ok := part.(Span); ok {
+		return s
+	}
+	return Span{text: part.(string)}
 }
 
 // Verbatim writes a text as it is. Without a terminal it writes byte for byte, for a file; on a terminal it writes as
@@ -78,14 +84,6 @@ func (t *Text) Verbatim(s string) {
 	if !strings.HasSuffix(s, "\n") {
 		t.buf.WriteByte('\n')
 	}
-}
-
-func (t *Text) span(s Span) {
-	if !t.tty.Color || s.text == "" || s.code == "" {
-		t.buf.WriteString(clean(s.text))
-		return
-	}
-	t.buf.WriteString("\x1b[" + s.code + "m" + clean(s.text) + "\x1b[0m")
 }
 
 // Line writes its parts and a newline.
@@ -131,7 +129,7 @@ func (t *Text) Table(indent string, rows [][]any) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], columns(clean(cellText(cell))))
+			widths[i] = max(widths[i], columns(clean(spanOf(cell).text)))
 		}
 	}
 	for _, row := range rows {
@@ -166,33 +164,22 @@ const (
 // cells writes cells, each padded to its column.
 func (t *Text) cells(row []any, widths []int) {
 	for i, cell := range row {
-		t.Print(cell, strings.Repeat(" ", widths[i]-columns(clean(cellText(cell)))+gap))
+		t.Print(cell, strings.Repeat(" ", widths[i]-columns(clean(spanOf(cell).text))+gap))
 	}
 }
 
 // wrapped writes a cell from column at on, its further lines below the first.
 func (t *Text) wrapped(cell any, at int) {
-	code := ""
-	if s, ok := cell.(Span); ok {
-		code = s.code
-	}
 	for i, line := range wrap(line(cell), t.Width()-at) {
 		if i > 0 {
 			t.Print(strings.Repeat(" ", at))
 		}
-		t.Line(Span{line, code})
+		t.Line(Span{line, spanOf(cell).code})
 	}
 }
 
 // line returns a cell's text on one line.
-func line(cell any) string { return strings.Join(strings.Fields(clean(cellText(cell))), " ") }
-
-func cellText(cell any) string {
-	if s, ok := cell.(Span); ok {
-		return s.text
-	}
-	return cell.(string)
-}
+func line(cell any) string { return strings.Join(strings.Fields(clean(spanOf(cell).text)), " ") }
 
 // columns returns the columns of a terminal that s takes, or a few more: terminals disagree about emoji that are made
 // of several.
@@ -234,9 +221,6 @@ func clip(s string, limit int) string {
 // clean makes s harmless for a terminal: see [Text]. ESC, which begins control sequences, becomes "␛"; the one-byte
 // forms of the same (C1) and other invisible characters become "�".
 func clean(s string) string {
-	if isClean(s) {
-		return s
-	}
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -250,25 +234,6 @@ func clean(s string) string {
 		}
 		return r
 	}, strings.ReplaceAll(s, "\r\n", "\n"))
-}
-
-func isClean(s string) bool {
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f {
-				return false
-			}
-			i++
-			continue
-		}
-		r, size := utf8.DecodeRuneInString(s[i:])
-		if unsafeRune(r) || (r == utf8.RuneError && size == 1) {
-			return false
-		}
-		i += size
-	}
-	return true
 }
 
 // unsafeRune reports C1 controls and the characters that reorder the text around them (Unicode
