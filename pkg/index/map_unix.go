@@ -12,7 +12,7 @@ import (
 // replaces whole files.
 type mapping struct {
 	data []byte
-	fd   int
+	file *os.File
 }
 
 func mapFile(path string) (*mapping, error) {
@@ -21,47 +21,29 @@ func mapFile(path string) (*mapping, error) {
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
-	m := &mapping{fd: fd}
-	if m.data, err = m.whole(path); err != nil {
-		syscall.Close(fd)
-		return nil, err
+	m := &mapping{file: os.NewFile(uintptr(fd), path)}
+	info, err := m.file.Stat()
+	switch {
+	case err != nil:
+	case info.Size() < headerSize || info.Size() > 1<<40:
+		err = fmt.Errorf("%w: it has %d bytes", ErrDamaged, info.Size())
+	default:
+		m.data, err = syscall.Mmap(fd, 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
 	}
-	return m, nil
-}
-
-func (m *mapping) whole(path string) ([]byte, error) {
-	var info syscall.Stat_t
-	if err := syscall.Fstat(m.fd, &info); err != nil {
-		return nil, &os.PathError{Op: "stat", Path: path, Err: err}
-	}
-	if info.Size < headerSize || info.Size > 1<<40 {
-		return nil, fmt.Errorf("%w: it has %d bytes", ErrDamaged, info.Size)
-	}
-	data, err := syscall.Mmap(m.fd, 0, int(info.Size), syscall.PROT_READ, syscall.MAP_SHARED)
 	if err != nil {
-		return nil, &os.PathError{Op: "mmap", Path: path, Err: err}
+		m.file.Close()
 	}
-	return data, nil
+	return m, err
 }
 
 // read reads a few bytes beside the mapping, so that they alone become resident.
 func (m *mapping) read(off, n int) ([]byte, error) {
 	p := make([]byte, n)
-	for done := 0; done < n; {
-		got, err := syscall.Pread(m.fd, p[done:], int64(off+done))
-		switch {
-		case err == syscall.EINTR:
-		case err != nil:
-			return nil, err
-		case got == 0:
-			return nil, fmt.Errorf("%w: it ends early", ErrDamaged)
-		}
-		done += max(got, 0)
-	}
-	return p, nil
+	_, err := m.file.ReadAt(p, int64(off))
+	return p, err
 }
 
 func (m *mapping) close() error {
-	syscall.Close(m.fd)
+	m.file.Close()
 	return syscall.Munmap(m.data)
 }

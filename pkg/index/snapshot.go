@@ -258,20 +258,15 @@ func (sn *Snapshot) serverOf(doc int) *ServerInfo {
 // NameOf returns the name of document doc. Unlike [Snapshot.Record] it is meant for many documents: it reads the
 // mapping, without a system call for each. It fails with [ErrDamaged].
 func (sn *Snapshot) NameOf(doc int) (string, error) {
-	rec, err := sn.record(doc, nil)
+	rec, err := sn.record(doc, false)
 	return rec.Name, err
 }
 
 // Record reads the record of document doc. It fails with [ErrDamaged].
-func (sn *Snapshot) Record(doc int) (Record, error) {
-	if sn.file == nil {
-		return sn.record(doc, nil)
-	}
-	return sn.record(doc, func(off, n int) ([]byte, error) { return sn.file.read(sn.recordsAt+off, n) })
-}
+func (sn *Snapshot) Record(doc int) (Record, error) { return sn.record(doc, sn.file != nil) }
 
-// record reads a record through read. If read is nil it reads the mapping, which is better for many records.
-func (sn *Snapshot) record(doc int, read func(off, n int) ([]byte, error)) (Record, error) {
+// record reads a record, from the file or from the mapping, which is better for many records.
+func (sn *Snapshot) record(doc int, fromFile bool) (Record, error) {
 	entry := sn.table[doc*tableEntry : (doc+1)*tableEntry]
 	u64 := binary.LittleEndian.Uint64
 	at, off := span{int64(u64(entry)), int64(u64(entry[8:]))}, u64(entry[16:])
@@ -280,9 +275,9 @@ func (sn *Snapshot) record(doc int, read func(off, n int) ([]byte, error)) (Reco
 		return Record{}, fmt.Errorf("%w: a record lies outside the file", ErrDamaged)
 	}
 	raw := sn.records[off : off+size]
-	if read != nil {
+	if fromFile {
 		var err error
-		if raw, err = read(int(off), int(size)); err != nil {
+		if raw, err = sn.file.read(sn.recordsAt+int(off), int(size)); err != nil {
 			return Record{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 	}
@@ -308,7 +303,7 @@ func (sn *Snapshot) Records(server string, kind tool.Kind) ([]Record, error) {
 	first, n := info.documents(kind)
 	list := make([]Record, 0, n)
 	for doc := first; doc < first+n; doc++ {
-		rec, err := sn.record(doc, nil)
+		rec, err := sn.record(doc, false)
 		if err != nil {
 			return nil, err
 		}
@@ -325,7 +320,7 @@ func (sn *Snapshot) Find(ref tool.Ref) (Record, bool, error) {
 	}
 	first, n := info.documents(ref.Kind)
 	for doc := first; doc < first+n; doc++ {
-		rec, err := sn.record(doc, nil)
+		rec, err := sn.record(doc, false)
 		if err != nil || rec.Name == ref.Name {
 			return rec, err == nil, err
 		}
