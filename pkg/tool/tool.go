@@ -160,16 +160,13 @@ func SplitObject(raw []byte) ([]Field, error) {
 		return nil, ErrNotObject
 	}
 	var fields []Field
-	for i := skipSpace(raw, 1); raw[i] != '}'; {
-		end := stringEnd(raw, i)
+	for i := nextValue(raw, 1); raw[i] != '}'; {
+		end := valueEnd(raw, i)
 		key := Text(raw[i:end])
-		i = skipSpace(raw, end) // at the colon
-		i = skipSpace(raw, i+1) // at the value
+		i = nextValue(raw, end)
 		end = valueEnd(raw, i)
 		fields = append(fields, Field{Key: key, Value: raw[i:end:end]})
-		if i = skipSpace(raw, end); raw[i] == ',' {
-			i = skipSpace(raw, i+1)
-		}
+		i = nextValue(raw, end)
 	}
 	return fields, nil
 }
@@ -233,42 +230,34 @@ func Text(raw []byte) string {
 
 // The scanners below walk JSON that json.Valid has accepted, so they need not check again.
 
-func skipSpace(b []byte, i int) int {
-	for i < len(b) && (b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r') {
+// nextValue returns where the next key or value begins, or the object ends.
+func nextValue(b []byte, i int) int {
+	for b[i] == ' ' || b[i] == '\t' || b[i] == '\n' || b[i] == '\r' || b[i] == ':' || b[i] == ',' {
 		i++
 	}
 	return i
 }
 
-func stringEnd(b []byte, i int) int {
-	for i++; b[i] != '"'; i++ {
-		if b[i] == '\\' {
-			i++
-		}
-	}
-	return i + 1
-}
-
+// valueEnd returns the end of the key or value that begins at i, inside an object.
 func valueEnd(b []byte, i int) int {
-	switch b[i] {
-	case '"':
-		return stringEnd(b, i)
-	case '{', '[':
-		for depth := 0; ; i++ {
-			switch b[i] {
-			case '"':
-				i = stringEnd(b, i) - 1
-			case '{', '[':
-				depth++
-			case '}', ']':
-				if depth--; depth == 0 {
-					return i + 1
+	for depth := 0; ; i++ {
+		switch b[i] {
+		case '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
 				}
+			}
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return i
+			}
+		case ' ', '\t', '\n', '\r', ':', ',':
+			if depth == 0 {
+				return i
 			}
 		}
 	}
-	for i < len(b) && bytes.IndexByte([]byte(" \t\r\n,]}"), b[i]) < 0 {
-		i++
-	}
-	return i
 }
