@@ -119,14 +119,7 @@ func algorithms(key crypto.Signer) []string {
 	case ed25519.PrivateKey:
 		return []string{"EdDSA"}
 	case *ecdsa.PrivateKey:
-		switch k.Curve.Params().BitSize {
-		case 256:
-			return []string{"ES256"}
-		case 384:
-			return []string{"ES384"}
-		case 521:
-			return []string{"ES512"}
-		}
+		return map[int][]string{256: {"ES256"}, 384: {"ES384"}, 521: {"ES512"}}[k.Curve.Params().BitSize]
 	}
 	return nil
 }

@@ -16,6 +16,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -245,10 +246,7 @@ func (m *Manager) LoginStep(ctx context.Context, s *config.Server, challenges []
 
 // hostOf names who runs a server.
 func hostOf(s *config.Server) string {
-	if host := hostIn(s.URL); host != "" {
-		return host
-	}
-	return s.Name
+	return cmp.Or(hostIn(s.URL), s.Name)
 }
 
 // hostIn returns the host of a URL. It is empty if text is not a URL.

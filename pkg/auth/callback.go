@@ -65,20 +65,15 @@ type response struct {
 	wrong       string // what is wrong with it; may be empty
 }
 
-var (
-	// errNotOurs is the error of an address that belongs to another login.
-	errNotOurs = errors.New("it does not belong to this login")
-	errNoCode  = errors.New("there is no code in it")
-	errTwice   = errors.New("a parameter stands in it twice")
-)
+var errNoCode = errors.New("there is no code in it")
 
 // read reads the parameters of a response. A response with another state belongs to another login.
 func (e expected) read(q url.Values) (response, error) {
 	if len(q["state"]) != 1 || q.Get("state") != e.state {
-		return response{}, errNotOurs
+		return response{}, errors.New("it does not belong to this login")
 	}
 	if len(q["code"]) > 1 || len(q["error"]) > 1 { // "MUST NOT be included more than once" (RFC 6749, 3.1)
-		return response{}, errTwice
+		return response{}, errors.New("a parameter stands in it twice")
 	}
 	r := response{code: q.Get("code"), errorCode: q.Get("error"), description: q.Get("error_description")}
 	// "If the value does not match the expected issuer identifier, clients MUST reject the authorization response and

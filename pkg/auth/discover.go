@@ -132,11 +132,12 @@ func firstOf[T any](ctx context.Context, m *Manager, s *config.Server, what stri
 	for _, from := range places {
 		doc := new(T)
 		err := m.document(ctx, s, from, doc)
+		_, absent := errors.AsType[absentError](err)
 		_, forbidden := errors.AsType[forbiddenError](err)
 		switch {
 		case err == nil:
 			return doc, from, nil
-		case isAbsent(err):
+		case absent:
 			continue
 		case ctx.Err() != nil:
 			return nil, "", context.Cause(ctx)

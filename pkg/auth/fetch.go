@@ -94,11 +94,6 @@ func readDocument(resp *http.Response, v any) error {
 	return nil
 }
 
-func isAbsent(err error) bool {
-	_, absent := errors.AsType[absentError](err)
-	return absent
-}
-
 // plainError takes the URL, which may hold a secret, off an error of net/http.
 func plainError(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {

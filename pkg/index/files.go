@@ -240,6 +240,7 @@ type span struct{ off, len int64 }
 // renderDefinitions writes tool_index.json, one definition a line, and returns the place of each, in the order of the
 // documents.
 func renderDefinitions(cat *Catalog) ([]byte, []span) {
+	lists := [rankings]string{"tools", "resources", "prompts"}
 	var b bytes.Buffer
 	var spans []span
 	fmt.Fprintf(&b, "{\"version\":%d,\"servers\":[", formatVersion)
@@ -250,7 +251,7 @@ func renderDefinitions(cat *Catalog) ([]byte, []span) {
 		fmt.Fprintf(&b, "\n{\"name\":%s,\"tools\":[", tool.Quote(server.Name))
 		in, separator := "tools", ""
 		server.documents(func(def tool.Def) {
-			if list := listOf(def.Kind); list != in {
+			if list := lists[rankingOf(def.Kind)]; list != in {
 				fmt.Fprintf(&b, "\n],\"%s\":[", list)
 				in, separator = list, ""
 			}
@@ -264,15 +265,4 @@ func renderDefinitions(cat *Catalog) ([]byte, []span) {
 	}
 	b.WriteString("\n]}\n")
 	return b.Bytes(), spans
-}
-
-// listOf returns the list of tool_index.json that holds definitions of a kind.
-func listOf(kind tool.Kind) string {
-	switch kind {
-	case tool.Resource, tool.Template:
-		return "resources"
-	case tool.Prompt:
-		return "prompts"
-	}
-	return "tools"
 }

@@ -67,7 +67,9 @@ func (p *Printer) JSON() bool { return p.opt.JSON }
 // Answer writes d to stdout. The error is that of the stream, for example that its reader has gone.
 func (p *Printer) Answer(d Document) error {
 	if !p.opt.JSON {
-		return p.text(d.WriteText)
+		t := newText(p.opt.OutTTY)
+		d.WriteText(t)
+		return p.write(p.opt.Out, t.buf.Bytes())
 	}
 	if raw, ok := d.(RawDocument); ok {
 		return p.write(p.opt.Out, append(raw.RawJSON(), '\n'))
@@ -89,12 +91,6 @@ func (p *Printer) Raw(data []byte) error {
 		data = append(bytes.Clone(data), '\n')
 	}
 	return p.write(p.opt.Out, data)
-}
-
-func (p *Printer) text(render func(*Text)) error {
-	t := newText(p.opt.OutTTY)
-	render(t)
-	return p.write(p.opt.Out, t.buf.Bytes())
 }
 
 // Fault writes a fault: as the JSON answer on stdout, or as text on stderr.
@@ -152,7 +148,7 @@ func (p *Printer) asideLine(parts ...any) {
 // Aside prints a line by itself on stderr, never broken: an address to be opened or copied.
 func (p *Printer) Aside(line string) {
 	t := newText(p.opt.ErrTTY)
-	t.Print(line, "\n")
+	t.Line(line)
 	_ = p.write(p.opt.Err, t.buf.Bytes()) // nowhere to report it
 }
 
@@ -188,10 +184,7 @@ func (p *Printer) Status(status string) {
 // statusWidth returns the width of the progress line in columns. The last column stays free, since a character there
 // moves the cursor on some terminals.
 func (p *Printer) statusWidth() int {
-	if p.opt.ErrTTY.Width <= 1 {
-		return defaultWidth
-	}
-	return p.opt.ErrTTY.Width - 1
+	return cmp.Or(max(0, p.opt.ErrTTY.Width-1), defaultWidth)
 }
 
 func (p *Printer) clearStatus() {

@@ -37,13 +37,8 @@ func (r *Reader) Uvarint() uint64 {
 
 // Varint reads a number that may be negative.
 func (r *Reader) Varint() int64 {
-	v, n := binary.Varint(r.Rest)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.Rest = r.Rest[n:]
-	return v
+	v := r.Uvarint()
+	return int64(v>>1) ^ -int64(v&1) // as binary.Varint does
 }
 
 // Byte reads a byte.
