@@ -75,10 +75,8 @@ func (r *record) registeredAt(issuer, redirect string, scopes []string, now time
 	if r == nil || r.Issuer != issuer || r.Client.Origin != registered || r.Client.Redirect != redirect {
 		return false
 	}
-	for _, scope := range scopes {
-		if !slices.Contains(r.Client.Scopes, scope) {
-			return false
-		}
+	if slices.ContainsFunc(scopes, func(scope string) bool { return !slices.Contains(r.Client.Scopes, scope) }) {
+		return false
 	}
 	hasSecret := r.Client.Method == methodNone || r.Secrets.Client != ""
 	return hasSecret && (r.Client.Until.IsZero() || now.Before(r.Client.Until))

@@ -11,6 +11,7 @@
 package index
 
 import (
+	"slices"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -53,18 +54,13 @@ func kinds() []tool.Kind {
 
 // documents calls use for each definition in the order in which the index keeps them.
 func (s *Server) documents(use func(tool.Def)) {
-	for _, def := range s.Tools {
-		use(def)
-	}
-	for _, kind := range []tool.Kind{tool.Resource, tool.Template} {
-		for _, def := range s.Resources {
+	all := slices.Concat(s.Tools, s.Resources, s.Prompts)
+	for _, kind := range kinds() {
+		for _, def := range all {
 			if def.Kind == kind {
 				use(def)
 			}
 		}
-	}
-	for _, def := range s.Prompts {
-		use(def)
 	}
 }
 

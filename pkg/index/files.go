@@ -127,28 +127,23 @@ func parseDefinitions(data []byte) ([]Server, error) {
 	servers := make([]Server, 0, len(file.Servers))
 	for _, s := range file.Servers {
 		server := Server{Meta: Meta{Facts: Facts{Name: s.Name, State: Unknown}}}
-		var errs [3]error
-		server.Tools, errs[0] = parseAll(s.Name, tool.Tool, s.Tools)
-		server.Resources, errs[1] = parseAll(s.Name, tool.Resource, s.Resources)
-		server.Prompts, errs[2] = parseAll(s.Name, tool.Prompt, s.Prompts)
-		if err := errors.Join(errs[:]...); err != nil {
-			return nil, err
+		for _, list := range []struct {
+			kind tool.Kind
+			raws []json.RawMessage
+			defs *[]tool.Def
+		}{{tool.Tool, s.Tools, &server.Tools}, {tool.Resource, s.Resources, &server.Resources},
+			{tool.Prompt, s.Prompts, &server.Prompts}} {
+			for _, raw := range list.raws {
+				def, err := tool.Parse(list.kind, raw)
+				if err != nil {
+					return nil, fmt.Errorf("a %s of %s: %w", list.kind, s.Name, err)
+				}
+				*list.defs = append(*list.defs, def)
+			}
 		}
 		servers = append(servers, server)
 	}
 	return servers, nil
-}
-
-func parseAll(server string, kind tool.Kind, list []json.RawMessage) ([]tool.Def, error) {
-	var defs []tool.Def
-	for _, raw := range list {
-		def, err := tool.Parse(kind, raw)
-		if err != nil {
-			return nil, fmt.Errorf("a %s of %s: %w", kind, server, err)
-		}
-		defs = append(defs, def)
-	}
-	return defs, nil
 }
 
 // loadMeta reads the metadata that belongs to the definitions in data.

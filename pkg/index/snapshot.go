@@ -58,15 +58,13 @@ func (s *ServerInfo) Offers() int { return s.Tools + s.Resources + s.Templates +
 
 // documents returns where the documents of a kind are: n of them, from the first-th on.
 func (s *ServerInfo) documents(kind tool.Kind) (first, n int) {
-	switch kind {
-	case tool.Resource:
-		return s.first + s.Tools, s.Resources
-	case tool.Template:
-		return s.first + s.Tools + s.Resources, s.Templates
-	case tool.Prompt:
-		return s.first + s.Tools + s.Resources + s.Templates, s.Prompts
+	counts := [...]int{s.Tools, s.Resources, s.Templates, s.Prompts}
+	i := slices.Index(kinds(), kind)
+	first = s.first
+	for _, n := range counts[:i] {
+		first += n
 	}
-	return s.first, s.Tools
+	return first, counts[i]
 }
 
 // kind returns the kind of one of its documents.
