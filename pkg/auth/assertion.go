@@ -34,10 +34,10 @@ const maxKey = 64 << 10
 func keyedClient(s *config.Server, st *site) (client, error) {
 	c := client{ID: oauthOf(s).ClientID, Method: methodKey, Origin: fromEntry}
 	if len(st.AuthMethods) > 0 && !slices.Contains(st.AuthMethods, methodKey) {
-		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no private key, only %s",
+		return c, newFault(s, fault.Config, fmt.Sprintf("the authorization server of %s takes no private key, only %s",
 			s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
 			fmt.Sprintf(`Take "privateKey" out of "oauth" in %s, or ask whoever runs %s for a private_key_jwt client.`,
-				entryOf(s), hostOf(s))).On(s.Name, "")
+				entryOf(s), hostOf(s)))
 	}
 	if err := c.takeKey(s, st.Issuer); err != nil {
 		return c, err
@@ -47,10 +47,10 @@ func keyedClient(s *config.Server, st *site) (client, error) {
 		return len(st.SigningAlgorithms) == 0 || slices.Contains(st.SigningAlgorithms, a)
 	})
 	if i < 0 {
-		return c, fault.New(fault.Config,
+		return c, newFault(s, fault.Config,
 			fmt.Sprintf("the authorization server of %s takes no signatures of this kind of key, only %s", s.Name,
 				quoted(strings.Join(st.SigningAlgorithms, ", "))),
-			"Register a key of another kind for the client, and name it in \"oauth\" in "+entryOf(s)+".").On(s.Name, "")
+			"Register a key of another kind for the client, and name it in \"oauth\" in "+entryOf(s)+".")
 	}
 	c.Algorithm = can[i]
 	return c, nil
@@ -63,9 +63,9 @@ func (c *client) takeKey(s *config.Server, issuer string) error {
 	}
 	key, err := readKey(oauthOf(s).PrivateKey)
 	if err != nil {
-		return fault.New(fault.Config, fmt.Sprintf("the private key of %s cannot be used: %s", s.Name, s.Mask(err.Error())),
+		return newFault(s, fault.Config, fmt.Sprintf("the private key of %s cannot be used: %s", s.Name, s.Mask(err.Error())),
 			fmt.Sprintf(`Correct "privateKey" of "oauth" in %s: a key in PEM, without a passphrase, or the path of its file.`,
-				entryOf(s))).On(s.Name, "")
+				entryOf(s)))
 	}
 	c.key, c.audience = key, issuer
 	return nil

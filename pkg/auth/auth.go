@@ -150,15 +150,15 @@ func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (str
 			r.Client.Redirect = "" // so that it registers anew
 		}
 	default:
-		return "", fault.New(fault.ServerConnection, fmt.Sprintf("the login of %s could not be renewed", s.Name),
+		return "", newFault(s, fault.ServerConnection, fmt.Sprintf("the login of %s could not be renewed", s.Name),
 			"Try again later; the login is kept.").Then("If that fails too, log in again with", loginStep(s, r.Asked)).
-			On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+			Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
 	}
 	if err := m.store.save(limited, s, r); err != nil {
 		return "", err
 	}
-	return "", fault.New(fault.AuthRequired, fmt.Sprintf("the login of %s has ended", s.Name), "").
-		Then("", loginStep(s, nil)).On(s.Name, "").Trace(s.Mask("its authorization server: " + err.Error()))
+	return "", newFault(s, fault.AuthRequired, fmt.Sprintf("the login of %s has ended", s.Name), "").
+		Then("", loginStep(s, nil)).Trace(s.Mask("its authorization server: " + err.Error()))
 }
 
 // fetch gets a token for a client that has credentials of its own (OAuth 2.1, 4.2). The caller holds the lock. r may
@@ -184,9 +184,9 @@ func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c chal
 		if ctx.Err() != nil {
 			return "", err
 		}
-		f := fault.New(fault.ServerConnection,
+		f := newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s gave no token for the client of its entry", s.Name),
-			"Check \"oauth\" of "+s.Name+" in "+entryOf(s)+", and try again.").On(s.Name, "")
+			"Check \"oauth\" of "+s.Name+" in "+entryOf(s)+", and try again.")
 		if refusal(err) != "" {
 			f.Type = fault.AuthRequired
 		}
@@ -256,6 +256,11 @@ func hostIn(text string) string {
 		return ""
 	}
 	return u.Hostname()
+}
+
+// newFault returns a fault about a server.
+func newFault(s *config.Server, t fault.Type, message, help string) *fault.Fault {
+	return fault.New(t, message, help).On(s.Name, "")
 }
 
 // entryOf says where the entry of a server stands.

@@ -46,8 +46,8 @@ func listen(s *config.Server, old *record) (net.Listener, string, error) {
 		help = fmt.Sprintf("Another program has port %d. End it, or set another \"redirectPort\" in %s (and at the "+
 			"authorization server).", fixed, entryOf(s))
 	}
-	return nil, "", fault.New(fault.Config, fmt.Sprintf("the login to %s has no port to come back to", s.Name), help).
-		On(s.Name, "").Because(err)
+	return nil, "", newFault(s, fault.Config, fmt.Sprintf("the login to %s has no port to come back to", s.Name), help).
+		Because(err)
 }
 
 // expected holds what an authorization response must show.
@@ -126,16 +126,15 @@ func (r response) fault(s *config.Server, st *site) error {
 	case r.wrong != "":
 		return badMetadata(s, r.wrong, st.Issuer, nil)
 	case r.errorCode == "access_denied":
-		return fault.New(fault.AuthRequired, "the login to "+s.Name+" was refused", "").
-			Then("Try again with", loginStep(s, nil)).
-			On(s.Name, "").Trace(s.Mask(quoted(r.description)))
+		return newFault(s, fault.AuthRequired, "the login to "+s.Name+" was refused", "").
+			Then("Try again with", loginStep(s, nil)).Trace(s.Mask(quoted(r.description)))
 	case r.errorCode == "invalid_scope":
-		return fault.New(fault.Usage, "the authorization server of "+s.Name+" does not know the scopes that were asked for",
-			"").Then("Name others with", loginStep(s, []string{"SCOPES"})).On(s.Name, "").Trace(s.Mask(quoted(r.description)))
+		return newFault(s, fault.Usage, "the authorization server of "+s.Name+" does not know the scopes that were asked for",
+			"").Then("Name others with", loginStep(s, []string{"SCOPES"})).Trace(s.Mask(quoted(r.description)))
 	case r.errorCode != "":
-		return fault.New(fault.ServerConnection,
+		return newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s ended the login: %s", s.Name, quoted(r.errorCode)),
-			"Try again; if it fails again, tell whoever runs "+hostOf(s)+".").On(s.Name, "").Trace(s.Mask(quoted(r.description)))
+			"Try again; if it fails again, tell whoever runs "+hostOf(s)+".").Trace(s.Mask(quoted(r.description)))
 	}
 	return nil
 }

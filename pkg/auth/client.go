@@ -34,11 +34,11 @@ func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old 
 		return m.register(ctx, s, st, redirect, scopes)
 	}
 	message := s.Name + " takes only clients that were registered by hand"
-	return client{}, fault.New(fault.Config, message,
+	return client{}, newFault(s, fault.Config, message,
 		fmt.Sprintf("Register mcpl at %s as a native application with the redirect address %s, and put "+
 			`"oauth": {"clientId": "...", "redirectPort": PORT} into the entry in %s `+
 			`(and "clientSecret": "${VARIABLE}" if it gives you one).`,
-			st.Issuer, "http://127.0.0.1:PORT"+callbackPath, entryOf(s))).On(s.Name, "")
+			st.Issuer, "http://127.0.0.1:PORT"+callbackPath, entryOf(s)))
 }
 
 // entryClient returns the client that the entry names. It belongs to the issuer that it was used at before, as any
@@ -47,13 +47,13 @@ func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, 
 	o := oauthOf(s)
 	if old != nil && old.Client.Origin == fromEntry && old.Client.ID == o.ClientID &&
 		strings.TrimSuffix(old.Issuer, "/") != strings.TrimSuffix(st.Issuer, "/") {
-		return client{}, fault.New(fault.Protocol,
+		return client{}, newFault(s, fault.Protocol,
 			s.Name+" has another authorization server than before, and the client of its entry belongs to the other one",
 			"Nothing was sent to it.").
 			Then("If the new one is right and knows the client, forget the old one with",
 				fault.Step{Verb: "auth logout", Server: s.Name}).
 			Then("Then log in with", loginStep(s, nil)).
-			On(s.Name, "").Trace(s.Mask("before: " + quoted(old.Issuer))).Trace(s.Mask("now: " + quoted(st.Issuer)))
+			Trace(s.Mask("before: " + quoted(old.Issuer))).Trace(s.Mask("now: " + quoted(st.Issuer)))
 	}
 	if o.PrivateKey != "" {
 		return keyedClient(s, st)
@@ -61,10 +61,10 @@ func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, 
 	c := client{ID: o.ClientID, Origin: fromEntry, secret: o.ClientSecret}
 	c.Method = methodFor(st.AuthMethods, c.secret != "")
 	if c.Method == "" || c.Method == methodNone && o.Grant == config.ClientCredentials {
-		return c, fault.New(fault.Config, fmt.Sprintf("the authorization server of %s takes no client secret, only %s",
+		return c, newFault(s, fault.Config, fmt.Sprintf("the authorization server of %s takes no client secret, only %s",
 			s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
 			fmt.Sprintf("mcpl knows client_secret_basic, client_secret_post, none, and private_key_jwt with a \"privateKey\". "+
-				"Ask whoever runs %s for a client of one of these kinds.", hostOf(s))).On(s.Name, "")
+				"Ask whoever runs %s for a client of one of these kinds.", hostOf(s)))
 	}
 	return c, nil
 }
@@ -118,11 +118,10 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 	case ctx.Err() != nil:
 		return client{}, context.Cause(ctx)
 	case err != nil:
-		return client{}, fault.New(fault.ServerConnection,
+		return client{}, newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s does not register mcpl as a client", s.Name),
 			fmt.Sprintf("Register it by hand at %s, and put \"oauth\": {\"clientId\": \"...\"} into the entry in %s.",
-				st.Issuer, entryOf(s))).
-			On(s.Name, "").Trace(s.Mask("at " + quoted(st.RegistrationEndpoint))).Trace(s.Mask(err.Error()))
+				st.Issuer, entryOf(s))).Trace(s.Mask("at " + quoted(st.RegistrationEndpoint))).Trace(s.Mask(err.Error()))
 	}
 	c := client{ID: got.ClientID, Method: got.AuthMethod, Origin: registered, Redirect: redirect, Scopes: scopes,
 		secret: got.ClientSecret}

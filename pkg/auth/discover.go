@@ -128,10 +128,11 @@ func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *u
 }
 
 // firstOf returns the first document that exists at these places. It is nil if there is none.
-func firstOf[T any](ctx context.Context, m *Manager, s *config.Server, what string, places []string) (*T, string, error) {
-	for _, from := range places {
-		doc := new(T)
-		err := m.document(ctx, s, from, doc)
+func firstOf[T any](ctx context.Context, m *Manager, s *config.Server, what string, places []string) (
+	doc *T, from string, err error) {
+	for _, from = range places {
+		doc = new(T)
+		err = m.document(ctx, s, from, doc)
 		_, absent := errors.AsType[absentError](err)
 		_, forbidden := errors.AsType[forbiddenError](err)
 		switch {
@@ -144,8 +145,8 @@ func firstOf[T any](ctx context.Context, m *Manager, s *config.Server, what stri
 		case forbidden:
 			return nil, "", badMetadata(s, what+" is at an address that cannot be used", from, err)
 		}
-		return nil, "", fault.New(fault.ServerConnection, s.Mask(what+" cannot be read"),
-			"Check the connection, and try again; if it fails again, tell whoever runs "+hostOf(s)+".").On(s.Name, "").
+		return nil, "", newFault(s, fault.ServerConnection, s.Mask(what+" cannot be read"),
+			"Check the connection, and try again; if it fails again, tell whoever runs "+hostOf(s)+".").
 			Trace(s.Mask("at " + quoted(from))).Trace(s.Mask(quoted(err.Error())))
 	}
 	return nil, "", nil
@@ -250,9 +251,9 @@ func checkPage(text string) error {
 
 // badMetadata is the fault of metadata that cannot be right.
 func badMetadata(s *config.Server, what, where string, cause error) *fault.Fault {
-	f := fault.New(fault.Protocol, s.Mask("cannot log in to "+s.Name+": "+what),
+	f := newFault(s, fault.Protocol, s.Mask("cannot log in to "+s.Name+": "+what),
 		fmt.Sprintf("No login and no token was sent. Tell whoever runs %s; if it gives out tokens by other means, put one "+
-			"into \"headers\" of the entry in %s.", hostOf(s), entryOf(s))).On(s.Name, "")
+			"into \"headers\" of the entry in %s.", hostOf(s), entryOf(s)))
 	if where != "" {
 		f.Trace(s.Mask("at " + quoted(where)))
 	}

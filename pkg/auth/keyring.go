@@ -98,8 +98,8 @@ func ringFault(s *config.Server, err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fault.New(fault.Config, fmt.Sprintf("the login of %s cannot be kept in the keyring, or read from it", s.Name),
+	return newFault(s, fault.Config, fmt.Sprintf("the login of %s cannot be kept in the keyring, or read from it", s.Name),
 		"Unlock the keyring, or keep logins in files: put credentials = \"file\" into the settings.").
 		Then("See where the settings are with", fault.Step{Verb: "config"}).
-		Then("Then log in with", loginStep(s, nil)).On(s.Name, "").Because(err)
+		Then("Then log in with", loginStep(s, nil)).Because(err)
 }

@@ -22,15 +22,13 @@ import (
 // It returns the same as [Manager.State].
 func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options) (login.State, error) {
 	if s.Transport == config.Stdio {
-		return login.State{}, fault.New(fault.Usage, s.Name+" is not a server over HTTP: there is nothing to log in to",
+		return login.State{}, newFault(s, fault.Usage, s.Name+" is not a server over HTTP: there is nothing to log in to",
 			"Its credentials belong in \"env\" of its entry.").
-			Then("See the logins of all servers with", fault.Step{Verb: "auth status"}).
-			On(s.Name, "")
+			Then("See the logins of all servers with", fault.Step{Verb: "auth status"})
 	}
 	if name := s.OwnLogin(); name != "" {
-		return login.State{}, fault.New(fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
-			"To log in instead, take it out of the entry in "+entryOf(s)+".").Then("Then log in with", loginStep(s, opt.Scopes)).
-			On(s.Name, "")
+		return login.State{}, newFault(s, fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
+			"To log in instead, take it out of the entry in "+entryOf(s)+".").Then("Then log in with", loginStep(s, opt.Scopes))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, opt.Timeout, errTimeout)
 	defer cancel()
@@ -51,13 +49,11 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options
 // ended is the fault of a login that was given up.
 func ended(ctx context.Context, s *config.Server, limit time.Duration) *fault.Fault {
 	if errors.Is(context.Cause(ctx), errTimeout) {
-		return fault.New(fault.Timeout, fmt.Sprintf("the login to %s was not completed within %s", s.Name, limit), "").
+		return newFault(s, fault.Timeout, fmt.Sprintf("the login to %s was not completed within %s", s.Name, limit), "").
 			Then("Try again, with more time",
-				fault.Step{Verb: "auth login", Server: s.Name, Args: []string{"--timeout", (2 * limit).String()}}).
-			On(s.Name, "")
+				fault.Step{Verb: "auth login", Server: s.Name, Args: []string{"--timeout", (2 * limit).String()}})
 	}
-	return fault.New(fault.Interrupted, "interrupted during the login to "+s.Name, "Nothing was changed. Try again.").
-		On(s.Name, "")
+	return newFault(s, fault.Interrupted, "interrupted during the login to "+s.Name, "Nothing was changed. Try again.")
 }
 
 func (m *Manager) login(ctx context.Context, s *config.Server, opt login.Options) error {
@@ -74,8 +70,8 @@ func (m *Manager) login(ctx context.Context, s *config.Server, opt login.Options
 	}
 	switch {
 	case !st.found && !refused:
-		return fault.New(fault.Usage, s.Name+" does not ask for a login, and offers none", "").
-			Then("Use it as it is", fault.Step{Verb: "list", Server: s.Name, Args: []string{"--refresh"}}).On(s.Name, "")
+		return newFault(s, fault.Usage, s.Name+" does not ask for a login, and offers none", "").
+			Then("Use it as it is", fault.Step{Verb: "list", Server: s.Name, Args: []string{"--refresh"}})
 	// "If code_challenge_methods_supported is absent, the authorization server does not support PKCE and MCP clients MUST
 	// refuse to proceed" (MCP 2025-11-25, authorization, authorization code protection).
 	case !slices.Contains(st.ChallengeMethods, "S256"):
@@ -185,9 +181,9 @@ func (m *Manager) authorize(ctx context.Context, s *config.Server, st *site, r *
 func (m *Manager) finish(ctx context.Context, s *config.Server, r *record, form url.Values) error {
 	token, err := m.redeem(ctx, s, r.Token, r.Client, form)
 	if err != nil {
-		return fault.New(fault.ServerConnection,
+		return newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s gave no token for the login", s.Name),
-			"").Then("Try again with", loginStep(s, nil)).On(s.Name, "").Trace(s.Mask("at " + quoted(r.Token))).
+			"").Then("Try again with", loginStep(s, nil)).Trace(s.Mask("at " + quoted(r.Token))).
 			Trace(s.Mask(err.Error()))
 	}
 	unlock, err := m.store.lock(ctx, s)
@@ -221,9 +217,8 @@ func (m *Manager) probe(ctx context.Context, s *config.Server) (c challenge, ref
 		if ctx.Err() != nil {
 			return challenge{}, false, context.Cause(ctx)
 		}
-		return challenge{}, false, fault.New(fault.ServerConnection, s.Name+" cannot be reached", "").
-			Then("See what is wrong with", fault.Step{Verb: "doctor", Server: s.Name}).
-			On(s.Name, "").Trace(s.Mask(err.Error()))
+		return challenge{}, false, newFault(s, fault.ServerConnection, s.Name+" cannot be reached", "").
+			Then("See what is wrong with", fault.Step{Verb: "doctor", Server: s.Name}).Trace(s.Mask(err.Error()))
 	}
 	resp.Body.Close()
 	return parseChallenges(resp.Header.Values("WWW-Authenticate")), resp.StatusCode == http.StatusUnauthorized, nil

@@ -124,12 +124,11 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 	ok, err := lock.TryLockContext(wait, 10*time.Millisecond)
 	switch {
 	case ctx.Err() != nil:
-		return nil, fault.New(fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name,
-			"Try again.").On(s.Name, "")
+		return nil, newFault(s, fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name, "Try again.")
 	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fault.New(fault.Timeout,
+		return nil, newFault(s, fault.Timeout,
 			fmt.Sprintf("another mcpl has been busy with the login of %s for %s", s.Name, lockWait),
-			"Wait for it or end it, and try again.").On(s.Name, "")
+			"Wait for it or end it, and try again.")
 	case err != nil || !ok:
 		return nil, st.unwritable(path, err)
 	}
@@ -168,13 +167,14 @@ func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fault.New(fault.Config, "cannot read "+path, "Make it readable for you.").
-			Then("Or log in again with", loginStep(s, nil)).On(s.Name, "").Because(err)
+		return nil, newFault(s, fault.Config, "cannot read "+path, "Make it readable for you.").
+			Then("Or log in again with", loginStep(s, nil)).Because(err)
 	}
 	r, err := parseRecord(data, binding)
 	if err != nil {
-		return nil, fault.New(fault.Config, fmt.Sprintf("%s, which holds the login of %s, is damaged: %v", path, s.Name, err),
-			"").Then("Log in again, which keeps the damaged file as a copy", loginStep(s, nil)).On(s.Name, "")
+		message := fmt.Sprintf("%s, which holds the login of %s, is damaged: %v", path, s.Name, err)
+		return nil, newFault(s, fault.Config, message, "").
+			Then("Log in again, which keeps the damaged file as a copy", loginStep(s, nil))
 	}
 	if r.Kept == config.InKeyring {
 		err = st.fromRing(ctx, s, r)

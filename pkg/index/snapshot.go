@@ -180,15 +180,15 @@ func parseSnapshot(data []byte) (*Snapshot, error) {
 		at, size := n[4+2*i], n[5+2*i]
 		sn.ranked[i] = ranked{at: int(at), data: data[at : at+size]}
 	}
-	r := &packed.Reader{Rest: data[headerSize : headerSize+metaLen]}
-	if sn.codeMeta(&packed.Codec{From: r}); r.Bad || len(r.Rest) > 0 {
-		return nil, fmt.Errorf("%w: its head cannot be read", ErrDamaged)
-	}
-	return sn, sn.number()
+	return sn, sn.parseMeta(data[headerSize : headerSize+metaLen])
 }
 
-// number gives each server the numbers of its documents.
-func (sn *Snapshot) number() error {
+// parseMeta reads the meta section, and gives each server the numbers of its documents.
+func (sn *Snapshot) parseMeta(meta []byte) error {
+	r := &packed.Reader{Rest: meta}
+	if sn.codeMeta(&packed.Codec{From: r}); r.Bad || len(r.Rest) > 0 {
+		return fmt.Errorf("%w: its head cannot be read", ErrDamaged)
+	}
 	total := 0
 	for i := range sn.servers {
 		s := &sn.servers[i]
@@ -250,7 +250,8 @@ func (sn *Snapshot) Len() int { return len(sn.table) / tableEntry }
 func (sn *Snapshot) ServerOf(doc int) string { return sn.serverOf(doc).Name }
 
 func (sn *Snapshot) serverOf(doc int) *ServerInfo {
-	return &sn.servers[sort.Search(len(sn.servers), func(i int) bool { return sn.servers[i].first+sn.servers[i].Offers() > doc })]
+	holds := func(i int) bool { return sn.servers[i].first+sn.servers[i].Offers() > doc }
+	return &sn.servers[sort.Search(len(sn.servers), holds)]
 }
 
 // NameOf returns the name of document doc. Unlike [Snapshot.Record] it is meant for many documents: it reads the
