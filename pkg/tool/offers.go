@@ -6,10 +6,10 @@ import (
 	"errors"
 )
 
-// Parse reads one element of a list of what a server offers: of tools/list, of resources/list or
-// resources/templates/list, of prompts/list. A resource with a uriTemplate is a template. Parse accepts any schema, even
-// one that is not an object; only a definition without a name or URI, or one that is not JSON, is an error. The values
-// alias raw, except for the InputSchema of a prompt.
+// Parse reads one element of a list of what a server offers: of tools/list, resources/list,
+// resources/templates/list or prompts/list. A resource with a uriTemplate is a template. Parse accepts any schema;
+// only a definition without a name or URI, or one that is not JSON, is an error. The values alias raw, except for the
+// InputSchema of a prompt.
 func Parse(kind Kind, raw []byte) (Def, error) {
 	d, err := parse(raw)
 	if err != nil {
