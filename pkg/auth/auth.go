@@ -222,7 +222,6 @@ func chooseScopes(set []string, c challenge, st *site) []string {
 func (m *Manager) LoginStep(ctx context.Context, s *config.Server, challenges []string) *fault.Step {
 	c := parseChallenges(challenges)
 	r, err := m.current(ctx, s)
-	plain := loginStep(s, nil)
 	switch {
 	case oauthOf(s).Grant == config.ClientCredentials:
 		return nil
@@ -233,15 +232,14 @@ func (m *Manager) LoginStep(ctx context.Context, s *config.Server, challenges []
 		}
 		union = append(union, c.scopes...)
 		slices.Sort(union)
-		more := loginStep(s, slices.Compact(union))
-		return &more
+		return new(loginStep(s, slices.Compact(union)))
 	case c.metadata != "" || s.OAuth != nil || err == nil && r != nil:
-		return &plain
+		return new(loginStep(s, nil))
 	}
 	if st, err := m.discover(ctx, s, c); err != nil || !st.found {
 		return nil
 	}
-	return &plain
+	return new(loginStep(s, nil))
 }
 
 // hostOf names who runs a server.

@@ -26,18 +26,16 @@ const callbackPath = "/callback"
 // else any free one (RFC 8252, 7.3).
 func listen(s *config.Server, old *record) (net.Listener, string, error) {
 	fixed := oauthOf(s).RedirectPort
-	ports := []int{fixed}
-	if fixed == 0 && old != nil && old.Client.Redirect != "" {
-		if u, err := url.Parse(old.Client.Redirect); err == nil {
-			if port, err := strconv.Atoi(u.Port()); err == nil {
-				ports = []int{port, 0}
-			}
+	ports := []string{strconv.Itoa(fixed)}
+	if fixed == 0 && old != nil {
+		if u, err := url.Parse(old.Client.Redirect); err == nil && u.Port() != "" {
+			ports = []string{u.Port(), "0"}
 		}
 	}
 	var l net.Listener
 	var err error
 	for _, port := range ports {
-		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+		if l, err = net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			return l, "http://" + l.Addr().String() + callbackPath, nil
 		}
 	}

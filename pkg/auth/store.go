@@ -121,7 +121,7 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 	lock := flock.New(path, flock.SetPermissions(0o600))
 	wait, cancel := context.WithTimeout(ctx, lockWait)
 	defer cancel()
-	ok, err := lock.TryLockContext(wait, 10*time.Millisecond)
+	_, err = lock.TryLockContext(wait, 10*time.Millisecond)
 	switch {
 	case ctx.Err() != nil:
 		return nil, newFault(s, fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name, "Try again.")
@@ -129,7 +129,7 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 		return nil, newFault(s, fault.Timeout,
 			fmt.Sprintf("another mcpl has been busy with the login of %s for %s", s.Name, lockWait),
 			"Wait for it or end it, and try again.")
-	case err != nil || !ok:
+	case err != nil:
 		return nil, st.unwritable(path, err)
 	}
 	return func() { _ = lock.Unlock() }, nil // ends with the process anyway

@@ -80,7 +80,7 @@ func (b *Bar) End() {
 // barLine writes progress into at most width columns. On a narrow terminal it drops the bar first, then the message,
 // and cuts what at last.
 func barLine(what string, done, total float64, message string, width int) string {
-	count := Count(done, 0)
+	count := number(done)
 	switch {
 	case total <= 0 && done == 0 && message != "":
 		count = "" // words alone, such as the state of a task

@@ -48,10 +48,7 @@ func (d Def) Field(key string) json.RawMessage {
 // promptSchema returns the arguments of a prompt as a JSON Schema. It drops arguments that do not follow the protocol
 // (MCP 2025-11-25, server/prompts, "PromptArgument").
 func promptSchema(arguments json.RawMessage) json.RawMessage {
-	var list []json.RawMessage
-	if json.Unmarshal(arguments, &list) != nil {
-		list = nil
-	}
+	list, _ := SplitArray(arguments) // other values are no arguments
 	var properties []Field
 	required := []byte("[")
 	for _, raw := range list {
