@@ -2,7 +2,6 @@ package index
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"hash/crc32"
 	"strings"
 
@@ -104,7 +103,10 @@ func describe(server string, def tool.Def) (search.Document, []byte) {
 	doc := search.Document{Server: server, Name: def.Name, Title: def.DisplayTitle(), Description: def.Description}
 	params := schema.Params(def.InputSchema)
 	r := Record{Name: def.Name, Title: doc.Title, Description: FirstSentences(def.Description, maxDescription),
-		Signature: schema.Signature(params), MediaType: mediaType(def)}
+		Signature: schema.Signature(params)}
+	if def.Kind == tool.Resource || def.Kind == tool.Template {
+		r.MediaType = tool.Text(def.Field("mimeType"))
+	}
 	for _, p := range params {
 		doc.Params = append(doc.Params, search.Param{Name: p.Name, Description: p.Description})
 		if p.Required {
@@ -114,17 +116,6 @@ func describe(server string, def tool.Def) (search.Document, []byte) {
 	c := new(packed.Codec)
 	codeRecord(c, &r)
 	return doc, c.To
-}
-
-// mediaType returns the media type of a resource or template. It is empty if the definition does not say.
-func mediaType(def tool.Def) (mime string) {
-	if def.Kind != tool.Resource && def.Kind != tool.Template {
-		return ""
-	}
-	if json.Unmarshal(def.Field("mimeType"), &mime) != nil {
-		return "" // not a string
-	}
-	return mime
 }
 
 // infoOf returns what a snapshot has of a server.
