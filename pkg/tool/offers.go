@@ -48,7 +48,7 @@ func (d Def) Field(key string) json.RawMessage {
 // promptSchema returns the arguments of a prompt as a JSON Schema. It drops arguments that do not follow the protocol
 // (MCP 2025-11-25, server/prompts, "PromptArgument").
 func promptSchema(arguments json.RawMessage) json.RawMessage {
-	list, _ := SplitArray(arguments) // other values are no arguments
+	list, _ := SplitArray(arguments) // another value is dropped
 	var properties []Field
 	required := []byte("[")
 	for _, raw := range list {
