@@ -1,14 +1,9 @@
 package example
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/color"
-	"image/draw"
-	"image/png"
 	"math"
 	"strings"
 	"time"
@@ -91,38 +86,31 @@ func (c chart) draw() (answer, error) {
 		span = 1
 	}
 	width, height := or(c.Width, 320), or(c.Height, 160)
-	img := image.NewRGBA(image.Rect(0, 0, width, height))
-	draw.Draw(img, img.Bounds(), image.White, image.Point{}, draw.Src)
+	img := newPicture(width, height)
 	const margin = 8
 	y := func(v float64) int { return margin + int((high-v)/span*float64(height-2*margin)) }
 	slot := float64(width-2*margin) / float64(len(c.Points))
 	for i, p := range c.Points {
 		left := margin + int(float64(i)*slot)
 		right := max(margin+int(float64(i+1)*slot-slot/5), left+1)
-		bar := image.Rect(left, y(p.Value), right, y(0)) // Rect orders its corners
-		draw.Draw(img, bar, image.NewUniform(c.fill(p.Value)), image.Point{}, draw.Src)
+		img.fill(left, y(p.Value), right, y(0), c.fill(p.Value))
 	}
-	axis := image.Rect(margin, y(0), width-margin, y(0)+1)
-	draw.Draw(img, axis, image.NewUniform(color.Gray{Y: 96}), image.Point{}, draw.Src)
-	var b bytes.Buffer
-	if err := png.Encode(&b, img); err != nil {
-		return answer{}, err
-	}
-	return answer{text: strings.Join(legend, "\n"), png: b.Bytes()}, nil
+	img.fill(margin, y(0), width-margin, y(0)+1, axisGray)
+	return answer{text: strings.Join(legend, "\n"), png: img.png()}, nil
 }
 
-func (c chart) fill(value float64) color.Color {
+func (c chart) fill(value float64) colour {
 	switch {
 	case value < 0:
-		return color.RGBA{R: 204, G: 51, B: 51, A: 255}
+		return red
 	case c.Color == "green":
-		return color.RGBA{R: 51, G: 153, B: 85, A: 255}
+		return green
 	case c.Color == "orange":
-		return color.RGBA{R: 238, G: 136, B: 34, A: 255}
+		return orange
 	case c.Color == "gray":
-		return color.RGBA{R: 136, G: 136, B: 136, A: 255}
+		return gray
 	}
-	return color.RGBA{R: 51, G: 102, B: 204, A: 255}
+	return blue
 }
 
 // countDown sends a progress notification at each step, if the caller gave a token for them.
