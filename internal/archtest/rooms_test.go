@@ -47,7 +47,9 @@ var rooms = map[string]room{
 		why: "it makes a source file of pkg/search: what it imported it would need to build itself",
 	},
 	"internal/example": {
-		why: "the example is a server like a stranger's: what it shared with mcpl would hide what a stranger meets",
+		imports: []string{"pkg/atomicfile"},
+		why: "the example is a server like a stranger's: what it shared with mcpl would hide what a stranger meets. How a " +
+			"file is replaced is no part of that",
 	},
 	"internal/fixture": {
 		imports: []string{"pkg/tool"},
@@ -57,8 +59,8 @@ var rooms = map[string]room{
 		why: "a test server that used our wire code would misread the protocol in the same way as the code under test",
 	},
 	"internal/verb": {
-		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/auth/login", "pkg/catalog", "pkg/clients",
-			"pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/host", "pkg/index", "pkg/output", "pkg/schema", "pkg/search",
+		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/atomicfile", "pkg/auth/login", "pkg/catalog",
+			"pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/host", "pkg/index", "pkg/output", "pkg/schema", "pkg/search",
 			"pkg/state", "pkg/tool"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
@@ -68,11 +70,14 @@ var rooms = map[string]room{
 		why:     "a form knows a question and a terminal; whose call the question belongs to is the verb's business",
 	},
 	"internal/verb/render": {
-		imports: []string{"pkg/fault", "pkg/output", "pkg/tool"},
+		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/output", "pkg/tool"},
 		why:     "a result is rendered from its bytes alone, so that every verb that gets one shows it alike",
 	},
+	"pkg/atomicfile": {
+		why: "a leaf: every package that keeps a file replaces it in the same way",
+	},
 	"pkg/auth": {
-		imports: []string{"pkg/auth/login", "pkg/config", "pkg/fault"},
+		imports: []string{"pkg/atomicfile", "pkg/auth/login", "pkg/config", "pkg/fault"},
 		why: "a login depends on the entry of a server and on nothing that uses it; pkg/conn declares the Tokens that it " +
 			"needs and main joins the two, so that either is tested without the other",
 	},
@@ -91,7 +96,7 @@ var rooms = map[string]room{
 		why:     "it translates other clients' files into entries of ours; what becomes of an entry is not its business",
 	},
 	"pkg/config": {
-		imports: []string{"pkg/fault"},
+		imports: []string{"pkg/atomicfile", "pkg/fault"},
 		why:     "everything above reads configuration, so configuration reads nothing of theirs",
 	},
 	"pkg/conn": {
@@ -119,7 +124,7 @@ var rooms = map[string]room{
 			"tells a catalog when lists are due",
 	},
 	"pkg/index": {
-		imports: []string{"pkg/config", "pkg/fault", "pkg/packed", "pkg/schema", "pkg/search", "pkg/tool"},
+		imports: []string{"pkg/atomicfile", "pkg/config", "pkg/fault", "pkg/packed", "pkg/schema", "pkg/search", "pkg/tool"},
 		why: "the files on disk hold ranked records and signatures, so that a search reads them without the engine; " +
 			"of the configuration it needs the sources and variables that an index depends on",
 	},
@@ -143,7 +148,7 @@ var rooms = map[string]room{
 		why:     "the ranking has no I/O, clock or state, so that the same bytes rank alike on disk, in memory and in eval",
 	},
 	"pkg/state": {
-		imports: []string{"pkg/fault", "pkg/tool"},
+		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/tool"},
 		why:     "what is on and off is asked by every face before a call; it must not depend on one of them",
 	},
 	"pkg/tool": {

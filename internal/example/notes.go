@@ -1,7 +1,6 @@
 package example
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -16,7 +15,8 @@ import (
 
 	"github.com/gofrs/flock"
 	"github.com/mark3labs/mcp-go/server"
-	"github.com/natefinch/atomic"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 )
 
 const noteSchema = `{
@@ -234,8 +234,7 @@ func (f noteFile) change(ctx context.Context, edit func(*noteDocument) error) er
 	if err != nil {
 		return err
 	}
-	// The temporary file, and so a new one, has mode 0600; an old one keeps its own.
-	if err := atomic.WriteFile(path, bytes.NewReader(append(raw, '\n'))); err != nil {
+	if err := errors.Join(atomicfile.Sweep(path), atomicfile.Write(path, append(raw, '\n'), 0o600)); err != nil {
 		return fmt.Errorf("cannot write the notes: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package verb
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -12,10 +11,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/natefinch/atomic"
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -186,11 +185,11 @@ func writeBetween(path, text string) (bool, error) {
 	if out == string(old) {
 		return false, nil
 	}
-	if old == nil {
-		// Others may read instructions. A file that atomic.WriteFile creates is for its owner alone.
-		return true, os.WriteFile(path, []byte(out), 0o644)
+	mode := fs.FileMode(0o644) // others may read instructions
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
 	}
-	return true, atomic.WriteFile(path, bytes.NewReader([]byte(out)))
+	return true, errors.Join(atomicfile.Sweep(path), atomicfile.Write(path, []byte(out), mode))
 }
 
 type snippetAnswer struct {

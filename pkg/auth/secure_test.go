@@ -3,6 +3,7 @@ package auth
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -193,7 +194,8 @@ func TestPrivateFiles(t *testing.T) {
 	path := m.store.path(bindingOf(s))
 	if err := errors.Join(os.Mkdir(folder, 0o755), os.Chmod(folder, 0o755), os.WriteFile(path, []byte("{}"), 0o644),
 		os.Chmod(path, 0o644),
-		os.WriteFile(path+"12345", []byte("a token of a process that was killed"), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(folder, "."+filepath.Base(path)+".12345.mcpl-tmp"),
+			[]byte("a token of a process that was killed"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	mustLogInWith(t, m, s, 1)
@@ -214,14 +216,15 @@ func TestPrivateFiles(t *testing.T) {
 		!slices.Equal(names, []string{"", ".bak", ".lock"}) {
 		t.Errorf("%v %v %q", info, err, names)
 	}
-	if err := os.WriteFile(path+"67", nil, 0o600); err != nil {
+	left := filepath.Join(folder, "."+filepath.Base(path)+".67.mcpl-tmp")
+	if err := os.WriteFile(left, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := m.Logout(t.Context(), s); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := filepath.Glob(path + "*7"); err != nil || len(left) > 0 {
-		t.Errorf("%v is left, %v", left, err)
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is left, %v", left, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -17,8 +16,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/natefinch/atomic"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -147,17 +146,6 @@ func (st *store) makePrivate() error {
 	return os.Chmod(st.dir, 0o700)
 }
 
-// sweep removes the library's temporary files, which hold tokens, of processes that were killed while they wrote a
-// record. The caller holds the lock.
-func (st *store) sweep(path string) {
-	left, _ := filepath.Glob(path + "*") // the pattern is good
-	for _, name := range left {
-		if rest := strings.TrimPrefix(name, path); rest != "" && strings.Trim(rest, "0123456789") == "" {
-			_ = os.Remove(name) // the next one tries again
-		}
-	}
-}
-
 // load returns the record of a server's login. It is nil if there is none. A damaged file is a fault.Config, and stays.
 func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 	binding := bindingOf(s)
@@ -235,7 +223,7 @@ func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 	r.Renewable = r.Secrets.Refresh != ""
 	r.hide(s)
 	path := st.path(r.Binding)
-	st.sweep(path)
+	_ = atomicfile.Sweep(path) // the next one tries again
 	wasInRing, err := st.setAside(path, r.Binding)
 	if err != nil {
 		return err
@@ -254,7 +242,7 @@ func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(st.makePrivate(), atomic.WriteFile(path, bytes.NewReader(append(data, '\n')))); err != nil {
+	if err := errors.Join(st.makePrivate(), atomicfile.Write(path, append(data, '\n'), 0o600)); err != nil {
 		return st.unwritable(path, err)
 	}
 	if wasInRing && r.Kept != config.InKeyring {
@@ -270,14 +258,13 @@ func (st *store) setAside(path, binding string) (inRing bool, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	private := os.Chmod(path, 0o600) // the library keeps the mode of what it replaces
 	if err == nil {
 		var old *record
 		if old, err = parseRecord(data, binding); err == nil {
-			return old.Kept == config.InKeyring, private
+			return old.Kept == config.InKeyring, nil
 		}
 	}
-	if err := errors.Join(private, os.Rename(path, path+".bak")); err != nil {
+	if err := errors.Join(os.Chmod(path, 0o600), os.Rename(path, path+".bak")); err != nil {
 		return false, st.unwritable(path, err)
 	}
 	return false, nil
@@ -288,7 +275,7 @@ func (st *store) remove(ctx context.Context, s *config.Server) error {
 	binding := bindingOf(s)
 	path := st.path(binding)
 	st.cached.Delete(binding)
-	st.sweep(path)
+	_ = atomicfile.Sweep(path) // the next one tries again
 	inRing, err := st.setAside(path, binding)
 	if err != nil {
 		return err

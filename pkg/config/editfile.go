@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/natefinch/atomic"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
@@ -25,8 +25,8 @@ const editTries = 5
 
 // Edit replaces a file's bytes by what change returns for them; change gets nil if the file does not exist. Two edits
 // by mcpl follow each other: the lock is in mcpl's state folder, so that nothing is left beside the file. The
-// replacement is atomic and is read back first, the file keeps its mode, and a link to it stays a link. A new file
-// has mode 0644, or 0600 if private. Edit does not write bytes that did not change.
+// replacement is atomic, the file keeps its mode, and a link to it stays a link. A new file has mode 0644, or 0600 if
+// private. Edit does not write bytes that did not change. It removes what killed edits have left beside the file.
 func (e Env) Edit(ctx context.Context, path string, private bool,
 	change func(data []byte) ([]byte, error)) (created bool, err error) {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
@@ -37,6 +37,7 @@ func (e Env) Edit(ctx context.Context, path string, private bool,
 		return false, err
 	}
 	defer unlock()
+	_ = atomicfile.Sweep(path) // a leftover that stays costs only its room, and the next edit tries again
 	for range editTries {
 		before, mode, err := readForEdit(path)
 		if err != nil {
@@ -111,34 +112,10 @@ func replaceFile(path string, mode fs.FileMode, before, after []byte) (done bool
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return false, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return false, err
-	}
-	defer func() {
-		if !done {
-			_ = os.Remove(f.Name())
-		}
-	}()
-	_, err = f.Write(after)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		return false, err
-	}
-	if written, err := os.ReadFile(f.Name()); err != nil || !bytes.Equal(written, after) {
-		return false, errors.Join(err, errors.New("what was written reads back as something else"))
-	}
-	now, _, err := readForEdit(path)
-	if err != nil {
-		return false, err
-	}
-	if (now == nil) != (before == nil) || !bytes.Equal(now, before) {
-		return false, nil
-	}
-	if err := atomic.ReplaceFile(f.Name(), path); err != nil {
-		return false, err
-	}
-	return true, nil
+	return atomicfile.WriteIf(path, after, mode, func() (bool, error) {
+		now, _, err := readForEdit(path)
+		return (now == nil) == (before == nil) && bytes.Equal(now, before), err
+	})
 }
 
 func unwritable(path string, err error) *fault.Fault {

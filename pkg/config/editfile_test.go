@@ -51,6 +51,19 @@ func TestEditModes(t *testing.T) {
 	w.onlyFiles("deep", "link.json", "public.json", "real.json")
 }
 
+// TestF9KilledEditIsSwept: the copy of a configuration that a killed edit has left beside it goes with the next edit.
+func TestF9KilledEditIsSwept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.write("./.mcp.json", "{}")
+	w.write("./..mcp.json.1234567.mcpl-tmp", `{"mcpServers": {"x": {"env": {"API_KEY": "literal"}}}}`)
+	w.write("./.other.json.1234567.mcpl-tmp", "{}")
+	if _, err := w.Edit(t.Context(), path, true, func(data []byte) ([]byte, error) { return data, nil }); err != nil {
+		t.Fatal(err)
+	}
+	w.onlyFiles(".mcp.json", ".other.json.1234567.mcpl-tmp")
+}
+
 // onlyFiles fails where the working directory holds anything else.
 func (w *world) onlyFiles(names ...string) {
 	w.t.Helper()

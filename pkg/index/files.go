@@ -10,12 +10,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/natefinch/atomic"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -176,7 +175,9 @@ func (s Store) loadMeta(data []byte) (map[string]Meta, []string, error) {
 // atomically, the packed one last: a reader sees the old state or the new one, or a mixture that it recognises. If
 // writing fails, err says why, and the snapshot is still good, served from memory.
 func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
-	s.sweep()
+	for _, path := range []string{s.toolsFile(), s.metaFile(), s.packedFile()} {
+		_ = atomicfile.Sweep(path) // a leftover costs only its room
+	}
 	defs, spans := renderDefinitions(cat)
 	meta := metadata{Version: metaVersion, Definitions: digest(defs), Stamp: stamp, Warnings: cat.Warnings}
 	for _, server := range cat.Servers {
@@ -187,10 +188,10 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 		return nil, err
 	}
 	if err = os.MkdirAll(s.Dir, 0o700); err == nil {
-		err = atomic.WriteFile(s.toolsFile(), bytes.NewReader(defs))
+		err = atomicfile.Write(s.toolsFile(), defs, 0o600)
 	}
 	if err == nil {
-		err = atomic.WriteFile(s.metaFile(), bytes.NewReader(append(text, '\n')))
+		err = atomicfile.Write(s.metaFile(), append(text, '\n'), 0o600)
 	}
 	mtime := int64(0)
 	if info, statErr := os.Stat(s.toolsFile()); statErr == nil && err == nil {
@@ -198,7 +199,7 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	}
 	packed := pack(cat, stamp, spans, int64(len(defs)), mtime)
 	if err == nil {
-		err = atomic.WriteFile(s.packedFile(), bytes.NewReader(packed))
+		err = atomicfile.Write(s.packedFile(), packed, 0o600)
 	}
 	sn, openErr := parseSnapshot(packed)
 	if openErr != nil { // what pack made must be readable
@@ -206,22 +207,6 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	}
 	sn.defs = func(at span) ([]byte, error) { return defs[at.off : at.off+at.len], nil }
 	return sn, err
-}
-
-// sweep removes the unfinished files of a writer that was killed. The caller holds the lock, so that no process is
-// writing them.
-func (s Store) sweep() {
-	entries, err := os.ReadDir(s.Dir)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		for _, ours := range []string{s.toolsFile(), s.metaFile(), s.packedFile()} {
-			if name := filepath.Base(ours); strings.HasPrefix(e.Name(), name) && e.Name() != name {
-				_ = os.Remove(filepath.Join(s.Dir, e.Name())) // it costs only its room
-			}
-		}
-	}
 }
 
 func digest(data []byte) string {

@@ -494,7 +494,8 @@ func TestSweep(t *testing.T) {
 	t.Parallel()
 	cat, stamp := sample(t)
 	s := save(t, cat, stamp)
-	for _, name := range []string{"search.idx123", "tool_index.json99", "index_metadata.json1", "mine.txt"} {
+	for _, name := range []string{".search.idx.123.mcpl-tmp", ".tool_index.json.99.mcpl-tmp", ".index_metadata.json.1.mcpl-tmp",
+		"mine.txt"} {
 		if err := os.WriteFile(filepath.Join(s.Dir, name), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
-	"github.com/natefinch/atomic"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -172,7 +172,7 @@ func (f File) Update(ctx context.Context, edit func(*Tools)) (notice string, err
 	rest := t.rest
 	edit(&t)
 	t.rest = rest // edit may have replaced all of t
-	if err := atomic.WriteFile(f.Path, bytes.NewReader(t.render())); err != nil {
+	if err := errors.Join(atomicfile.Sweep(f.Path), atomicfile.Write(f.Path, t.render(), 0o600)); err != nil {
 		return notice, f.unwritable(err)
 	}
 	return notice, nil

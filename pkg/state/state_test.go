@@ -2,7 +2,9 @@ package state
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,6 +120,22 @@ func TestUpdatesAtOnceLoseNothing(t *testing.T) {
 	s, _, err := f.Read()
 	if err != nil || len(s.Disabled) != 20 {
 		t.Fatalf("%d of 20 updates are there, error %v", len(s.Disabled), err)
+	}
+}
+
+// TestF9KilledUpdateIsSwept: what a killed update has left beside the file goes with the next one.
+func TestF9KilledUpdateIsSwept(t *testing.T) {
+	t.Parallel()
+	f := FileIn(t.TempDir())
+	left := filepath.Join(filepath.Dir(f.Path), ".tool-state.json.1234567.mcpl-tmp")
+	if err := os.WriteFile(left, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Update(t.Context(), func(s *Tools) { s.Disable("a") }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s is still there: %v", left, err)
 	}
 }
 

@@ -1,7 +1,6 @@
 package render
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
@@ -14,8 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/natefinch/atomic"
-
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -65,7 +63,7 @@ func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, err
 		err = os.MkdirAll(dir, 0o700)
 	}
 	if err == nil {
-		err = atomic.WriteFile(path, bytes.NewReader(content)) // 0600, whole or not at all
+		err = atomicfile.Write(path, content, 0o600)
 	}
 	if err != nil {
 		help := "Give --output-dir a folder that you may write to and that has room."

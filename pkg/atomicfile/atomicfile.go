@@ -1,0 +1,75 @@
+// Package atomicfile replaces files as a whole: a reader finds the old content or the new one, never a part, also after
+// a crash of the process or of the machine.
+//
+// Call [Write], or [WriteIf] to look at the old file once more right before it is replaced. Both write a temporary
+// file beside the old one and rename it. A process that is killed meanwhile leaves the temporary file behind; [Sweep]
+// removes such leftovers. Callers hold whatever lock keeps other writers of the file away.
+package atomicfile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// suffix ends the names of temporary files.
+const suffix = ".mcpl-tmp"
+
+// Write replaces the content of the file at path, which need not exist, and gives it these permissions. Its folder must
+// exist. On return without an error content and name are on disk. If path is a link, the link is replaced.
+func Write(path string, data []byte, mode fs.FileMode) error {
+	_, err := WriteIf(path, data, mode, func() (bool, error) { return true, nil })
+	return err
+}
+
+// WriteIf is [Write] with a last question: once the new content is on disk, under another name, it calls wanted. The
+// file at path is replaced only if that returns true; done says whether it was.
+func WriteIf(path string, data []byte, mode fs.FileMode, wanted func() (bool, error)) (done bool, err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+suffix)
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if !done {
+			_ = os.Remove(f.Name()) // the first error says more
+		}
+	}()
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return false, err
+	}
+	if ok, err := wanted(); err != nil || !ok {
+		return false, err
+	}
+	if err = os.Rename(f.Name(), path); err != nil {
+		return false, err
+	}
+	return true, syncFolder(filepath.Dir(path))
+}
+
+// Sweep removes what killed calls of [Write] have left beside the file at path.
+func Sweep(path string) error {
+	dir := filepath.Dir(path)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, entry := range entries {
+		if !isLeftover(entry.Name(), filepath.Base(path)) {
+			continue
+		}
+		if gone := os.Remove(filepath.Join(dir, entry.Name())); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+// isLeftover reports whether name is one that os.CreateTemp makes for the file called base.
+func isLeftover(name, base string) bool {
+	name, begins := strings.CutPrefix(name, "."+base+".")
+	digits, ends := strings.CutSuffix(name, suffix)
+	return begins && ends && digits != "" && strings.Trim(digits, "0123456789") == ""
+}
