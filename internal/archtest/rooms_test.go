@@ -148,8 +148,9 @@ var rooms = map[string]room{
 		why:     "the ranking has no I/O, clock or state, so that the same bytes rank alike on disk, in memory and in eval",
 	},
 	"pkg/state": {
-		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/tool"},
-		why:     "what is on and off is asked by every face before a call; it must not depend on one of them",
+		imports: []string{"pkg/atomicfile", "pkg/config", "pkg/fault", "pkg/tool"},
+		why: "what is on and off is asked by every face before a call; it must not depend on one of them. Of the " +
+			"configuration it needs the lenient parser alone: a person edits both",
 	},
 	"pkg/tool": {
 		why: "a leaf: the nouns that all packages share must not lead from one package to another",

@@ -140,7 +140,7 @@ func TestSession(t *testing.T) {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte("{"), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		if got := w.run(t.Context(), "list", "demo"); got.code != 0 || !strings.HasPrefix(got.stderr, "note: ") {
+		if got := w.run(t.Context(), "list", "demo"); got.code != 2 || !strings.Contains(got.stderr, "tool-state.json:1: ") {
 			t.Errorf("%+v", got)
 		}
 	})

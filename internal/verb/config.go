@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
 func configSpec() Spec {
@@ -53,6 +54,13 @@ func (v *configVerb) Run(_ context.Context, s *Session) error {
 	a := &configAnswer{Looked: cfg.Sources.Looked, Servers: []configServer{}, Settings: s.settings, Cache: cache,
 		Variables: append([]config.Variable{}, cfg.Variables...), Problems: append([]config.Problem{}, cfg.Problems...),
 		State: s.States.Path, SettingsFile: s.App.Env.SettingsFile()}
+	states, err := state.InForce(s.App.Env.StateDir(), s.App.Env.Dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range states[1:] {
+		a.ProjectState = append(a.ProjectState, file.Path)
+	}
 	for _, server := range cfg.Servers {
 		line := configServer{Name: server.Name, File: server.File, Line: server.Line, Display: server.Display(),
 			Disabled: server.Disabled || !s.Tools.AllowsServer(server.Name)}
@@ -72,6 +80,7 @@ type configAnswer struct {
 	Settings     []config.Setting  `json:"settings"`
 	SettingsFile string            `json:"settings_file"`
 	State        string            `json:"state_file"`
+	ProjectState []string          `json:"project_state_files,omitempty"`
 	Cache        string            `json:"cache"`
 }
 
@@ -114,7 +123,11 @@ func (a *configAnswer) WriteText(t *output.Text) {
 	}
 	t.Table("  ", rows)
 	heading(t, "Kept in")
-	t.Table("  ", [][]any{{"index", a.Cache}, {"enabled, disabled", a.State}})
+	rows = [][]any{{"index", a.Cache}, {"enabled, disabled", a.State}}
+	for _, file := range a.ProjectState {
+		rows = append(rows, []any{"in this project", file})
+	}
+	t.Table("  ", rows)
 }
 
 // place returns the file and line of something in it, without the line if that is zero.

@@ -164,12 +164,12 @@ func (a *App) daemonCatalog(o host.CatalogOptions) (host.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, notice, err := state.FileIn(o.Env.StateDir()).Read()
+	tools, notices, err := state.Read(o.Env.StateDir(), o.Env.Dir)
 	if err != nil {
 		return nil, err
 	}
 	events := daemonEvents{o.Log}
-	if notice != "" {
+	for _, notice := range notices {
 		events.Notice("%s", notice)
 	}
 	return catalog.New(catalog.Options{Env: o.Env, Selection: o.Selection, Settings: settings,

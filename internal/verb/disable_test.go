@@ -8,8 +8,9 @@ import (
 func TestDisableOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "disable", map[string]options{
-		"names":   {args: []string{"a", "b/c"}, want: &switchVerb{off: true, names: []string{"a", "b/c"}}},
-		"nothing": {says: "which server or tool?"},
+		"in a project": {args: []string{"--project", "a"}, want: &switchVerb{off: true, Project: true, names: []string{"a"}}},
+		"names":        {args: []string{"a", "b/c"}, want: &switchVerb{off: true, names: []string{"a", "b/c"}}},
+		"nothing":      {says: "which server or tool?"},
 	})
 }
 
@@ -20,6 +21,11 @@ func TestDisableAnswers(t *testing.T) {
 Kept in HOME/.local/state/mcpl/tool-state.json
 `,
 			json: `{"enabled":[],"disabled":["demo"]}`},
+		"in a project": {args: strings.Fields("disable --project demo"), text: `In DIR:
+Off: demo. Everything else is on.
+Kept in HOME/.local/state/mcpl/projects/KEY.json
+`,
+			json: `{"enabled":[],"disabled":["demo"],"project":"DIR"}`},
 		"a tool": {args: strings.Fields("disable demo/add"), text: `Off: demo/add. Everything else is on.
 Kept in HOME/.local/state/mcpl/tool-state.json
 `,

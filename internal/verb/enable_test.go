@@ -8,6 +8,7 @@ import (
 func TestEnableOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "enable", map[string]options{
+		"in a project":   {args: []string{"--project", "a"}, want: &switchVerb{Project: true, names: []string{"a"}}},
 		"names":          {args: []string{"a", "b/c"}, want: &switchVerb{names: []string{"a", "b/c"}}},
 		"only those":     {args: []string{"--only", "a"}, want: &switchVerb{Only: true, names: []string{"a"}}},
 		"all":            {args: []string{"--all"}, want: &switchVerb{All: true, names: []string{}}},

@@ -72,7 +72,7 @@ func (a *App) Names(g Globals) *Names {
 	s := &Session{App: a, Globals: g, Printer: a.NewPrinter(g)}
 	n := &Names{session: s}
 	var err error
-	s.Tools, _, err = state.FileIn(a.Env.StateDir()).Read()
+	s.Tools, _, err = state.Read(a.Env.StateDir(), a.Env.Dir)
 	if s.Engine = s.newEngine(); err == nil {
 		n.view, _ = s.catalog().Current()
 	}

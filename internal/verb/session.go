@@ -23,7 +23,7 @@ type Session struct {
 	Printer  *output.Printer
 	Settings config.Settings
 	States   state.File
-	Tools    state.Tools
+	Tools    state.All
 	Engine   *engine.Engine
 	settings []config.Setting // Settings, with where each comes from
 	// spec is that of the verb that runs.
@@ -38,12 +38,9 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 		return err
 	}
 	s.States = state.FileIn(s.App.Env.StateDir())
-	var notice string
-	if s.Tools, notice, err = s.States.Read(); err != nil {
+	var notices []string
+	if s.Tools, notices, err = state.Read(s.App.Env.StateDir(), s.App.Env.Dir); err != nil {
 		return err
-	}
-	if notice != "" {
-		s.Printer.Notice("%s", notice)
 	}
 	if err := v.Parse(words); err != nil {
 		return err
@@ -56,6 +53,9 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 	}()
 	if err = v.Run(ctx, s); errors.Is(err, engine.ErrNotFresh) {
 		return err
+	}
+	for _, notice := range notices {
+		s.Printer.Notice("%s", notice)
 	}
 	if late := s.catalog().Settle(ctx); late != nil {
 		s.Printer.Verbose("mcpl", fmt.Sprintf("the index could not be refreshed behind the answer: %v", late))

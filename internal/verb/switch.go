@@ -20,7 +20,8 @@ func enableSpec() Spec {
 		Complete: completeNames,
 		Use:      "enable NAME...", Short: "Switch servers or tools on",
 		Long: `Enable switches servers, or tools written SERVER/TOOL, on. Servers and tools
-that are off are not found and cannot be called.`,
+that are off are not found and cannot be called. With --project the choice is
+kept for this project alone. A name that is off everywhere stays off here too.`,
 		Example: `  mcpl enable github
   mcpl enable --only github filesystem/read_file
   mcpl enable --all`,
@@ -34,8 +35,9 @@ func disableSpec() Spec {
 		Complete: completeNames,
 		Use:      "disable NAME...", Short: "Switch servers or tools off",
 		Long: `Disable switches servers, or tools written SERVER/TOOL, off: they are found
-nowhere and cannot be called.`,
+nowhere and cannot be called. With --project they are off in this project alone.`,
 		Example: `  mcpl disable playwright
+  mcpl disable --project github
   mcpl disable github/delete_repository`,
 	}
 }
@@ -43,12 +45,14 @@ nowhere and cannot be called.`,
 // switchVerb switches servers and tools on or off: mcpl enable|disable NAME...
 type switchVerb struct {
 	Only, All bool // of enable
+	Project   bool
 
 	off   bool
 	names []string
 }
 
 func (v *switchVerb) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.Project, "project", false, "keep the choice for this project alone")
 	if v.off {
 		return
 	}
@@ -71,12 +75,20 @@ func (v *switchVerb) Parse(words []string) error {
 
 // Run edits what is on and off, and answers with the new state.
 func (v *switchVerb) Run(ctx context.Context, s *Session) error {
-	names, skipped, err := s.named(v.names)
+	file := s.States
+	if v.Project {
+		file = state.ProjectFile(s.App.Env.StateDir(), s.App.Env.Project())
+	}
+	before, _, err := file.Read()
+	if err != nil {
+		return err
+	}
+	names, skipped, err := s.named(v.names, before)
 	if err != nil {
 		return err
 	}
 	var after state.Tools
-	notice, err := s.States.Update(ctx, func(t *state.Tools) {
+	err = file.Update(ctx, func(t *state.Tools) {
 		switch {
 		case v.All:
 			*t = state.Tools{}
@@ -89,19 +101,54 @@ func (v *switchVerb) Run(ctx context.Context, s *Session) error {
 		}
 		after = *t
 	})
-	if notice != "" {
-		s.Printer.Notice("%s", notice)
-	}
 	if err != nil {
 		return err
 	}
+	if !v.off {
+		if err := v.sayOff(s, file, names); err != nil {
+			return err
+		}
+	}
 	return s.Printer.Answer(&switchAnswer{Enabled: append([]string{}, after.Enabled...), // not null in JSON
-		Disabled: append([]string{}, after.Disabled...), Skipped: skipped, file: s.States.Path})
+		Disabled: append([]string{}, after.Disabled...), Skipped: skipped, Project: file.Project, file: file.Path})
+}
+
+// sayOff says what stays off after names were switched on in one file, since another one has it off.
+func (v *switchVerb) sayOff(s *Session, changed state.File, names []string) error {
+	files, err := state.InForce(s.App.Env.StateDir(), s.App.Env.Dir)
+	if err != nil {
+		return err
+	}
+	for _, file := range files {
+		if file.Path == changed.Path {
+			continue
+		}
+		t, _, err := file.Read()
+		if err != nil {
+			return err
+		}
+		where, flag := "everywhere", ""
+		if file.Project != "" {
+			where, flag = "in "+file.Project, " --project"
+		}
+		if v.All && len(t.Enabled)+len(t.Disabled) > 0 {
+			s.Printer.Notice("not everything is on %s. Switch it on there with: mcpl enable%s --all", where, flag)
+		}
+		off := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			server, tool, isTool := strings.Cut(name, "/")
+			return isTool && t.Allows(server, tool) || !isTool && t.AllowsServer(server)
+		})
+		if len(off) > 0 {
+			s.Printer.Notice("%s: still off %s. Switch it on there with: mcpl enable%s %s",
+				strings.Join(off, ", "), where, flag, strings.Join(off, " "))
+		}
+	}
+	return nil
 }
 
 // named splits words into names of servers and tools, written as SERVER or SERVER/TOOL, and unknown
-// words. It warns about those; if all words are unknown, it fails.
-func (s *Session) named(args []string) (names, skipped []string, err error) {
+// words. It warns about those; if all words are unknown, it fails. before is what the file has of names.
+func (s *Session) named(args []string, before state.Tools) (names, skipped []string, err error) {
 	for _, arg := range args {
 		name, ok, err := s.Engine.Name(arg)
 		switch {
@@ -109,7 +156,7 @@ func (s *Session) named(args []string) (names, skipped []string, err error) {
 			return nil, nil, err
 		case ok:
 			names = append(names, name)
-		case slices.Contains(s.Tools.Enabled, arg) || slices.Contains(s.Tools.Disabled, arg):
+		case slices.Contains(before.Enabled, arg) || slices.Contains(before.Disabled, arg):
 			names = append(names, arg) // of a server that is no longer configured
 		default:
 			skipped = append(skipped, arg)
@@ -131,10 +178,14 @@ type switchAnswer struct {
 	Enabled  []string `json:"enabled"`
 	Disabled []string `json:"disabled"`
 	Skipped  []string `json:"skipped,omitempty"`
+	Project  string   `json:"project,omitempty"`
 	file     string
 }
 
 func (a *switchAnswer) WriteText(t *output.Text) {
+	if a.Project != "" {
+		t.Line("In ", output.Cyan(a.Project), ":")
+	}
 	switch {
 	case len(a.Enabled) == 0 && len(a.Disabled) == 0:
 		t.Line("Everything is on.")

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -64,54 +63,161 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-func TestFileKeepsWhatItDoesNotKnow(t *testing.T) {
+// TestAll: a tool is on only if every file that applies has it on.
+func TestAll(t *testing.T) {
 	t.Parallel()
-	f := File{Path: filepath.Join(t.TempDir(), "deep", "tool-state.json")}
-	if _, err := f.Update(context.Background(), func(s *Tools) { s.Disable("a<b") }); err != nil {
-		t.Fatal(err)
+	all := All{{Disabled: []string{"a/x"}}, {Enabled: []string{"a"}}}
+	if all.Allows("a", "x") || !all.Allows("a", "y") || all.Allows("b", "y") || !all.AllowsServer("a") ||
+		all.AllowsServer("b") || all.Whole("a") {
+		t.Errorf("%+v misjudges", all)
 	}
-	want := "{\n  \"enabled\": [],\n  \"disabled\": [\n    \"a<b\"\n  ]\n}\n"
-	if got := read(t, f.Path); got != want {
-		t.Errorf("file is\n%s, want\n%s", got, want)
-	}
-	if err := os.WriteFile(f.Path, []byte(`{"note": "mine", "disabled": null}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.Update(context.Background(), func(s *Tools) { *s = Tools{Disabled: []string{"b"}} }); err != nil {
-		t.Fatal(err)
-	}
-	if got := read(t, f.Path); !strings.Contains(got, `"note": "mine"`) || !strings.Contains(got, `"b"`) {
-		t.Errorf("update lost something: %s", got)
-	}
-	if info, _ := os.Stat(f.Path); info.Mode().Perm()&0o077 != 0 {
-		t.Errorf("mode is %v, others can read it", info.Mode())
+	if !(All{}).Allows("a", "x") || !(All{{}, {}}).Whole("a") {
+		t.Error("nothing is switched off, and something is off")
 	}
 }
 
-func TestDamagedFileIsSetAside(t *testing.T) {
+// TestUpdateKeeps: an update keeps comments, other members and their order, and nothing else is lost.
+func TestUpdateKeeps(t *testing.T) {
 	t.Parallel()
-	for _, damage := range []string{"{", "", "[]", `{"disabled": "a"}`, `{"enabled": [1]}`, "\x00\xff"} {
-		f := File{Path: filepath.Join(t.TempDir(), "tool-state.json")}
-		if err := os.WriteFile(f.Path, []byte(damage), 0o600); err != nil {
-			t.Fatal(err)
+	for _, tc := range []struct{ name, before, after string }{
+		{"a new file", "", "{\n  \"version\": 1,\n  \"enabled\": [],\n  \"disabled\": [\n    \"a<b\"\n  ]\n}\n"},
+		{"another member", `{"note": {"x": 1.0}, "disabled": null}`,
+			"{\n  \"note\": {\n    \"x\": 1.0\n  },\n  \"disabled\": [\n    \"a<b\"\n  ],\n  \"enabled\": []\n}\n"},
+		{"a trailing comma", `{"disabled": ["gone", "b/c",], "enabled": []}`,
+			"{\n  \"disabled\": [\n    \"b/c\",\n    \"a<b\"\n  ],\n  \"enabled\": []\n}\n"},
+		{"comments", "{\n  // mine\n  \"disabled\": [\n    \"b\", // too loud\n    \"gone\"\n  ],\n  \"enabled\": []\n}\n",
+			"{\n\t// mine\n\t\"disabled\": [\n\t\t\"b\", // too loud\n\t\t\"a<b\",\n\t],\n\t\"enabled\": [],\n}\n"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := File{Path: filepath.Join(t.TempDir(), "deep", "tool-state.json")}
+			if tc.before != "" {
+				write(t, f.Path, tc.before)
+			}
+			if err := f.Update(t.Context(), func(s *Tools) {
+				*s = Tools{Disabled: append(without(s.Disabled, "gone"), "a<b")}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, f.Path); got != tc.after {
+				t.Errorf("the file is\n%s, want\n%s", got, tc.after)
+			}
+			if info, _ := os.Stat(f.Path); info.Mode().Perm()&0o077 != 0 {
+				t.Errorf("mode is %v, others can read it", info.Mode())
+			}
+		})
+	}
+}
+
+// TestF7LenientlyRead: what a configuration file may have, this one may have too.
+func TestF7LenientlyRead(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`{"disabled": ["e/pay2",]}`, "\ufeff{\"disabled\": [\"e/pay2\"]}",
+		"// off\n{\"version\": 1, \"disabled\": [\"e/pay2\" /* for now */], \"enabled\": null,} // end"} {
+		f := FileIn(t.TempDir())
+		write(t, f.Path, text)
+		s, notices, err := f.Read()
+		if err != nil || len(notices) > 0 || s.Allows("e", "pay2") || !s.Allows("e", "pay") {
+			t.Errorf("%s: %+v, %q, %v", text, s, notices, err)
 		}
-		s, notice, err := f.Read()
-		if err != nil || !s.Allows("a", "x") || !strings.Contains(notice, f.Path+".bak") {
-			t.Errorf("%q: state %+v, notice %q, error %v", damage, s, notice, err)
+	}
+}
+
+// TestF7DamagedIsRefused: a file that cannot be understood is an error with the line to mend, and stays as it is.
+func TestF7DamagedIsRefused(t *testing.T) {
+	t.Parallel()
+	for text, says := range map[string]string{
+		"{\n\"disabled\": [\"a\"\n":             ":3: ",
+		"":                                      ":1: ",
+		"[]":                                    ":1: it is not an object",
+		"{\n\"disabled\": \"a\"}":               `:2: "disabled" is not a list of names`,
+		`{"enabled": [1]}`:                      `:1: "enabled" is not a list of names`,
+		`{"disabled": ["a"], "disabled": []}`:   `:1: "disabled" stands in line 1 too`,
+		"{\n\n\"Disabled\": [\"e\"]}":           `:3: "Disabled" is neither "enabled" nor "disabled"`,
+		`{"disable": ["e"]}`:                    `:1: "disable" is neither`,
+		`{"version": 2, "disabled": []}`:        ":1: the version is not 1",
+		`{"version": "1", "disabled": []}`:      ":1: the version is not 1",
+		"\x00\xff":                              ":1: ",
+		strings.Repeat("[", 1<<20):              ":1: ",
+		"{\"disabled\": [\"a\"]}\n\n{\"x\": 1}": ":3: ",
+	} {
+		dir := t.TempDir()
+		f := FileIn(dir)
+		write(t, f.Path, text)
+		for what, read := range map[string]func() error{
+			"Read":   func() error { _, _, err := Read(dir, dir); return err },
+			"Update": func() error { return f.Update(t.Context(), func(s *Tools) { *s = Tools{} }) },
+		} {
+			if err := read(); !fault.Is(err, fault.Config) || !strings.Contains(err.Error(), f.Path+says) {
+				t.Errorf("%s of %.40q: %v", what, text, err)
+			}
 		}
-		if got := read(t, f.Path+".bak"); got != damage {
-			t.Errorf("%q: backup holds %q", damage, got)
+		if got := read(t, f.Path); got != text {
+			t.Errorf("%.40q became %.40q", text, got)
 		}
+		if left, _ := filepath.Glob(f.Path + ".bak"); left != nil {
+			t.Errorf("left behind: %v", left)
+		}
+	}
+}
+
+// TestF7UnknownMembersAreNamed: each with its line, and the rest of the file holds.
+func TestF7UnknownMembersAreNamed(t *testing.T) {
+	t.Parallel()
+	f := FileIn(t.TempDir())
+	write(t, f.Path, "{\"disabled\": [\"a\"],\n\"note\": 1}")
+	s, notices, err := f.Read()
+	if err != nil || s.AllowsServer("a") || len(notices) != 1 || !strings.HasPrefix(notices[0], f.Path+`:2: `) ||
+		!strings.Contains(notices[0], `"note"`) {
+		t.Errorf("%+v, %q, %v", s, notices, err)
+	}
+}
+
+// TestProjects: the file of a project holds in its folder and below, by whichever way one comes there.
+func TestProjects(t *testing.T) {
+	t.Parallel()
+	dir, root := t.TempDir(), t.TempDir()
+	project, link := filepath.Join(root, "project"), filepath.Join(root, "link")
+	below := filepath.Join(project, "below")
+	if err := errors.Join(os.MkdirAll(below, 0o700), os.Symlink(project, link)); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	if err := ProjectFile(dir, link).Update(t.Context(), func(s *Tools) { s.Disable("a") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := FileIn(dir).Update(t.Context(), func(s *Tools) { s.Disable("b") }); err != nil {
+		t.Fatal(err)
+	}
+	for folder, want := range map[string]bool{project: false, below: false, link: false, filepath.Join(link, "below"): false,
+		root: true} {
+		all, notices, err := Read(dir, folder)
+		if err != nil || notices != nil || all.AllowsServer("a") != want || all.AllowsServer("b") {
+			t.Errorf("in %s: %+v, %q, %v", folder, all, notices, err)
+		}
+	}
+	if text := read(t, ProjectFile(dir, project).Path); !strings.Contains(text, `"version": 1`) ||
+		!strings.Contains(text, string(filepath.Base(project))) {
+		t.Errorf("the file does not say what it is: %s", text)
+	}
+	write(t, ProjectFile(dir, below).Path, "{")
+	if _, _, err := Read(dir, below); !fault.Is(err, fault.Config) {
+		t.Errorf("a damaged file of a project is taken for none: %v", err)
+	}
+	if _, _, err := Read(dir, project); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := Read(dir, filepath.Join(root, "gone")); !fault.Is(err, fault.Config) {
+		t.Errorf("a folder that is gone: %v", err)
 	}
 }
 
 func TestUpdatesAtOnceLoseNothing(t *testing.T) {
 	t.Parallel()
-	f := File{Path: filepath.Join(t.TempDir(), "tool-state.json")}
+	f := FileIn(t.TempDir())
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			if _, err := f.Update(context.Background(), func(s *Tools) { s.Disable(fmt.Sprint("s", i)) }); err != nil {
+			if err := f.Update(t.Context(), func(s *Tools) { s.Disable(fmt.Sprint("s", i)) }); err != nil {
 				t.Error(err)
 			}
 		})
@@ -123,6 +229,18 @@ func TestUpdatesAtOnceLoseNothing(t *testing.T) {
 	}
 }
 
+// TestFormat reads a file of each version.
+func TestFormat(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"tool-state.v1.json", "tool-state.unversioned.json"} {
+		s, notices, err := File{Path: filepath.Join("testdata", name)}.Read()
+		if err != nil || notices != nil || !slices.Equal(s.Enabled, []string{"github"}) ||
+			!slices.Equal(s.Disabled, []string{"github/delete_repo", "memory"}) {
+			t.Errorf("%s: %+v, %q, %v", name, s, notices, err)
+		}
+	}
+}
+
 // TestF9KilledUpdateIsSwept: what a killed update has left beside the file goes with the next one.
 func TestF9KilledUpdateIsSwept(t *testing.T) {
 	t.Parallel()
@@ -131,7 +249,7 @@ func TestF9KilledUpdateIsSwept(t *testing.T) {
 	if err := os.WriteFile(left, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Update(t.Context(), func(s *Tools) { s.Disable("a") }); err != nil {
+	if err := f.Update(t.Context(), func(s *Tools) { s.Disable("a") }); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
@@ -147,24 +265,50 @@ func TestUnwritableSaysHowToMend(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := File{Path: filepath.Join(blocker, "tool-state.json")}
-	_, err := f.Update(context.Background(), func(*Tools) {})
+	err := f.Update(t.Context(), func(*Tools) {})
 	if !fault.Is(err, fault.Config) || !strings.Contains(fault.From(err).Help, "XDG_STATE_HOME") {
 		t.Fatalf("error is %v", err)
 	}
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add([]byte(`{"enabled": ["a"], "disabled": ["b/c"], "x": 1}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		s, err := parse(data)
+	f.Add([]byte(`{"enabled": ["a"], "disabled": ["b/c"], "x": 1}`), "b/c")
+	f.Add([]byte("{\"disabled\": [ // why\n\"a\", /* x */],}"), "d")
+	f.Fuzz(func(t *testing.T, data []byte, name string) {
+		file := File{Path: "/f"}
+		before, err := file.parse(data)
 		if err != nil {
 			return
 		}
-		again, err := parse(s.render())
-		if err != nil || !slices.Equal(again.Enabled, s.Enabled) || !slices.Equal(again.Disabled, s.Disabled) {
-			t.Fatalf("%q: %+v became %+v (%v)", data, s, again, err)
+		name = strings.ToValidUTF8(name, "?")
+		for what, edit := range map[string]func(*Tools){"disable": func(s *Tools) { s.Disable(name) },
+			"enable": func(s *Tools) { s.Enable(name) }, "only": func(s *Tools) { s.Only(name) }} {
+			want := Tools{slices.Clone(before.tools.Enabled), slices.Clone(before.tools.Disabled)}
+			edit(&want)
+			text, err := before.with(want)
+			if err != nil {
+				t.Fatalf("%s in %q: %v", what, data, err)
+			}
+			after, err := file.parse(text)
+			if err != nil || !sameNames(after.tools.Enabled, want.Enabled) || !sameNames(after.tools.Disabled, want.Disabled) ||
+				len(after.notices) != len(before.notices) {
+				t.Fatalf("%s in %q: %+v became %+v (%v)", what, data, want, after, err)
+			}
 		}
 	})
+}
+
+// sameNames compares lists whose order and repetitions mean nothing.
+func sameNames(a, b []string) bool {
+	return !slices.ContainsFunc(a, func(n string) bool { return !slices.Contains(b, n) }) &&
+		!slices.ContainsFunc(b, func(n string) bool { return !slices.Contains(a, n) })
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func read(t *testing.T, path string) string {

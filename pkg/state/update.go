@@ -1,0 +1,113 @@
+package state
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/tailscale/hujson"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// lockWait bounds how long an update waits for another mcpl. Each holds the lock for milliseconds.
+const lockWait = 5 * time.Second
+
+// Update changes the choices by edit: one locked read, edit and atomic replacement, so that concurrent updates lose
+// nothing. Comments and other members of the file stay. A file that cannot be understood stays as it is, and the error
+// is that of [File.Read].
+func (f File) Update(ctx context.Context, edit func(*Tools)) error {
+	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
+		return f.unwritable(err)
+	}
+	lock := flock.New(f.Path + ".lock")
+	ctx, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil || !ok {
+		return f.unwritable(err)
+	}
+	defer lock.Unlock()
+	d, err := f.open()
+	if err != nil {
+		return err
+	}
+	after := Tools{slices.Clone(d.tools.Enabled), slices.Clone(d.tools.Disabled)}
+	edit(&after)
+	data, err := d.with(after)
+	if err == nil {
+		err = errors.Join(atomicfile.Sweep(f.Path), atomicfile.Write(f.Path, data, 0o600))
+	}
+	if err != nil {
+		return f.unwritable(err)
+	}
+	return nil
+}
+
+// with returns the document's text with other choices, indented. Text with comments gets the layout of hujson.Format,
+// other text that of json.Indent.
+func (d document) with(t Tools) ([]byte, error) {
+	var ops []string
+	for _, list := range []struct {
+		key           string
+		before, after []string
+	}{{"enabled", d.tools.Enabled, t.Enabled}, {"disabled", d.tools.Disabled, t.Disabled}} {
+		if v := d.root.Find("/" + list.key); v == nil || v.Value.Kind() == 'n' {
+			ops = append(ops, fmt.Sprintf(`{"op": "add", "path": "/%s", "value": []}`, list.key))
+		}
+		for i, name := range slices.Backward(list.before) {
+			if !slices.Contains(list.after, name) {
+				ops = append(ops, fmt.Sprintf(`{"op": "remove", "path": "/%s/%d"}`, list.key, i))
+			}
+		}
+		for _, name := range list.after {
+			if !slices.Contains(list.before, name) {
+				ops = append(ops, fmt.Sprintf(`{"op": "add", "path": "/%s/-", "value": %s}`, list.key, tool.Quote(name)))
+			}
+		}
+	}
+	root := d.root.Clone()
+	if err := root.Patch([]byte("[" + strings.Join(ops, ",") + "]")); err != nil {
+		return nil, err
+	}
+	if hasComments(root) {
+		root.Format()
+		return root.Pack(), nil
+	}
+	root.Standardize() // it may have a trailing comma
+	var b bytes.Buffer
+	err := json.Indent(&b, root.Pack(), "", "  ")
+	b.WriteByte('\n')
+	return b.Bytes(), err
+}
+
+func hasComments(root hujson.Value) bool {
+	for v := range root.All() {
+		extras := []hujson.Extra{v.BeforeExtra, v.AfterExtra}
+		switch inside := v.Value.(type) {
+		case *hujson.Object:
+			extras = append(extras, inside.AfterExtra)
+		case *hujson.Array:
+			extras = append(extras, inside.AfterExtra)
+		}
+		if slices.ContainsFunc(extras, func(e hujson.Extra) bool { return !e.IsStandard() }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f File) unwritable(err error) *fault.Fault {
+	return fault.New(fault.Config, "cannot write "+f.Path,
+		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(f.Path))).
+		Because(err)
+}
