@@ -49,8 +49,10 @@ func (l *loader) resolve(s *Server) bool {
 		s.OAuth.PrivateKey = absolute(key, projectDir(s.File), l.env.Home)
 	}
 	s.env, s.headers = l.setters(s.written.Env), l.setters(s.written.Headers)
-	s.secrets = replacer(append(through, s.Entry.secrets()...))
-	s.literals, s.hidden = replacer(s.written.secrets()), new(hidden)
+	// The name is in every message about the server, and so is not a secret.
+	public := func(value string) bool { return strings.Contains(s.Name, strings.TrimSpace(value)) }
+	s.secrets = replacer(slices.DeleteFunc(append(through, s.Entry.masked()...), public))
+	s.literals, s.hidden = replacer(slices.DeleteFunc(s.written.masked(), public)), new(hidden)
 	if message, fix := l.unusable(s); message != "" {
 		l.problem(Error, s, message, fix)
 		return false
@@ -179,7 +181,7 @@ func splitFix(s *Server) string {
 		return `Leave the program in "command" and put each argument into "args".`
 	}
 	split := Entry{Command: words[0], Args: slices.Concat(words[1:], s.written.Args)}
-	secrets := replacer(split.secrets())
+	secrets := replacer(split.masked())
 	for i, arg := range split.Args {
 		split.Args[i] = fmt.Sprintf("%q", mask(secrets, mask(s.literals, arg)))
 	}

@@ -33,24 +33,18 @@ func looksSecret(name string) bool {
 // isPlain reports whether a variable is one that every process has and whose value is public. Masking such a value
 // would only spoil paths.
 func isPlain(name string) bool {
-	switch strings.ToUpper(name) {
+	name = strings.ToUpper(name)
+	if strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "DBUS_") || strings.HasPrefix(name, "GNOME_") ||
+		strings.HasSuffix(name, "_SOCK") {
+		return true
+	}
+	switch name {
 	case "HOME", "PWD", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "TMPDIR", "TMP", "TEMP", "HOSTNAME",
 		"USERPROFILE", "USERNAME", "APPDATA", "LOCALAPPDATA", "PROGRAMFILES", "SYSTEMROOT",
-		"XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR":
+		"OLDPWD", "DESKTOP_SESSION", "GDMSESSION", "SESSION_MANAGER", "SESSIONNAME", "TERM_SESSION_ID":
 		return true
 	}
 	return false
-}
-
-// hasTokenPrefix reports whether a word begins as the tokens of a well-known service do.
-func hasTokenPrefix(word string) bool {
-	if len(word) < 16 {
-		return false
-	}
-	prefixes := []string{"ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-",
-		"xapp-", "sk-", "sk_", "rk_", "pk_live_", "AKIA", "AIza", "ya29.", "eyJ", "ntn_", "lin_api_", "lin_oauth_",
-		"sntrys_", "sntryu_", "tvly-", "fc-", "figd_", "hf_", "r8_", "pplx-", "npm_", "dop_v1_", "sbp_", "BSA"}
-	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(word, prefix) })
 }
 
 // secretList collects secret values.
@@ -66,6 +60,26 @@ func (l *secretList) add(value string) {
 	if !onlyReferences(bare) {
 		*l = append(*l, value, bare)
 	}
+}
+
+// masked returns the values in the entry that mcpl shows to no one: the secrets, the values of all variables and
+// headers (anything may be in there), and arguments that look random.
+func (d Entry) masked() []string {
+	l := secretList(d.secrets())
+	for _, p := range d.Headers {
+		if !isTrivial(p.Value) {
+			l.add(p.Value)
+		}
+	}
+	for _, p := range d.Env {
+		if !isPlain(p.Name) && !isTrivial(p.Value) && !onlyReferences(p.Value) {
+			l = append(l, p.Value)
+		}
+	}
+	for _, arg := range d.Args {
+		l.shaped(arg)
+	}
+	return l
 }
 
 // secrets returns the values in the entry that look secret by name, flag or form.
@@ -87,17 +101,25 @@ func (d Entry) secrets() []string {
 			l.add(arg)
 		}
 		l.assigned(arg)
+		if head, tail, ok := cutLast(arg, ":"); ok && isAccount(head) {
+			l.add(tail)
+		}
 	}
 	d.mapTexts(func(_, text string) string {
-		l.inURL(text)
-		for _, word := range strings.FieldsFunc(text, notInToken) {
-			if hasTokenPrefix(word) {
-				l.add(word)
-			}
-		}
+		l.formed(text)
 		return text
 	})
 	return l
+}
+
+// formed adds what looks secret by its form: passwords and parameters of a URL, and tokens of well-known services.
+func (l *secretList) formed(text string) {
+	l.inURL(text)
+	for _, word := range strings.FieldsFunc(text, notInToken) {
+		if hasTokenPrefix(word) {
+			l.add(word)
+		}
+	}
 }
 
 // assigned adds the value of --token=x, TOKEN=x and "Authorization: x".
@@ -186,31 +208,58 @@ func spellings(secret string) []string {
 	return all
 }
 
-// maxHidden bounds how many secrets that came later are remembered.
-const maxHidden = 16
+// The numbers of secrets of either kind that hidden remembers.
+const (
+	maxHidden    = 16
+	maxInherited = 256
+)
 
 // hidden holds secrets of a server that came after its entry was read. A nil one is empty and stays so.
 type hidden struct {
-	mu     sync.Mutex
-	list   []string // the latest ones
-	masker *strings.Replacer
+	mu               sync.Mutex
+	later, inherited []string // the latest ones
+	masker           *strings.Replacer
 }
 
+// add adds secrets that came later, such as tokens.
 func (h *hidden) add(secrets []string) {
+	if h != nil {
+		h.extend(&h.later, maxHidden, secrets)
+	}
+}
+
+// inherit adds the secrets among the variables ("NAME=value") that a process inherits: those that look secret by name
+// or form.
+func (h *hidden) inherit(environ []string) {
 	if h == nil {
 		return
 	}
+	var l secretList
+	for _, assignment := range environ {
+		name, value, _ := strings.Cut(assignment, "=")
+		if isPlain(name) {
+			continue
+		}
+		if looksSecret(name) && !isSwitch(value) {
+			l.add(value)
+		}
+		l.formed(value)
+	}
+	h.extend(&h.inherited, maxInherited, l)
+}
+
+func (h *hidden) extend(list *[]string, most int, secrets []string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	before := len(h.list)
+	before := len(*list)
 	for _, secret := range secrets {
-		if secret != "" && !slices.Contains(h.list, secret) {
-			h.list = append(h.list, secret)
+		if secret != "" && !slices.Contains(*list, secret) {
+			*list = append(*list, secret)
 		}
 	}
-	if len(h.list) > before {
-		h.list = h.list[max(0, len(h.list)-maxHidden):]
-		h.masker = replacer(h.list)
+	if len(*list) > before {
+		*list = (*list)[max(0, len(*list)-most):]
+		h.masker = replacer(slices.Concat(h.later, h.inherited))
 	}
 }
 

@@ -16,7 +16,7 @@ func TestMask(t *testing.T) {
 		{`{"command": "x"}`, "top-secret from-file", "top-secret from-file"}, // not this server's
 		{`{"command": "x", "env": {"API_KEY": "literal"}}`, "a literal b", "a *** b"},
 		{`{"command": "x", "env": {"githubToken": "literal"}}`, "literal", "***"},
-		{`{"command": "x", "env": {"PLAIN": "literal", "AUTHOR": "somebody", "MAX_TOKENS": "4096"}}`, "literal somebody 4096", "literal somebody 4096"},
+		{`{"command": "x", "env": {"PLAIN": "literal", "AUTHOR": "somebody", "MAX_TOKENS": "4096"}}`, "literal somebody 4096", "*** *** 4096"},
 		{`{"command": "x", "env": {"KEY": "abc", "AUTH": "true"}}`, "abc true", "abc true"},
 		{`{"command": "x", "args": ["--api-key", "literal"]}`, "literal", "***"},
 		{`{"command": "x", "args": ["--api-key", "--literal"]}`, "--literal", "--literal"},
@@ -47,6 +47,97 @@ func TestMask(t *testing.T) {
 	}
 	if got := (&Server{}).Mask("x"); got != "x" {
 		t.Error(got)
+	}
+}
+
+// TestF8ValuesAreMasked: nothing that an entry sets is shown, whatever its name.
+func TestF8ValuesAreMasked(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ entry, text, want string }{
+		{`{"url": "https://h", "headers": {"X-Custom": "CANARYxcustom11"}}`, "500: CANARYxcustom11", "500: ***"},
+		{`{"url": "https://h", "headers": {"X-Custom": "Scheme CANARYbare12"}}`, "CANARYbare12", "***"},
+		{`{"url": "https://h", "headers": {"Accept": "application/json"}}`, "application/json", "application/json"},
+		{`{"command": "x", "env": {"PLAINVAR": "CANARYplain13"}}`, "it is CANARYplain13", "it is ***"},
+		{`{"command": "x", "env": {"GREETING": "hello world"}}`, "hello world, world", "***, world"},
+		{`{"command": "x", "env": {"A": "true", "B": "8080", "LOG_LEVEL": "debug", "NODE_ENV": "production", "SHORT": "abcde"}}`,
+			"true 8080 debug production abcde", "true 8080 debug production abcde"},
+		{`{"command": "x", "env": {"HOME": "/home/somebody", "NAME": "server-x"}}`, "/home/somebody server-x", "/home/somebody ***"},
+	}
+	for _, test := range tests {
+		if got := newWorld(t).one(test.entry).Mask(test.text); got != test.want {
+			t.Errorf("%s: %s becomes %s, want %s", test.entry, test.text, got, test.want)
+		}
+	}
+	w := newWorld(t)
+	w.write(".mcp.json", `{"mcpServers": {"everything": {"command": "x", "env": {"NAME": "everything"}}}}`)
+	if got := w.load(Selection{}).Servers[0].Mask("everything failed"); got != "everything failed" {
+		t.Errorf("the server's own name is masked: %s", got)
+	}
+}
+
+// TestF8InheritedIsMasked: what the process of a server inherits and looks secret is not shown either, from when it
+// is handed over.
+func TestF8InheritedIsMasked(t *testing.T) {
+	t.Parallel()
+	s := newWorld(t).one(`{"command": "x"}`)
+	copied := *s
+	base := []string{"AWS_SECRET_ACCESS_KEY=CANARYAWSLIVE01", "DATABASE_URL=postgres://u:CANARYdb02@h/x", "SOME=ghp_CANARY0123456789",
+		"PWD=/home/somebody", "SSH_AUTH_SOCK=/tmp/agent.1", "XDG_SESSION_TYPE=wayland", "EDITOR=someeditor", "AUTH=false", "odd"}
+	if got := copied.Mask("CANARYAWSLIVE01"); got != "CANARYAWSLIVE01" {
+		t.Error("masked before it was handed over")
+	}
+	s.Environ(base)
+	const plain = "/home/somebody /tmp/agent.1 wayland someeditor false"
+	if got := copied.Mask("CANARYAWSLIVE01 CANARYdb02 ghp_CANARY0123456789 " + plain); got != "*** *** *** "+plain {
+		t.Error(got)
+	}
+	for i := range 2 * maxHidden {
+		s.Hide(fmt.Sprint("a-token-number-", i))
+	}
+	if got := copied.Mask("CANARYAWSLIVE01"); got != "***" {
+		t.Error("tokens that came later push out what was inherited")
+	}
+}
+
+// TestServersS2PositionalTokens: tokens that stand alone among the arguments are known by their form.
+func TestServersS2PositionalTokens(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ arg, secret string }{
+		{"napi_0123456789abcdefghij", "napi_0123456789abcdefghij"},
+		{"AC0123456789abcdef0123456789abcdef/SK0123456789abcdef0123456789abcdef:letmein", "letmein"},
+		{"AC0123456789abcdef:hunter2hunter2", "hunter2hunter2"},
+		{"account:Jx7Kq2mVp9Tz4Wb8", "Jx7Kq2mVp9Tz4Wb8"},
+		{"a3f5c9e17b2d4860a3f5c9e17b2d4860", "a3f5c9e17b2d4860a3f5c9e17b2d4860"},
+		{"550e8400-e29b-41d4-a716-446655440000", "550e8400-e29b-41d4-a716-446655440000"},
+		{"wJalrXUtnFEMI/K7MDENG/bPxRfiCYzQ8mPLt3X9", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYzQ8mPLt3X9"},
+		{"--plain=Zm9vYmFyYmF6cXV4cXV1eA==", "Zm9vYmFyYmF6cXV4cXV1eA=="},
+		{"7KQ2MV4P9TZ3WB8XJ6RDYH5N", "7KQ2MV4P9TZ3WB8XJ6RDYH5N"},
+	} {
+		s := newWorld(t).one(fmt.Sprintf(`{"command": "x", "args": ["start", %q]}`, test.arg))
+		if got := s.Mask("it said " + test.secret); got != "it said ***" {
+			t.Errorf("%s: %s", test.arg, got)
+		}
+		if got := s.Display().Command; strings.Contains(got, test.secret) {
+			t.Errorf("%s: %s", test.arg, got)
+		}
+	}
+}
+
+// TestPublicArguments: what people write into arguments by the thousand stays readable.
+func TestPublicArguments(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"@modelcontextprotocol/server-everything", "@modelcontextprotocol/server-everything@2025.11.25",
+		"--directory=/home/ada/projects/one2three/four5six", "/nix/store/0c8h1pzk2x9m4v7q5s6r3t1w2y8z0b4d-nodejs-22/bin/node",
+		"ghcr.io/github/github-mcp-server:v0.6.2", "node_modules/server-filesystem/dist/index.js",
+		"mcp/server@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08", "https://mcp.example.com/v2/sse?x=y",
+		"server-filesystem-2024-11-05-linux-amd64.tgz", "mcp_server_package.module.main:create_application",
+		"localhost:8080", "--from=git+https://github.com/ada/server-one@main", "MyVeryLongServerNameForTesting", "postgresql+asyncpg",
+		"--transport=streamable-http", "start", "2026-11-22T07:30:00Z", "host.docker.internal:host-gateway",
+		"type=bind,source=/home/ada/data,target=/data", "import server_module; server_module.run_forever()"} {
+		s := newWorld(t).one(fmt.Sprintf(`{"command": "x", "args": [%q]}`, arg))
+		if got := s.Mask(arg); got != arg {
+			t.Errorf("%s becomes %s", arg, got)
+		}
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *Server) Fingerprint() string {
 }
 
 // Environ returns the environment of the server's process: base ("NAME=value", as os.Environ has it), then the
-// entry's own variables, which win.
+// entry's own variables, which win. From then on [Server.Mask] replaces what looks secret in base.
 func (s *Server) Environ(base []string) []string {
 	environ := make([]string, 0, len(base)+len(s.Env))
 	for _, assignment := range base {
@@ -116,6 +116,7 @@ func (s *Server) Environ(base []string) []string {
 			environ = append(environ, assignment)
 		}
 	}
+	s.hidden.inherit(environ)
 	for _, own := range s.Env {
 		environ = append(environ, own.Name+"="+own.Value)
 	}
@@ -171,9 +172,10 @@ func quote(word string) string {
 	return fault.Quote(word)
 }
 
-// Mask replaces every secret of the server in text by "***": the values that came through ${VAR}; the literal values
-// of the entry that look secret by name, flag or form, in plain, URL and JSON spelling; and the texts given to
-// [Server.Hide]. Values of fewer than four bytes occur everywhere, and stay.
+// Mask replaces every secret of the server in text by "***": the values that came through ${VAR}; the values of its
+// variables and headers; the other literal values of the entry that look secret by name, flag or form, in plain, URL
+// and JSON spelling; the variables that its process inherits and that look secret; and the texts given to
+// [Server.Hide]. Values of fewer than four bytes occur everywhere, and stay, and so do common words such as "debug".
 func (s *Server) Mask(text string) string { return mask(s.hidden.replacer(), mask(s.secrets, text)) }
 
 // Hide makes [Server.Mask] replace these texts too, also for copies of s: the tokens of a login, which no entry
