@@ -98,7 +98,7 @@ func query(ts *testscript.TestScript, expr string) any {
 // damage spoils a file of the index, of which there is one. Its time stays, as if the disk had done it.
 func damage(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
-		ts.Fatalf("usage: damage FILE cut|garble|future|remove")
+		ts.Fatalf("usage: damage FILE cut|garble|change|future|remove")
 	}
 	paths, err := filepath.Glob(filepath.Join(ts.Getenv("XDG_CACHE_HOME"), "mcpl", "*", args[0]))
 	ts.Check(err)
@@ -114,6 +114,8 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 		data = data[:len(data)/2]
 	case "garble":
 		data = bytes.Map(func(r rune) rune { return r ^ 1 }, data)
+	case "change": // into another sound file of the same size
+		data = bytes.Replace(data, []byte("Say hello"), []byte("Say jello"), 1)
 	case "future":
 		data[8] = 99 // the version of search.idx
 	case "remove":

@@ -30,11 +30,11 @@ off     disabled       0       0          0        0  never
 web     connected      1      20          0        0  just now
 
 error down exited with code 3
-  Run it by hand. See what happened with: mcpl doctor down
+  See what happened with: mcpl doctor down
 
 4 tools on 4 servers. Their definitions would cost a model about 181 tokens.
 `,
-			json: `{"servers":[{"name":"demo","status":"connected","tools":2,"tokens":142,"listed_at":"2026-03-01T12:00:00Z"},{"name":"papers","status":"connected","tools":1,"tokens":19,"resources":2,"prompts":1,"listed_at":"2026-03-01T12:00:00Z"},{"name":"down","status":"error","tools":0,"tokens":0,"error":{"type":"ServerConnectionError","message":"down exited with code 3","traceback":"","help":"Run it by hand. See what happened with: mcpl doctor down","server":"down"}},{"name":"off","status":"disabled","tools":0,"tokens":0},{"name":"web","status":"connected","tools":1,"tokens":20,"listed_at":"2026-03-01T12:00:00Z"}],"tools":4,"tokens":181}`},
+			json: `{"servers":[{"name":"demo","status":"connected","tools":2,"tokens":142,"listed_at":"2026-03-01T12:00:00Z"},{"name":"papers","status":"connected","tools":1,"tokens":19,"resources":2,"prompts":1,"listed_at":"2026-03-01T12:00:00Z"},{"name":"down","status":"error","tools":0,"tokens":0,"error":{"type":"ServerConnectionError","message":"down exited with code 3","traceback":"","help":"See what happened with: mcpl doctor down","server":"down"}},{"name":"off","status":"disabled","tools":0,"tokens":0},{"name":"web","status":"connected","tools":1,"tokens":20,"listed_at":"2026-03-01T12:00:00Z"}],"tools":4,"tokens":181}`},
 		"asked again": {args: strings.Fields("list --refresh"), asked: []string{"demo", "down", "papers", "web"}, text: `SERVER  STATUS     TOOLS  TOKENS  RESOURCES  PROMPTS  ASKED
 demo    connected      2     142          0        0  just now
 papers  connected      1      19          2        1  just now
@@ -70,9 +70,9 @@ web has 1 tool, about 20 tokens.
 `,
 			json: `{"server":"web","tools":[{"name":"look","description":"Look at a page"}]}`},
 		"a server that failed": {args: strings.Fields("list down"), code: 4, text: `error: down exited with code 3
-hint: Run it by hand. See what happened with: mcpl doctor down
+hint: See what happened with: mcpl doctor down
 `,
-			json: `{"success":false,"error":{"type":"ServerConnectionError","message":"down exited with code 3","traceback":"","help":"Run it by hand. See what happened with: mcpl doctor down","server":"down"}}`},
+			json: `{"success":false,"error":{"type":"ServerConnectionError","message":"down exited with code 3","traceback":"","help":"See what happened with: mcpl doctor down","server":"down"}}`},
 		"a server that is off": {args: strings.Fields("list off"), code: 3, says: []string{"error: off is disabled in its configuration entry"}},
 		"an unknown server":    {args: strings.Fields("list dmo"), code: 3, says: []string{`error: there is no server "dmo"`}},
 	})

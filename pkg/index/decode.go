@@ -49,7 +49,7 @@ func codeServer(c *packed.Codec, s *ServerInfo) {
 	}
 	if failed {
 		packed.Text(c, &f.Type)
-		packed.Text(c, &f.Message, &f.Traceback, &f.Help)
+		packed.Text(c, &f.Message)
 		packed.List(c, &f.Next, codeNext)
 		s.Error = f
 	}

@@ -8,13 +8,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/gofrs/flock"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -181,6 +184,7 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	defs, spans := renderDefinitions(cat)
 	meta := metadata{Version: metaVersion, Definitions: digest(defs), Stamp: stamp, Warnings: cat.Warnings}
 	for _, server := range cat.Servers {
+		server.Error = kept(server.Error)
 		meta.Servers = append(meta.Servers, server.Meta)
 	}
 	text, err := json.MarshalIndent(meta, "", "  ")
@@ -205,8 +209,27 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	if openErr != nil { // what pack made must be readable
 		return nil, openErr
 	}
+	for i := range sn.servers {
+		sn.servers[i].Error = cat.Servers[i].Error // whole, for the process that has listed it
+	}
 	sn.defs = func(at span) ([]byte, error) { return defs[at.off : at.off+at.len], nil }
 	return sn, err
+}
+
+// kept returns what the files hold of the failure of a server: its type and message, and what to do next. Traceback and
+// help quote what the server wrote, and with that perhaps a secret that mcpl does not know.
+func kept(f *fault.Fault) *fault.Fault {
+	if f == nil {
+		return nil
+	}
+	k := *f
+	k.Traceback, k.Help, k.Suggestions, k.Arguments, k.Result = "", "", nil, nil, nil
+	asks := func(n fault.Next) bool { return n.Step != nil && (n.Step.Verb == "list" || n.Step.Verb == "doctor") }
+	if f.Help != "" && !slices.ContainsFunc(k.Next, asks) {
+		again := fault.Step{Verb: "list", Server: f.Server, Args: []string{"--refresh", "--verbose"}}
+		k.Next = append(slices.Clone(k.Next), fault.Next{Why: "See all it says with", Step: &again})
+	}
+	return &k
 }
 
 func digest(data []byte) string {
@@ -214,8 +237,11 @@ func digest(data []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// span is the place of a definition in tool_index.json.
-type span struct{ off, len int64 }
+// span is the place of a definition in tool_index.json, and its checksum.
+type span struct {
+	off, len int64
+	crc      uint32
+}
 
 // renderDefinitions writes tool_index.json, one definition a line, and returns the place of each, in the order of the
 // documents.
@@ -238,7 +264,7 @@ func renderDefinitions(cat *Catalog) ([]byte, []span) {
 			b.WriteString(separator + "\n")
 			separator = ","
 			raw := def.Raw()
-			spans = append(spans, span{int64(b.Len()), int64(len(raw))})
+			spans = append(spans, span{int64(b.Len()), int64(len(raw)), crc32.ChecksumIEEE(raw)})
 			b.Write(raw)
 		})
 		b.WriteString("\n]}")

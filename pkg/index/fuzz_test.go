@@ -35,7 +35,8 @@ func fixed(data []byte) []byte {
 			continue
 		}
 		raw := data[records+off : records+off+n]
-		binary.LittleEndian.PutUint32(entry[28:], crc32.Update(crc32.ChecksumIEEE(entry[:28]), crc32.IEEETable, raw))
+		crc := crc32.Update(crc32.ChecksumIEEE(entry[:entryCRC]), crc32.IEEETable, raw)
+		binary.LittleEndian.PutUint32(entry[entryCRC:], crc)
 	}
 	return data
 }

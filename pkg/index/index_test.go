@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -61,7 +62,7 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 			},
 			{Meta: Meta{Facts: Facts{Name: "off", State: Unknown, Off: true}, Transport: "http"}},
 			{Meta: Meta{Transport: "stdio", Facts: Facts{Name: "down", State: Failed, TriedAt: at,
-				Error: fault.New(fault.Timeout, "down is down", "wait").Trace("a\nb").On("down", "").
+				Error: fault.New(fault.Timeout, "down is down", "").On("down", "").
 					Then("Ask it again with", fault.Step{Verb: "list", Server: "down", Args: []string{"--refresh"}}).
 					ThenSet("Put", fault.Set{Variable: "TOKEN", File: "/x/.env"})}},
 				Tools:   []tool.Def{def(t, `{"name":"größe","description":"Größe <b>&amp;</b> \u001b[31m"}`)},
@@ -300,6 +301,87 @@ func TestDamagedOpen(t *testing.T) {
 	}
 	if _, err := s.Open(); !errors.Is(err, ErrDamaged) {
 		t.Errorf("no definitions: %v", err)
+	}
+}
+
+// TestF10EachDefinitionHasAChecksum: a definition that has changed in its place, with size and time of the file as they
+// were, is not taken for the one that was listed.
+func TestF10EachDefinitionHasAChecksum(t *testing.T) {
+	t.Parallel()
+	cat, stamp := sample(t)
+	s := save(t, cat, stamp)
+	good, err := os.ReadFile(s.toolsFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(s.toolsFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(data []byte) {
+		if err := errors.Join(os.WriteFile(s.toolsFile(), data, 0o600),
+			os.Chtimes(s.toolsFile(), info.ModTime(), info.ModTime())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sn, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sn.Close()
+	rec, _, err := sn.Find(tool.Ref{Server: "git", Name: "create_issue"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := rec.definitionLocation
+	for i := at.off; i < at.off+at.len; i++ {
+		bad := slices.Clone(good)
+		bad[i] ^= 1 << (i % 8)
+		write(bad)
+		if _, err := sn.Definition(rec); !errors.Is(err, ErrDamaged) {
+			t.Fatalf("byte %d: %v", i, err)
+		}
+	}
+	write(good)
+	if _, err := sn.Definition(rec); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestF8FailuresAreKeptShort: of a failure the files hold type and message and what to do next. The process that has
+// listed the server has all of it.
+func TestF8FailuresAreKeptShort(t *testing.T) {
+	t.Parallel()
+	failure := fault.New(fault.ServerConnection, "x exited", "It said CANARYhelp.").On("x", "").Trace("stderr: CANARYtrace")
+	failure.Result = "CANARYresult"
+	failure.ThenSet("Add to", fault.Set{Variable: "TOKEN", File: "/x/.env"})
+	cat := &Catalog{Servers: []Server{{Meta: Meta{Facts: Facts{Name: "x", State: Failed, Error: failure}}}}}
+	s := Store{Dir: t.TempDir()}
+	sn, err := s.Save(cat, Stamp{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, _ := sn.Server("x"); info.Error != failure {
+		t.Errorf("right after the listing there is %+v", info.Error)
+	}
+	for _, path := range []string{s.metaFile(), s.packedFile()} {
+		data, err := os.ReadFile(path)
+		if err != nil || bytes.Contains(data, []byte("CANARY")) {
+			t.Errorf("%s: %v\n%s", path, err, data)
+		}
+	}
+	opened, err := s.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	loaded, _ := s.Load()
+	info, _ := opened.Server("x")
+	for what, got := range map[string]*fault.Fault{"search.idx": info.Error, "index_metadata.json": loaded.Servers[0].Error} {
+		if got.Type != failure.Type || got.Message != failure.Message || len(got.Next) != 2 ||
+			got.Next[0].Set.Variable != "TOKEN" || got.Next[1].Step.Verb != "list" {
+			t.Errorf("%s: %+v", what, got)
+		}
 	}
 }
 

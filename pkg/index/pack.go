@@ -20,7 +20,7 @@ import (
 //	meta     the stamp, tool_index.json's size and mtime, warnings, and per server what a list
 //	         prints
 //	table    per document: definition offset u64 and length u64 in tool_index.json, record offset
-//	         u64 and length u32, crc u32 of these and the record
+//	         u64 and length u32, crc u32 of the definition, crc u32 of all these and the record
 //	records  per document: name, title, description, signature, media type, required names
 //	rankings what pkg/search packs, with checksums of its own: of all tools, of all resources and
 //	         templates, and of all prompts, so that none changes how the others are ranked
@@ -36,11 +36,13 @@ import (
 //	2: resources and prompts, with rankings of their own; media types; how a server was reached
 //	3: what can be done next about a server's failure; whether it asks while several clients use it
 //	4: the same, but all numbers of the meta section are varints
+//	6: a checksum of each definition; of a failure its type and message, and what to do next
 const (
 	packedMagic   = "MCPLIDX\x00"
-	packedVersion = 4
+	packedVersion = 6
 	headerSize    = 8 + 4 + 4 + (4+2*rankings)*8
-	tableEntry    = 8 + 8 + 8 + 4 + 4
+	tableEntry    = 8 + 8 + 8 + 4 + 4 + 4
+	entryCRC      = tableEntry - 4 // where in an entry its checksum is
 )
 
 // maxDescription bounds the description of a hit, in bytes.
@@ -60,6 +62,7 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(at.len))
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(len(records)))
 			entry = binary.LittleEndian.AppendUint32(entry, uint32(len(record)))
+			entry = binary.LittleEndian.AppendUint32(entry, at.crc)
 			crc := crc32.Update(crc32.ChecksumIEEE(entry), crc32.IEEETable, record)
 			table = binary.LittleEndian.AppendUint32(append(table, entry...), crc)
 			records = append(records, record...)
@@ -121,7 +124,7 @@ func describe(server string, def tool.Def) (search.Document, []byte) {
 // infoOf returns what a snapshot has of a server.
 func infoOf(s Server) ServerInfo {
 	info := ServerInfo{Facts: s.Facts, Tools: len(s.Tools), Prompts: len(s.Prompts)}
-	info.Instructions = FirstSentences(s.Instructions, maxDescription)
+	info.Instructions, info.Error = FirstSentences(s.Instructions, maxDescription), kept(s.Error)
 	for _, def := range s.Tools {
 		info.Tokens += def.Tokens()
 	}

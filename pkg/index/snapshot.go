@@ -268,7 +268,7 @@ func (sn *Snapshot) Record(doc int) (Record, error) { return sn.record(doc, sn.f
 func (sn *Snapshot) record(doc int, fromFile bool) (Record, error) {
 	entry := sn.table[doc*tableEntry : (doc+1)*tableEntry]
 	u64 := binary.LittleEndian.Uint64
-	at, off := span{int64(u64(entry)), int64(u64(entry[8:]))}, u64(entry[16:])
+	at, off := span{int64(u64(entry)), int64(u64(entry[8:])), binary.LittleEndian.Uint32(entry[28:])}, u64(entry[16:])
 	size := uint64(binary.LittleEndian.Uint32(entry[24:]))
 	if off > uint64(len(sn.records)) || size > uint64(len(sn.records))-off {
 		return Record{}, fmt.Errorf("%w: a record lies outside the file", ErrDamaged)
@@ -280,8 +280,8 @@ func (sn *Snapshot) record(doc int, fromFile bool) (Record, error) {
 			return Record{}, fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 	}
-	crc := crc32.Update(crc32.ChecksumIEEE(entry[:28]), crc32.IEEETable, raw)
-	if crc != binary.LittleEndian.Uint32(entry[28:]) || at.off < 0 || at.len < 0 || at.len > sn.defSize {
+	crc := crc32.Update(crc32.ChecksumIEEE(entry[:entryCRC]), crc32.IEEETable, raw)
+	if crc != binary.LittleEndian.Uint32(entry[entryCRC:]) || at.off < 0 || at.len < 0 || at.len > sn.defSize {
 		return Record{}, fmt.Errorf("%w: checksum of a record", ErrDamaged)
 	}
 	r := &packed.Reader{Rest: raw}
@@ -330,6 +330,9 @@ func (sn *Snapshot) Find(ref tool.Ref) (Record, bool, error) {
 // Definition reads one definition from tool_index.json. It fails with [ErrReplaced] or [ErrDamaged].
 func (sn *Snapshot) Definition(rec Record) (tool.Def, error) {
 	raw, err := sn.defs(rec.definitionLocation)
+	if err == nil && crc32.ChecksumIEEE(raw) != rec.definitionLocation.crc {
+		err = fmt.Errorf("tool_index.json holds another definition of %s", rec.Name)
+	}
 	if err != nil {
 		return tool.Def{}, sn.unreadable(err)
 	}
