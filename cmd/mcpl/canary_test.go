@@ -118,6 +118,10 @@ func TestF8Canaries(t *testing.T) {
 	script := mcptest.Script{Tools: []mcptest.Tool{{Name: "t", Text: "fine"},
 		{Name: "fails", Behaviour: mcptest.Behaviour{Stderr: []string{"it is CANARYAWSLIVE08 CANARYplain02"},
 			Error: &mcptest.Error{Code: -32603, Message: "refused CANARYtoken01 CANARYgithub09"}}},
+		{Name: "asks", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{
+			{Method: "notifications/message", Params: mcptest.Raw(`{"level": "info", "data": {"x": "CANARYplain02"}}`), ID: mcptest.Raw("none")},
+			{Method: "elicitation/create", Params: mcptest.Raw(`{"message": "Is it CANARYtoken01?", "requestedSchema": {"type": "object",
+				"properties": {"x": {"type": "string"}}}}`), Wait: true}}}},
 		{Name: "ends", Behaviour: mcptest.Behaviour{Stderr: []string{"CANARYpem05CANARYpem05"}, Exit: &mcptest.Exit{Code: 1}}}}}
 	for _, daemon := range []string{"on", "off"} {
 		t.Run("daemon "+daemon, func(t *testing.T) {
@@ -166,7 +170,7 @@ func searchCanaries(t *testing.T, h home, c canaries) []string {
 	servers := strings.Fields("s exits talks missing broken html refuses moves closed")
 	lines := [][]string{{"list", "--refresh"}, {"list"}, {"-v", "list", "--refresh"}, {"doctor"}, {"-v", "doctor"}, {"config"},
 		{"search", "fine"}, {"auth", "status"}, {"instructions"}, {"call", "s", "t"}, {"-v", "call", "s", "fails"},
-		{"call", "s", "fails"}, {"call", "s", "ends"}, {"inspect", "s", "t"}, {"disable", "html"}, {"daemon", "status"},
+		{"call", "s", "fails"}, {"call", "s", "ends"}, {"call", "s", "asks"}, {"-v", "call", "s", "asks"}, {"inspect", "s", "t"}, {"disable", "html"}, {"daemon", "status"},
 		{"enable", "html"}}
 	for _, name := range servers {
 		lines = append(lines, []string{"list", name, "--refresh"}, []string{"call", name, "t"},

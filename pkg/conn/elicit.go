@@ -28,6 +28,7 @@ func (s *session) elicit(ctx context.Context, c *call, params json.RawMessage) (
 
 // ask puts a question to the audience of a call, which may be nil.
 func (s *session) ask(ctx context.Context, c *call, q tool.Question) tool.Reply {
+	q.Message = s.server.Mask(q.Message)
 	s.log("it asks: %s", q.Message)
 	switch {
 	case ctx.Err() != nil:

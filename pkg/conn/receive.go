@@ -234,7 +234,7 @@ func (s *session) progressed(params json.RawMessage) {
 	}
 	if c := s.router.byRequest(string(p.Token)); c != nil {
 		c.clock.renew()
-		progress := tool.Progress{Done: p.Done, Total: p.Total, Message: p.Message, Raw: params}
+		progress := tool.Progress{Done: p.Done, Total: p.Total, Message: s.server.Mask(p.Message), Raw: params}
 		c.enqueue(func(a tool.Audience) { a.Progress(progress) })
 	}
 }

@@ -104,6 +104,7 @@ func (s *session) outcomeOf(ctx context.Context, c *call, t task) (json.RawMessa
 		if words := cmp.Or(t.Message, string(t.Status)); words != said {
 			said = words
 			s.log("task %s: %s", id, words)
+			words = s.server.Mask(words)
 			words = words[:min(len(words), maxNote)]
 			c.enqueue(func(a tool.Audience) { a.Progress(tool.Progress{Message: words}) })
 		}
