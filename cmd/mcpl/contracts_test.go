@@ -93,6 +93,18 @@ func contracts() []contract {
 	}
 }
 
+// unapproved lists the contracts of a project whose servers no one has approved.
+func unapproved() []contract {
+	return []contract{
+		{"search_waiting", 0, []string{"search", "issues"}},
+		{"list_waiting", 0, []string{"list"}},
+		{"call_waiting", 6, []string{"call", "tracker", "any"}},
+		{"trust", 0, []string{"trust", "--list"}},
+		{"trust_nobody", 6, []string{"trust"}},
+		{"untrust", 0, []string{"untrust", "tracker"}},
+	}
+}
+
 // withoutSnapshot are the fault types that no command line of today leads to at will.
 var withoutSnapshot = map[string]string{
 	"InternalError":    "is a defect",
@@ -125,6 +137,12 @@ const contractServer = `{"instructions": "Adds up. And more.", "tools": [
     "requestedSchema": {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}}}]}
 ]}`
 
+// unapprovedConfig is that of a project whose servers no one has approved.
+const unapprovedConfig = `{"mcpServers": {
+  "tracker": {"command": "./tracker.sh", "args": ["--db", "${DB:-main}"], "env": {"TOKEN": "${TRACKER_TOKEN:-none}"}},
+  "web": {"url": "https://web.example/mcp", "headers": {"X-Team": "blue"}}
+}}`
+
 const papersServer = `{"capabilities": {"resources": {}, "prompts": {}}, "methods": {
   "resources/list": {"result": {"resources": [{"uri": "paper://report", "name": "report", "title": "The report", "description": "What was found.", "mimeType": "text/plain", "size": 20}]}},
   "resources/templates/list": {"result": {"resourceTemplates": [{"uriTemplate": "paper://{year}/report", "name": "report", "description": "Of a year."}]}},
@@ -151,14 +169,24 @@ func TestContracts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
+	clone := filepath.Join(dir, "clone")
+	for _, repository := range []string{dir, clone} {
+		if err := os.MkdirAll(filepath.Join(repository, ".git"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(repository, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(clone, ".mcp.json"), []byte(unapprovedConfig), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	run := func(args []string) ([]byte, int) {
+	trust := "all"
+	run := func(in string, args []string) ([]byte, int) {
 		cmd := exec.CommandContext(t.Context(), "mcpl", args...)
-		cmd.Dir = dir
+		cmd.Dir = in
 		cmd.Env = append(os.Environ(), "HOME="+dir, "USERPROFILE="+dir, "LOCALAPPDATA="+dir, "XDG_CACHE_HOME="+dir,
-			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "GORACE=atexit_sleep_ms=0", "MCPL_DAEMON=off", "DBUS_SESSION_BUS_ADDRESS=", "XDG_RUNTIME_DIR=")
+			"XDG_STATE_HOME="+dir, "XDG_CONFIG_HOME="+dir, "GORACE=atexit_sleep_ms=0", "MCPL_TRUST="+trust, "MCPL_DAEMON=off", "DBUS_SESSION_BUS_ADDRESS=", "XDG_RUNTIME_DIR=")
 		out, err := cmd.Output()
 		var exit *exec.ExitError
 		if err != nil && !errors.As(err, &exit) {
@@ -166,10 +194,14 @@ func TestContracts(t *testing.T) {
 		}
 		return out, cmd.ProcessState.ExitCode()
 	}
-	run([]string{"list"})
-	run([]string{"list", "--refresh"}) // from now on shaky is stale
-	for _, c := range contracts() {
-		out, code := run(append([]string{"--json"}, c.args...))
+	run(dir, []string{"list"})
+	run(dir, []string{"list", "--refresh"}) // from now on shaky is stale
+	for i, c := range slices.Concat(contracts(), unapproved()) {
+		in := dir
+		if i >= len(contracts()) {
+			in, trust = clone, ""
+		}
+		out, code := run(in, append([]string{"--json"}, c.args...))
 		if code != c.code {
 			t.Errorf("%s: exit code %d, want %d", c.name, code, c.code)
 		}
@@ -222,6 +254,7 @@ func normalised(t *testing.T, raw []byte, dir string) []byte {
 		{`("script":)"(?:[^"\\]|\\.)*"`, `${1}"S"`},
 		{`("(?:tokens|mtime)":)\d+`, `${1}1`},
 		{`("data":|"blob":)"[^"]*"`, `${1}"B64"`},
+		{`("hash":)"[0-9a-f]{64}"`, `${1}"HASH"`},
 		{`("[a-z]+_ms":)[0-9]+`, `${1}0`},
 		{`[0-9a-f]{16}\.(sock|log)`, `KEY.$1`},
 	} {
@@ -239,7 +272,8 @@ func normalised(t *testing.T, raw []byte, dir string) []byte {
 func TestContractsComplete(t *testing.T) {
 	t.Parallel()
 	var names []string
-	for _, c := range contracts() {
+	all := slices.Concat(contracts(), unapproved())
+	for _, c := range all {
 		names = append(names, c.name)
 	}
 	for _, typ := range faultTypes(t) {
@@ -261,7 +295,7 @@ func TestContractsComplete(t *testing.T) {
 		}
 	}
 	for _, verb := range verbs(t) {
-		if !slices.ContainsFunc(contracts(), func(c contract) bool { return slices.Contains(c.args, verb) }) {
+		if !slices.ContainsFunc(all, func(c contract) bool { return slices.Contains(c.args, verb) }) {
 			t.Errorf("the verb %s has no contract", verb)
 		}
 	}

@@ -59,6 +59,10 @@ func setup(env *testscript.Env) error {
 	if err := os.MkdirAll(filepath.Join(env.WorkDir, ".git"), 0o700); err != nil {
 		return err
 	}
+	if err := os.WriteFile(filepath.Join(env.WorkDir, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+		return err
+	}
+	env.Setenv("MCPL_TRUST", "all")            // a script about approvals unsets it
 	env.Setenv("DBUS_SESSION_BUS_ADDRESS", "") // the keyring of whoever runs the tests is left alone
 	env.Setenv("NO_COLOR", "1")
 	env.Values[authServers] = map[string]*authtest.Server{}

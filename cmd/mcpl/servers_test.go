@@ -48,6 +48,9 @@ func newHome(t *testing.T, script mcptest.Script) home {
 	if err := os.Mkdir(filepath.Join(dir, ".git"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(dir, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return h
 }
 
@@ -57,7 +60,7 @@ func (h home) mcpl(t *testing.T, args ...string) (cmd *exec.Cmd, stdout, stderr 
 	t.Helper()
 	cmd = exec.CommandContext(t.Context(), "mcpl", args...)
 	cmd.Dir = h.dir
-	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CACHE_HOME="+h.dir, "XDG_STATE_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "GORACE=atexit_sleep_ms=0", "MCPL_DAEMON=off")
+	cmd.Env = append(os.Environ(), "HOME="+h.dir, "XDG_CACHE_HOME="+h.dir, "XDG_STATE_HOME="+h.dir, "XDG_CONFIG_HOME="+h.dir, "GORACE=atexit_sleep_ms=0", "MCPL_TRUST=all", "MCPL_DAEMON=off")
 	cmd.Env = append(cmd.Env, h.vars...)
 	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = stdout, stderr

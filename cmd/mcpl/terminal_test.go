@@ -103,7 +103,7 @@ func TestTerminal(t *testing.T) {
 				}
 			}
 			env := []string{"HOME=" + home, "XDG_CACHE_HOME=" + filepath.Join(home, "cache"), "XDG_STATE_HOME=" + home, "XDG_CONFIG_HOME=" + home,
-				"XDG_RUNTIME_DIR=", "NO_COLOR=", "TERM=xterm", "GORACE=atexit_sleep_ms=0", "MCPL_DAEMON=" + daemon}
+				"XDG_RUNTIME_DIR=", "NO_COLOR=", "TERM=xterm", "GORACE=atexit_sleep_ms=0", "MCPL_TRUST=all", "MCPL_DAEMON=" + daemon}
 			t.Cleanup(func() { stopDaemons(home) })
 			person{t, dir, env}.answers()
 			person{t, dir, env}.declines()

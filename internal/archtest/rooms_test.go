@@ -52,7 +52,7 @@ var rooms = map[string]room{
 			"file is replaced is no part of that",
 	},
 	"internal/fixture": {
-		imports: []string{"pkg/tool"},
+		imports: []string{"pkg/config", "pkg/tool"},
 		why:     "tests of the index's users share their configurations and listings; it knows what both are made of, no more",
 	},
 	"internal/mcptest": {
@@ -61,7 +61,7 @@ var rooms = map[string]room{
 	"internal/verb": {
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/atomicfile", "pkg/auth/login", "pkg/catalog",
 			"pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/host", "pkg/index", "pkg/output", "pkg/schema", "pkg/search",
-			"pkg/state", "pkg/tool"},
+			"pkg/state", "pkg/tool", "pkg/trust"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -118,7 +118,7 @@ var rooms = map[string]room{
 		why: "a leaf: every package makes faults, so this one can import none of them",
 	},
 	"pkg/host": {
-		imports: []string{"pkg/catalog", "pkg/config", "pkg/engine", "pkg/fault", "pkg/tool"},
+		imports: []string{"pkg/catalog", "pkg/config", "pkg/engine", "pkg/fault", "pkg/tool", "pkg/trust"},
 		why: "warm servers are supervised in one place, whatever door a request comes through: sockets, HTTP and frames " +
 			"belong to the doors, and how a server is started comes from main. Of the engine it needs the Caller; it " +
 			"tells a catalog when lists are due",
@@ -154,6 +154,11 @@ var rooms = map[string]room{
 	},
 	"pkg/tool": {
 		why: "a leaf: the nouns that all packages share must not lead from one package to another",
+	},
+	"pkg/trust": {
+		imports: []string{"pkg/atomicfile", "pkg/config", "pkg/fault"},
+		why: "an approval is of an entry as configuration has it; configuration asks for it through an interface, so that " +
+			"no one can read a project's servers and forget to ask",
 	},
 }
 

@@ -69,6 +69,9 @@ func (v *callVerb) Run(ctx context.Context, s *Session) error {
 	if v.DryRun {
 		return v.dryRun(ctx, s, ref, rest)
 	}
+	if err := s.approveWaiting(ctx, []string{ref.Server}); err != nil {
+		return err
+	}
 	return v.do(ctx, s, ref, rest, !v.NoValidate)
 }
 

@@ -73,6 +73,9 @@ func (v *configAddVerb) Run(ctx context.Context, s *Session) error {
 		a.Replaced = replaced
 		return after, err
 	})
+	if err == nil {
+		err = s.approveWritten(ctx, target.Path, v.name)
+	}
 	if err != nil {
 		return err
 	}

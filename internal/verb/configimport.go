@@ -84,6 +84,13 @@ func (v *configImportVerb) Run(ctx context.Context, s *Session) error {
 	if p.Created, err = p.write(ctx); err != nil {
 		return err
 	}
+	var names []string
+	for _, take := range p.of("add") {
+		names = append(names, take.Name)
+	}
+	if err := s.approveWritten(ctx, p.File, names...); err != nil {
+		return err
+	}
 	p.Written = true
 	return s.Printer.Answer(p)
 }

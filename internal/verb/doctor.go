@@ -35,6 +35,9 @@ type doctorVerb struct{ plain }
 
 // Run makes the failure of a server an answer, not a fault; the exit code is then that of the first failure.
 func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
+	if err := s.approveWaiting(ctx, v.words); err != nil {
+		return err
+	}
 	probes, err := s.Engine.Probe(ctx, v.words)
 	if err != nil {
 		return err
@@ -72,7 +75,8 @@ func diagnose(p engine.Probe) diagnosis {
 		}
 	case p.Failure != nil:
 		words := map[fault.Type]string{fault.Config: "cannot be used", fault.MissingVariable: "variable missing",
-			fault.AuthRequired: "login needed", fault.Timeout: "too slow", fault.Protocol: "breaks the protocol"}
+			fault.AuthRequired: "login needed", fault.ApprovalRequired: "not approved",
+			fault.Timeout: "too slow", fault.Protocol: "breaks the protocol"}
 		d.Verdict, d.Next = cmp.Or(words[p.Failure.Type], "cannot be reached"), d.Error.Help
 	default:
 		d.Protocol, d.Identity = p.Listing.Known.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)

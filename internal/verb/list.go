@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
 
 func listSpec() Spec {
@@ -65,6 +66,9 @@ func (v *listing) Parse(words []string) error {
 type listVerb struct{ listing }
 
 func (v *listVerb) Run(ctx context.Context, s *Session) error {
+	if err := s.approveWaiting(ctx, v.servers); err != nil {
+		return err
+	}
 	if len(v.servers) == 0 {
 		return v.all(ctx, s)
 	}
@@ -77,7 +81,8 @@ func (v *listVerb) all(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	a := &listAnswer{now: s.App.Now(), Servers: []serverLine{}, Warnings: listed.Warnings}
+	a := &listAnswer{now: s.App.Now(), Servers: []serverLine{}, Warnings: listed.Warnings,
+		Waiting: s.waiting(listed.Waiting)}
 	for _, l := range listed.Servers {
 		line := lineOf(l)
 		a.Servers = append(a.Servers, line)
@@ -105,6 +110,8 @@ func status(l engine.Listed) string {
 		return "disabled"
 	case l.State == index.Listed:
 		return "connected"
+	case l.Error != nil && l.Error.Type == fault.ApprovalRequired:
+		return "waiting"
 	case l.State == index.Failed && l.Offers() > 0:
 		return "stale"
 	case l.State == index.Failed:
@@ -119,7 +126,9 @@ type listAnswer struct {
 	Tools    int          `json:"tools"`
 	Tokens   int          `json:"tokens"`
 	Warnings []string     `json:"warnings,omitempty"`
-	now      time.Time
+	// Waiting are the servers that a person has to approve first.
+	Waiting []waitingServer `json:"waiting,omitempty"`
+	now     time.Time
 }
 
 // serverLine is one server of a list.
@@ -216,11 +225,13 @@ func dim(texts ...string) []any {
 // stateSpan returns the state of a server or a login, or the verdict on it, in its colour.
 func stateSpan(state string) output.Span {
 	switch state {
-	case "connected", "ok", string(login.LoggedIn), string(login.Machine), string(login.Static):
+	case "connected", "ok", string(trust.Approved), string(trust.Trusted),
+		string(login.LoggedIn), string(login.Machine), string(login.Static):
 		return output.Green(state)
-	case "stale", "unknown", string(login.CanRenew):
+	case "stale", "unknown", "waiting", string(trust.New), string(trust.Changed),
+		string(login.CanRenew):
 		return output.Yellow(state)
-	case "disabled", string(login.NotLoggedIn):
+	case "disabled", string(trust.Own), string(login.NotLoggedIn):
 		return output.Dim(state)
 	}
 	return output.Red(state)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
-	"github.com/mcp-launchpad/mcpl/pkg/state"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -29,6 +28,9 @@ func described(recs []index.Record, prefix string) []string {
 	}
 	return list
 }
+
+// completeServers completes any number of servers, on or off.
+func completeServers(n *Names, _ []string) ([]string, bool) { return n.servers(false), false }
 
 // completeServer completes one server that is on.
 func completeServer(n *Names, args []string) ([]string, bool) {
@@ -71,8 +73,7 @@ type Names struct {
 func (a *App) Names(g Globals) *Names {
 	s := &Session{App: a, Globals: g, Printer: a.NewPrinter(g)}
 	n := &Names{session: s}
-	var err error
-	s.Tools, _, err = state.Read(a.Env.StateDir(), a.Env.Dir)
+	_, err := s.open()
 	if s.Engine = s.newEngine(); err == nil {
 		n.view, _ = s.catalog().Current()
 	}

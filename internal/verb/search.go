@@ -76,6 +76,7 @@ type searchAnswer struct {
 	query, method string
 	hits          []engine.Found
 	help          string
+	waiting       []waitingServer
 }
 
 // schemaOf returns the input schema of a hit, nil without --schema.
@@ -97,6 +98,9 @@ func (a *searchAnswer) RawJSON() []byte {
 	o.Add("results", render.List(results))
 	if a.help != "" {
 		o.Add("help", a.help)
+	}
+	if len(a.waiting) > 0 {
+		o.Add("waiting", a.waiting)
 	}
 	return o.Bytes()
 }
@@ -162,6 +166,9 @@ func (v *searchVerb) Parse(words []string) (err error) {
 }
 
 func (v *searchVerb) Run(ctx context.Context, s *Session) error {
+	if err := s.approveWaiting(ctx, v.Servers); err != nil {
+		return err
+	}
 	q := search.Query{Text: v.query, Method: v.method, Limit: cmp.Or(v.Limit, s.Settings.Limit), Explain: v.Explain}
 	result, err := s.Engine.Search(ctx, engine.SearchRequest{Query: q, Servers: v.Servers, Kinds: v.kinds,
 		Refresh: v.Refresh, Definitions: v.Schema})
@@ -173,7 +180,8 @@ func (v *searchVerb) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	answer := &searchAnswer{query: v.query, method: string(v.method), hits: result.Found}
+	answer := &searchAnswer{query: v.query, method: string(v.method), hits: result.Found,
+		waiting: s.waiting(result.Waiting)}
 	if len(result.Found) == 0 {
 		if answer.help, err = v.emptyHelp(ctx, s, q, result.Failed); err != nil {
 			return err

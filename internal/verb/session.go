@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
+	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
 
 // Session is one run of one verb.
@@ -26,20 +27,29 @@ type Session struct {
 	Tools    state.All
 	Engine   *engine.Engine
 	settings []config.Setting // Settings, with where each comes from
+	judge    *trust.Judge     // of servers that come with a project
 	// spec is that of the verb that runs.
 	spec Spec
 	// code is the exit code of an answer that is neither a fault nor a success.
 	code int
 }
 
+// open reads the settings and the state.
+func (s *Session) open() (notices []string, err error) {
+	if s.Settings, s.settings, err = s.App.Env.LoadSettings(); err != nil {
+		return nil, err
+	}
+	s.judge = trust.NewJudge(s.App.Env, s.Settings.Trusted)
+	s.App.Env.Approver = s.judge
+	s.States = state.FileIn(s.App.Env.StateDir())
+	s.Tools, notices, err = state.Read(s.App.Env.StateDir(), s.App.Env.Dir)
+	return notices, err
+}
+
 // run opens the session, runs the verb, and has the index refreshed behind its answer.
 func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
-	if s.Settings, s.settings, err = s.App.Env.LoadSettings(); err != nil {
-		return err
-	}
-	s.States = state.FileIn(s.App.Env.StateDir())
-	var notices []string
-	if s.Tools, notices, err = state.Read(s.App.Env.StateDir(), s.App.Env.Dir); err != nil {
+	notices, err := s.open()
+	if err != nil {
 		return err
 	}
 	if err := v.Parse(words); err != nil {
@@ -57,10 +67,25 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 	for _, notice := range notices {
 		s.Printer.Notice("%s", notice)
 	}
+	s.sayRefused()
 	if late := s.catalog().Settle(ctx); late != nil {
 		s.Printer.Verbose("mcpl", fmt.Sprintf("the index could not be refreshed behind the answer: %v", late))
 	}
 	return err
+}
+
+// sayRefused says which files of the project do not count, and why.
+func (s *Session) sayRefused() {
+	sources, err := s.catalog().Sources()
+	if err != nil {
+		return // the verb has said so
+	}
+	for _, l := range sources.Looked {
+		if l.Refused {
+			s.Printer.Notice("%s is %s. If you trust its folder, add that to \"trusted\" in %s", l.Path, l.Note,
+				s.App.Env.SettingsFile())
+		}
+	}
 }
 
 // catalog returns the configuration and the index that the session works with.
@@ -122,7 +147,7 @@ func (s *Session) callerOptions() host.CallerOptions {
 
 // selection returns the files that the command line names.
 func (s *Session) selection() config.Selection {
-	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles}
+	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles, Trusted: s.Settings.Trusted}
 }
 
 // live fails on the early path. Early verbs call it, before they print, for what the index cannot answer.

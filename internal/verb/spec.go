@@ -67,6 +67,7 @@ func Table() []Spec {
 	return []Spec{
 		searchSpec(), inspectSpec(), callSpec(), listSpec(),
 		resourcesSpec(), readSpec(), promptsSpec(), promptSpec(),
+		trustSpec(), untrustSpec(),
 		configSpec(), configImportSpec(), configAddSpec(), configRemoveSpec(),
 		authSpec(), doctorSpec(), enableSpec(), disableSpec(), instructionsSpec(),
 		completionSpec(), daemonSpec(), versionSpec(), refreshSpec(),

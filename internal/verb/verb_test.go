@@ -219,9 +219,12 @@ func newWorld(t *testing.T, configuration string, servers map[string]*server) *w
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	none := func(string) (string, bool) { return "", false }
+	trusting := func(name string) (string, bool) {
+		value, ok := map[string]string{"MCPL_TRUST": "all"}[name]
+		return value, ok
+	}
 	w.app = &App{
-		Env: config.Env{Dir: w.dir, Home: home, GOOS: "linux", Lookup: none}, Stdin: strings.NewReader(""),
+		Env: config.Env{Dir: w.dir, Home: home, GOOS: "linux", Lookup: trusting}, Stdin: strings.NewReader(""),
 		OutTTY: output.Terminal{Is: true, Width: 120}, Version: "v1.2.3", Now: func() time.Time { return noon }, Started: time.Now(),
 		InProcess: func(*config.Config, host.CallerOptions) engine.Caller { return &caller{w: w} },
 	}

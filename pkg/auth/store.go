@@ -79,14 +79,18 @@ func (r *record) forgetTokens() {
 	r.Granted, r.Obtained, r.Expires, r.Renewable = nil, time.Time{}, time.Time{}, false
 }
 
-// bindingOf identifies the server that a login is for: the entry's name, its URL and its Host header. mcpl does not
-// use a record of another binding, so that no token goes elsewhere.
+// bindingOf identifies the server that a login is for: the entry's name, its URL and its Host header, and the project
+// that the entry comes with. mcpl does not use a record of another binding, so that no token goes elsewhere, and no
+// project uses the login of another or of the user's own servers.
 func bindingOf(s *config.Server) string {
 	text := "mcpl login 1\x00" + s.Name + "\x00" + s.URL
 	for _, h := range s.Headers {
 		if strings.EqualFold(h.Name, "Host") { // another server behind the same address
 			text += "\x00" + h.Value
 		}
+	}
+	if owner := s.LoginOwner(); owner != "" {
+		text += "\x00project\x00" + owner
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

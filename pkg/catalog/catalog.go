@@ -76,16 +76,18 @@ type Catalog struct {
 	sources *config.Sources // nil before they are located
 	store   index.Store
 	cfg     *config.Config // nil before it is read
-	current *opened        // nil if there is no index that matches the sources
-	looked  time.Time      // when search.idx was last compared with current
-	damaged bool           // search.idx is not to be opened before it is built anew
-	unsaved *index.Catalog // what current holds, if it could not be written
-	update  *update        // nil if no request lists servers
-	active  map[*listing]struct{}
-	started uint64            // how many listings have been started
-	tried   map[string]uint64 // by server, the number of the listing that ended last
-	changed []string          // servers that say that they offer something else
-	feed    map[*func()]struct{}
+	// approvals identifies what was approved when cfg was judged.
+	approvals string
+	current   *opened        // nil if there is no index that matches the sources
+	looked    time.Time      // when search.idx was last compared with current
+	damaged   bool           // search.idx is not to be opened before it is built anew
+	unsaved   *index.Catalog // what current holds, if it could not be written
+	update    *update        // nil if no request lists servers
+	active    map[*listing]struct{}
+	started   uint64            // how many listings have been started
+	tried     map[string]uint64 // by server, the number of the listing that ended last
+	changed   []string          // servers that say that they offer something else
+	feed      map[*func()]struct{}
 }
 
 // New returns a catalog. Nothing is read yet.
@@ -137,7 +139,7 @@ func (c *Catalog) open() *opened {
 	if err != nil {
 		return nil
 	}
-	if !sn.Matches(c.files(), c.opt.Env.EnvDigest) {
+	if !sn.Matches(c.files(), c.opt.Env.ApprovalStamp(c.sources), c.opt.Env.EnvDigest) {
 		_ = sn.Close() // it was only read
 		return nil
 	}
@@ -166,11 +168,46 @@ func (c *Catalog) Config() (*config.Config, error) {
 	if c.opt.Lister == nil {
 		return nil, ErrNotFresh
 	}
-	var err error
-	if c.cfg == nil {
-		c.cfg, err = c.opt.Env.Load(c.sources)
+	if c.cfg != nil {
+		return c.cfg, nil
 	}
-	return c.cfg, err
+	c.approvals = c.opt.Env.ApprovalStamp(c.sources)
+	cfg, err := c.opt.Env.Load(c.sources)
+	if err != nil {
+		return nil, err
+	}
+	if c.adopt(cfg) {
+		c.approvals = c.opt.Env.ApprovalStamp(c.sources)
+	}
+	c.cfg = cfg
+	return cfg, nil
+}
+
+// adopt approves the servers that were in use before mcpl asked for approvals: those that an index of that time has
+// listed, with the same entry. It is called with mu held.
+// It reports whether it approved one.
+func (c *Catalog) adopt(cfg *config.Config) (adopted bool) {
+	if !slices.ContainsFunc(cfg.Servers, func(s *config.Server) bool { return s.Unapproved != nil }) {
+		return false
+	}
+	old, _ := c.store.Load() // an index that is damaged approves nothing
+	if !old.BeforeApprovals {
+		return false
+	}
+	for _, s := range cfg.Servers {
+		known := old.Find(s.Name)
+		if s.Unapproved == nil || known == nil || known.State != index.Listed || known.Fingerprint != s.Fingerprint() {
+			continue
+		}
+		if err := c.opt.Env.Adopt(s); err != nil {
+			c.opt.Events.Notice("%s was in use before mcpl asked for approvals, but could not be approved: %v", s.Name, err)
+			continue
+		}
+		adopted = true
+		c.opt.Events.Notice("%s was in use before mcpl asked for approvals, so it stays approved, "+
+			"with the whole environment", s.Name)
+	}
+	return adopted
 }
 
 // Folder returns the folder that the index of this configuration set is kept in.

@@ -130,7 +130,7 @@ func (w *world) options() Options {
 		Env: config.Env{Dir: w.dir, Home: w.dir, GOOS: "linux", Lookup: func(name string) (string, bool) {
 			value, ok := w.env[name]
 			return value, ok
-		}},
+		}, Approver: fixture.Approver{}},
 		Settings: w.settings, Allows: w.switches.AllowsServer, Events: w, Now: w.clock,
 		Background: func(*config.Sources) error {
 			w.mu.Lock()

@@ -241,7 +241,8 @@ func (c *Catalog) write(u *update) (replaced bool, err error) {
 	cat := &index.Catalog{Servers: slices.Clone(u.cat.Servers), Warnings: u.cat.Warnings}
 	c.mu.Unlock()
 	names := u.cfg.EnvNames
-	sn, err := c.store.Save(cat, index.Stamp{Sources: c.files(), EnvNames: names, EnvDigest: c.opt.Env.EnvDigest(names)})
+	sn, err := c.store.Save(cat, index.Stamp{Sources: c.files(), EnvNames: names, EnvDigest: c.opt.Env.EnvDigest(names),
+		Approvals: c.approvals})
 	if sn == nil {
 		return false, err
 	}

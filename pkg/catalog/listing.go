@@ -248,6 +248,9 @@ func (c *Catalog) reconcile(cfg *config.Config, old *index.Catalog) *index.Catal
 		if err := s.Usable(); err != nil {
 			entry.State, entry.Error, entry.Fingerprint = index.Failed, fault.From(err), ""
 			entry.TriedAt = c.opt.Now()
+			if s.Unapproved != nil { // nothing of it is found or called either
+				entry.Tools, entry.Resources, entry.Prompts, entry.Instructions = nil, nil, nil, ""
+			}
 			continue
 		}
 		if fp := s.Fingerprint(); fp != entry.Fingerprint {

@@ -82,14 +82,19 @@ func (c *Catalog) due(s *index.Facts, tried bool, need Need, clock time.Time) ur
 		return notDue
 	case s.State != index.Failed:
 		return dueNow
-	case s.Error != nil && s.Error.Type == fault.MissingVariable:
-		return notDue // only another configuration or environment gives it a value
+	case needsChange(s.Error):
+		return notDue
 	case need.List == ListFailed && !tried:
 		return dueNow
 	case passed(s.TriedAt, clock, retryAfter):
 		return late
 	}
 	return notDue
+}
+
+// needsChange reports whether only another configuration, environment or approval can mend a failure.
+func needsChange(f *fault.Fault) bool {
+	return f != nil && (f.Type == fault.MissingVariable || f.Type == fault.ApprovalRequired)
 }
 
 // passed reports whether d has passed since t. A time in the future (the clock was set back) counts as long ago.

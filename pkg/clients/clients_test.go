@@ -24,6 +24,9 @@ func world(t *testing.T, goos string, vars map[string]string) config.Env {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(root, "app", ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	return env
 }
 

@@ -29,6 +29,8 @@ type Env struct {
 	Lookup func(string) (string, bool)
 	// GOOS is the system whose conventions for folders and path lists apply.
 	GOOS string
+	// Approver says which servers of a project's configuration may be used. If nil, none may.
+	Approver Approver
 }
 
 // ProcessEnv returns the real process environment. It fails with a fault.Config if the process has no working
@@ -138,9 +140,14 @@ func (l *loader) add(file Source, data []byte) error {
 			continue
 		}
 		s.Why = file.Why
-		if l.resolve(s) {
-			l.config.Servers = append(l.config.Servers, s)
+		if !l.resolve(s) {
+			continue
 		}
+		if file.Found {
+			s.Project = l.config.Sources.project
+			l.env.judge(s)
+		}
+		l.config.Servers = append(l.config.Servers, s)
 	}
 	return nil
 }

@@ -25,13 +25,22 @@ func newWorld(t *testing.T) *world {
 	w := &world{t: t, vars: map[string]string{}}
 	w.Env = Env{Dir: filepath.Join(root, "repo", "sub"), Home: filepath.Join(root, "home"), GOOS: "linux",
 		Lookup: func(name string) (string, bool) { value, ok := w.vars[name]; return value, ok }}
+	w.Approver = approveAll{}
 	for _, dir := range []string{w.Dir, w.Home, filepath.Join(root, "repo", ".git")} {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
+	w.write("../.git/HEAD", "ref: refs/heads/main\n")
 	return w
 }
+
+// approveAll approves every server, with what its entry asks for.
+type approveAll struct{}
+
+func (approveAll) Approve(s *Server) (Allowed, error) { return Allowed{WholeEnv: s.InheritEnv}, nil }
+func (approveAll) Adopt(*Server) error                { return nil }
+func (approveAll) Stamp() string                      { return "all" }
 
 // path makes a path of the form ./x (working directory), ../x (repository) or ~/x absolute.
 func (w *world) path(path string) string { return absolute(path, w.Dir, w.Home) }

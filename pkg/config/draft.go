@@ -130,11 +130,11 @@ func (e Env) Target(sel Selection, to string) (*Target, error) {
 		return nil, err
 	}
 	t := &Target{Sources: src}
-	root, inside := repository(e.Dir)
+	root, why := repository(e.Dir, e.TrustsFolder(sel.Trusted))
 	switch {
 	case len(src.Configs) > 0:
 		t.Path, t.Why, t.Exists = src.Configs[0].Path, src.Configs[0].Why, true
-	case inside:
+	case why == "":
 		t.Path, t.Why, src.project = filepath.Join(root, ".mcp.json"), "at the root of the repository", root
 	default:
 		t.Path, t.Why = e.userConfig(), "in your home folder"

@@ -46,6 +46,8 @@ type Entry struct {
 	Lifecycle Lifecycle
 	// Disabled says that the entry has "disabled": true.
 	Disabled bool
+	// InheritEnv says that a server of a project asks for the whole environment of mcpl.
+	InheritEnv bool
 }
 
 // field is one field of an entry or of its "oauth": its key in a file, and the place of its value.
@@ -59,7 +61,8 @@ func (d *Entry) fields() []field {
 	return []field{{"command", &d.Command}, {"args", &d.Args}, {"env", &d.Env}, {"cwd", &d.Cwd}, {"url", &d.URL},
 		{"headers", &d.Headers}, {"roots", &d.Roots}, {"oauth", &d.OAuth}, {"connectTimeout", &d.ConnectTimeout},
 		{"callTimeout", &d.CallTimeout}, {"ttl", &d.TTL}, {"idle", &d.Idle}, {"lifecycle", &d.Lifecycle},
-		{"protocol", &d.Protocol}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP}}
+		{"protocol", &d.Protocol}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP},
+		{"inheritEnv", &d.InheritEnv}}
 }
 
 // mapTexts returns the entry with every text in it replaced by f's result, single texts before lists. where names the

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +12,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Selection holds the files that the command line names: --config and --env-file.
-type Selection struct{ Configs, EnvFiles []string }
+// Selection says which files to use.
+type Selection struct {
+	// Configs and EnvFiles are the files that the command line names: --config and --env-file.
+	Configs, EnvFiles []string
+	// Trusted are the folders of the setting "trusted". Files in them count whoever owns them.
+	Trusted []string
+}
 
 // Source is a file in use.
 type Source struct {
@@ -22,6 +26,9 @@ type Source struct {
 	Why   string `json:"why"`
 	MTime int64  `json:"mtime"` // nanoseconds since 1970
 	Size  int64  `json:"size"`  // bytes
+	// Found says that the file comes with a project: it was found from the working directory, and not named, and is not
+	// the user's own.
+	Found bool `json:"found,omitempty"`
 }
 
 // Looked is a place where Locate looked for a file.
@@ -29,6 +36,8 @@ type Looked struct {
 	Path string `json:"path"`
 	Note string `json:"note"` // what was there
 	Used bool   `json:"used"`
+	// Refused says that there is a file, which is not used because others could have written it.
+	Refused bool `json:"refused,omitempty"`
 }
 
 // Sources holds the files in force.
@@ -67,7 +76,7 @@ func (e Env) Locate(sel Selection) (*Sources, error) {
 			return nil, err
 		}
 	} else {
-		e.discover(s)
+		e.finder(s, sel).configs()
 	}
 	s.tried = len(s.Looked)
 	return s, e.locateEnvFiles(s, sel)
@@ -78,13 +87,7 @@ func (e Env) locateEnvFiles(s *Sources, sel Selection) error {
 	if len(sel.EnvFiles) > 0 {
 		return e.named(s, &s.EnvFiles, sel.EnvFiles, whyEnvFile)
 	}
-	s.try(&s.EnvFiles, filepath.Join(e.Dir, ".env"), "in the working directory")
-	if s.project != "" && s.project != e.Dir {
-		s.try(&s.EnvFiles, filepath.Join(s.project, ".env"), "beside the project's configuration")
-	}
-	if user := e.userEnvFile(); user != filepath.Join(e.Dir, ".env") {
-		s.try(&s.EnvFiles, user, "in your home folder")
-	}
+	e.finder(s, sel).envFiles()
 	return nil
 }
 
@@ -116,59 +119,15 @@ func (e Env) named(s *Sources, list *[]Source, paths []string, why string) error
 	return nil
 }
 
-func (e Env) discover(s *Sources) {
-	for dir := range e.Upwards() {
-		why := "in the working directory"
-		if dir != e.Dir {
-			why = "in a parent of the working directory, within the repository"
-		}
-		if s.try(&s.Configs, filepath.Join(dir, ".mcp.json"), why) ||
-			s.try(&s.Configs, filepath.Join(dir, ".claude", "mcp.json"), why) {
-			s.project = dir
-			return
-		}
-	}
-	user := e.userConfig()
-	if !slices.ContainsFunc(s.Looked, func(l Looked) bool { return l.Path == user }) {
-		s.try(&s.Configs, user, "in your home folder")
-	}
-}
-
-// Upwards yields the working directory and its parents up to the root of the repository: the folders that may hold a
-// project's files. It looks for the root once the first folder is not enough.
-func (e Env) Upwards() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		if !yield(e.Dir) {
-			return
-		}
-		root, _ := repository(e.Dir)
-		for dir := e.Dir; dir != root; {
-			if dir = filepath.Dir(dir); !yield(dir) {
-				return
-			}
-		}
-	}
-}
-
-// repository returns the root of the repository that dir is in: the nearest folder with a .git (a folder, or a file
-// in worktrees and submodules). Outside of a repository, root is dir itself.
-func repository(dir string) (root string, inside bool) {
-	for at := dir; ; {
-		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
-			return at, true
-		}
-		parent := filepath.Dir(at)
-		if parent == at {
-			return dir, false
-		}
-		at = parent
-	}
-}
-
 // try adds path to list if there is a file, and records what was there.
 func (s *Sources) try(list *[]Source, path, why string) bool {
-	info, err := os.Stat(path)
-	look := Looked{Path: path, Note: why}
+	return s.tryFound(list, Source{Path: path, Why: why}, func(fs.FileInfo) string { return "" })
+}
+
+// tryFound is try for a file that refuse may refuse, by saying why.
+func (s *Sources) tryFound(list *[]Source, file Source, refuse func(fs.FileInfo) string) bool {
+	info, err := os.Stat(file.Path)
+	look := Looked{Path: file.Path, Note: file.Why}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		look.Note = "not there"
@@ -177,8 +136,13 @@ func (s *Sources) try(list *[]Source, path, why string) bool {
 	case info.IsDir():
 		look.Note = "a folder, not a file"
 	default:
+		if refused := refuse(info); refused != "" {
+			look.Note, look.Refused = refused, true
+			break
+		}
 		look.Used = true
-		*list = append(*list, Source{Path: path, Why: why, MTime: info.ModTime().UnixNano(), Size: info.Size()})
+		file.MTime, file.Size = info.ModTime().UnixNano(), info.Size()
+		*list = append(*list, file)
 	}
 	s.Looked = append(s.Looked, look)
 	return look.Used

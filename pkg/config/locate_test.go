@@ -40,12 +40,12 @@ func TestDiscovery(t *testing.T) {
 func TestDiscoveryWithoutRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if err := os.Remove(w.path("../.git")); err != nil {
+	if err := os.RemoveAll(w.path("../.git")); err != nil {
 		t.Fatal(err)
 	}
 	w.write("../.mcp.json", "{}")
 	// The temporary folder may itself lie in a repository; the walk then goes on to it.
-	if _, inside := repository(w.Dir); !inside {
+	if _, why := repository(w.Dir, w.TrustsFolder(nil)); why != "" {
 		if s := w.locate(Selection{}); len(s.Configs) > 0 {
 			t.Errorf("found %v outside of any repository", s.Configs)
 		}

@@ -79,7 +79,7 @@ func TestF8ValuesAreMasked(t *testing.T) {
 // is handed over.
 func TestF8InheritedIsMasked(t *testing.T) {
 	t.Parallel()
-	s := newWorld(t).one(`{"command": "x"}`)
+	s := newWorld(t).one(`{"command": "x", "inheritEnv": true}`)
 	copied := *s
 	base := []string{"AWS_SECRET_ACCESS_KEY=CANARYAWSLIVE01", "DATABASE_URL=postgres://u:CANARYdb02@h/x", "SOME=ghp_CANARY0123456789",
 		"PWD=/home/somebody", "SSH_AUTH_SOCK=/tmp/agent.1", "XDG_SESSION_TYPE=wayland", "EDITOR=someeditor", "AUTH=false", "odd"}

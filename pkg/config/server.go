@@ -37,6 +37,11 @@ type Server struct {
 	File string
 	Line int
 	Why  string
+	// Project is the folder of the project that the entry comes with. It is empty for servers of the user's own files,
+	// and of files that the user named.
+	Project string
+	// Unapproved is the fault.ApprovalRequired of a server that no one has approved. If nil, the server may be started.
+	Unapproved error
 	// Missing lists the variables without value and default that the entry needs. In the fields above they stand as
 	// written, as in ${TOKEN}.
 	Missing []MissingVariable
@@ -47,6 +52,8 @@ type Server struct {
 	secrets       *strings.Replacer
 	literals      *strings.Replacer // as secrets, for the entry as written
 	hidden        *hidden           // secrets that came later; shared by all copies
+	allowed       Allowed           // for a server of a project
+	admit         func() error      // asks the approver once more; nil for servers that need no approval
 }
 
 // MissingVariable is a variable that an entry needs, and the field that needs it.
@@ -55,9 +62,13 @@ type MissingVariable struct {
 	Where string `json:"where"` // "args[2]", "env.TOKEN", "url" ...
 }
 
-// Usable returns nil if the server has all it needs. Else it returns the fault.MissingVariable that names each
-// missing variable, the file to put it in and where to get it. A disabled server can be usable.
+// Usable returns nil if the server may be started and has all it needs. Else it returns Unapproved, or the
+// fault.MissingVariable that names each missing variable, the file to put it in and where to get it. A disabled server
+// can be usable.
 func (s *Server) Usable() error {
+	if s.Unapproved != nil {
+		return s.Unapproved
+	}
 	if len(s.Missing) == 0 {
 		return nil
 	}
@@ -82,6 +93,15 @@ func (s *Server) Usable() error {
 		f.Next = append(f.Next, fault.Next{Why: strings.Join(sources, "\n")})
 	}
 	return f
+}
+
+// Admit says once more whether the server may be started, from what is approved now and from the files that it runs as
+// they are now. Whoever starts or contacts a server calls it right before. The error is that of Unapproved.
+func (s *Server) Admit() error {
+	if s.admit == nil {
+		return nil
+	}
+	return s.admit()
 }
 
 // Fingerprint identifies how the server is started or reached: the hex SHA-256 of the entry, variables filled in.
@@ -109,6 +129,7 @@ func (s *Server) Fingerprint() string {
 // Environ returns the environment of the server's process: base ("NAME=value", as os.Environ has it), then the
 // entry's own variables, which win. From then on [Server.Mask] replaces what looks secret in base.
 func (s *Server) Environ(base []string) []string {
+	base = s.Inherited(base)
 	environ := make([]string, 0, len(base)+len(s.Env))
 	for _, assignment := range base {
 		name, _, _ := strings.Cut(assignment, "=")
@@ -121,6 +142,15 @@ func (s *Server) Environ(base []string) []string {
 		environ = append(environ, own.Name+"="+own.Value)
 	}
 	return environ
+}
+
+// Inherited returns what the server's process gets of an environment: all of it, but a server of a project only what
+// every program needs, unless a person has approved more.
+func (s *Server) Inherited(base []string) []string {
+	if s.Project != "" && !s.allowed.WholeEnv {
+		return minimalEnviron(base)
+	}
+	return base
 }
 
 // sameVariable compares names of environment variables as the system does.

@@ -92,6 +92,10 @@ func TestEnviron(t *testing.T) {
 	w.write(".env", "NOT_NAMED=1")
 	s := w.one(`{"command": "x", "env": {"A": "own", "N": ""}}`)
 	base := []string{"A=base", "B=base", "AA=x", "odd"}
+	if got := s.Environ(base); !slices.Equal(got, []string{"A=own", "N="}) {
+		t.Errorf("of a project: %q", got)
+	}
+	s = w.one(`{"command": "x", "inheritEnv": true, "env": {"A": "own", "N": ""}}`)
 	if got := s.Environ(base); !slices.Equal(got, []string{"B=base", "AA=x", "odd", "A=own", "N="}) {
 		t.Errorf("%q", got)
 	}

@@ -37,6 +37,9 @@ type Settings struct {
 	Idle   time.Duration
 	// Credentials is the place of tokens.
 	Credentials Credentials
+	// Trusted are folders, as written: the servers of projects in them need no approval, and their files count whoever
+	// owns them. Only the settings file can name them.
+	Trusted []string
 }
 
 // DefaultMaxTime is the MaxTime unless a setting says otherwise.
@@ -89,6 +92,13 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 			}
 		}
 		shown = append(shown, Setting{slot.name, slot.show(), from})
+	}
+	if s.Trusted = file.values.Trusted; len(s.Trusted) > 0 {
+		from := fmt.Sprintf("%s:%d", file.path, file.line("trusted"))
+		shown = append(shown, Setting{"trusted", strings.Join(s.Trusted, ", "), from})
+	}
+	if word := e.get("MCPL_TRUST"); word != "" && !e.TrustsAll() {
+		return Settings{}, nil, badSetting("MCPL_TRUST", fmt.Errorf(`%q is not "all", which is all that it can be`, word))
 	}
 	return s, shown, nil
 }
@@ -194,6 +204,7 @@ type settingValues struct {
 	Daemon         *rawText `toml:"daemon"`
 	Idle           *rawText `toml:"idle"`
 	Credentials    *rawText `toml:"credentials"`
+	Trusted        []string `toml:"trusted"`
 }
 
 // settingsFile is a parsed settings file.
@@ -244,6 +255,7 @@ func (f *settingsFile) unknown(line int, key string) *fault.Fault {
 	for _, slot := range new(Settings).slots(settingValues{}) {
 		known = append(known, slot.name)
 	}
+	known = append(known, "trusted")
 	fix := "The settings are " + strings.Join(known, ", ") + "."
 	near := nearest(key, known)
 	if len(near) > 0 {

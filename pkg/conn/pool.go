@@ -236,6 +236,9 @@ func (p *Pool) startIn(ctx context.Context, s *slot, server *config.Server, know
 	}
 	defer p.abortable(s, nil)
 	s.session, s.failure = nil, nil
+	if err := server.Admit(); err != nil {
+		return nil, err
+	}
 	session, failure := p.start(ctx, server, known)
 	s.starts.Add(1)
 	if failure == nil {

@@ -255,7 +255,7 @@ func (c *Client) eligible(name string) bool {
 func (c *Client) newRequest(q query, args json.RawMessage, audience tool.Audience) *clientRequest {
 	q.Identity = c.opt.Identity
 	q.Surroundings = host.Surroundings{Dir: c.opt.Env.Dir, Home: c.opt.Env.Home, Configs: c.opt.Selection.Configs,
-		EnvFiles: c.opt.Selection.EnvFiles, Limits: c.opt.Limits, Idle: c.opt.Idle}
+		EnvFiles: c.opt.Selection.EnvFiles, Trusted: c.opt.Selection.Trusted, Limits: c.opt.Limits, Idle: c.opt.Idle}
 	q.Options.Client = cmp.Or(q.Options.Client, c.id)
 	environ := []byte(strings.Join(c.opt.Environ, separator))
 	return &clientRequest{query: q, frame: pack(kindQuery, q, args, environ), audience: audience, observe: c.opt.Log}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
@@ -63,9 +64,9 @@ func newHome(t *testing.T) *home {
 
 // envOf returns the environment of a home in a folder.
 func envOf(dir string) config.Env {
-	vars := map[string]string{"XDG_CACHE_HOME": dir, "XDG_STATE_HOME": dir}
+	vars := map[string]string{"XDG_CACHE_HOME": dir, "XDG_STATE_HOME": dir, "MCPL_TRUST": "all"}
 	return config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS,
-		Lookup: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}
+		Lookup: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }, Approver: fixture.Approver{}}
 }
 
 func (h *home) configure(text string) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -30,6 +31,8 @@ type SearchResult struct {
 	// Failed are the servers that are on and could not be searched, because they failed to list and nothing of them is
 	// known from before.
 	Failed []string
+	// Waiting are the servers that are on and that a person has to approve first. Nothing of them is searched.
+	Waiting []*fault.Fault
 }
 
 // Found is one hit of a search.
@@ -52,7 +55,7 @@ func (e *Engine) Search(ctx context.Context, r SearchRequest) (*SearchResult, er
 	}
 	var result *SearchResult
 	err := e.catalog.Read(ctx, needOf(r.Servers, r.Refresh), func(v *catalog.View) (err error) {
-		result = &SearchResult{Failed: e.failed(v)}
+		result = &SearchResult{Failed: e.failed(v), Waiting: e.waiting(v)}
 		result.Found, err = e.search(v, r)
 		return err
 	})
@@ -207,6 +210,8 @@ type Listed struct {
 // Servers are all servers in configuration order.
 type Servers struct {
 	Servers []Listed
+	// Waiting is that of a [SearchResult].
+	Waiting []*fault.Fault
 	// Warnings say what was wrong with the configuration when it was last read.
 	Warnings []string
 }
@@ -215,7 +220,7 @@ type Servers struct {
 func (e *Engine) List(ctx context.Context, refresh bool) (*Servers, error) {
 	var list *Servers
 	err := e.catalog.Read(ctx, needOf(nil, refresh), func(v *catalog.View) error {
-		list = &Servers{Warnings: v.Warnings()}
+		list = &Servers{Warnings: v.Warnings(), Waiting: e.waiting(v)}
 		for _, s := range v.Servers() {
 			on, err := e.countOn(v, s)
 			if err != nil {
@@ -277,11 +282,25 @@ func failureOf(s index.ServerInfo) error {
 	return &f
 }
 
-// failed returns the servers that are on and unknown.
+// waiting returns why the servers that are on and not approved are not.
+func (e *Engine) waiting(v *catalog.View) []*fault.Fault {
+	var list []*fault.Fault
+	for _, s := range v.Servers() {
+		if e.isOn(s) && Waits(s) {
+			list = append(list, s.Error)
+		}
+	}
+	return list
+}
+
+// Waits reports whether a person has to approve a server before it is used.
+func Waits(s index.ServerInfo) bool { return s.Error != nil && s.Error.Type == fault.ApprovalRequired }
+
+// failed returns the servers that are on and unknown, but for those that wait for an approval.
 func (e *Engine) failed(v *catalog.View) []string {
 	var names []string
 	for _, s := range v.Servers() {
-		if unknown(s) && e.isOn(s) {
+		if unknown(s) && e.isOn(s) && !Waits(s) {
 			names = append(names, s.Name)
 		}
 	}

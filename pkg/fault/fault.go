@@ -79,8 +79,21 @@ type Fault struct {
 	// Result is the result that the tool gave in spite of the fault: it reported an error (Tool), or it asked something
 	// and got no answer (ApprovalRequired) or one that did not fit (InvalidArguments).
 	Result any `json:"result,omitempty"`
+	// Approval says what a person has to approve, for ApprovalRequired.
+	Approval *Approval `json:"approval,omitempty"`
 
 	cause error
+}
+
+// Approval is what a person has to approve before something is done.
+type Approval struct {
+	// Kind is "trust" for a server of a project.
+	Kind string `json:"kind"`
+	// Why says in a few words why an approval is needed.
+	Why string `json:"why"`
+	// Command is the command line that starts the server, URL its address; one of them is empty. Secrets are masked.
+	Command string `json:"command,omitempty"`
+	URL     string `json:"url,omitempty"`
 }
 
 // Argument is one fault of a tool call's arguments.

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
+	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
 
 // settleTime is the age from which a file's time tells a later change: file systems keep times no finer than some
@@ -32,6 +33,8 @@ type clientEnv struct {
 	mu sync.Mutex // held while files are read
 	// cfg is the configuration as last read. It is nil before that, and is not changed afterwards.
 	cfg *config.Config
+	// approvals identifies what was approved when cfg was read.
+	approvals string
 	// settled says that a changed version of cfg's files will differ from it in time or size.
 	settled bool
 	// complaint is the last error that was logged about the files.
@@ -46,9 +49,10 @@ type clientEnv struct {
 
 func newClientEnv(s Surroundings) *clientEnv {
 	inherited := inheritable(s.Environ)
-	return &clientEnv{env: config.Env{Dir: s.Dir, Home: s.Home, GOOS: runtime.GOOS,
-		Lookup: func(name string) (string, bool) { return lookup(s.Environ, name) }},
-		sel:       config.Selection{Configs: s.Configs, EnvFiles: s.EnvFiles},
+	env := config.Env{Dir: s.Dir, Home: s.Home, GOOS: runtime.GOOS,
+		Lookup: func(name string) (string, bool) { return lookup(s.Environ, name) }}
+	env.Approver = trust.NewJudge(env, s.Trusted)
+	return &clientEnv{env: env, sel: config.Selection{Configs: s.Configs, EnvFiles: s.EnvFiles, Trusted: s.Trusted},
 		inherited: inherited, inheritedKey: digest(inherited...)}
 }
 
@@ -69,7 +73,8 @@ func (e *clientEnv) config() (*config.Config, error) {
 
 // load reads these files, unless they are the ones that cfg was read from.
 func (e *clientEnv) load(src *config.Sources) (*config.Config, error) {
-	if e.cfg != nil && e.settled && sameFiles(src, e.cfg.Sources) {
+	approvals := e.env.ApprovalStamp(src)
+	if e.cfg != nil && e.settled && sameFiles(src, e.cfg.Sources) && approvals == e.approvals {
 		return e.cfg, nil
 	}
 	settled := true
@@ -84,7 +89,7 @@ func (e *clientEnv) load(src *config.Sources) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	e.cfg, e.settled, e.complaint = cfg, settled, ""
+	e.cfg, e.approvals, e.settled, e.complaint = cfg, approvals, settled, ""
 	return cfg, nil
 }
 
@@ -137,7 +142,11 @@ func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Princip
 	if entry.Roots != nil {
 		root = "" // the fingerprint contains the entry's own
 	}
-	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, e.inheritedKey, string(p))
+	inherited := e.inheritedKey
+	if entry.Project != "" { // it gets less, so that fewer changes matter to it
+		inherited = digest(entry.Inherited(e.inherited)...)
+	}
+	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, string(p))
 }
 
 // keyIn returns the key of a server of a configuration by its name, or "" if the configuration does not want it.

@@ -87,7 +87,7 @@ func (c *homeCaller) Close() error {
 func newHome(t testing.TB, change func(*Options)) *home {
 	t.Helper()
 	h := &home{t: t, dir: t.TempDir()}
-	h.configure(`{"s": {"command": "fake"}, "b": {"command": "fake"}, "once": {"command": "fake", "lifecycle": "ephemeral"}}`)
+	h.configure(`{"s": {"command": "fake", "inheritEnv": true}, "b": {"command": "fake", "inheritEnv": true}, "once": {"command": "fake", "lifecycle": "ephemeral"}}`)
 	opt := Options{
 		NewCaller: func(cfg *config.Config, o CallerOptions) engine.Caller {
 			h.mu.Lock()
@@ -127,7 +127,7 @@ func (h *home) configureAt(servers string, at time.Time) {
 
 // here are the surroundings of a client in the home.
 func (h *home) here(environ ...string) Surroundings {
-	return Surroundings{Dir: h.dir, Home: h.dir, Environ: environ}
+	return Surroundings{Dir: h.dir, Home: h.dir, Environ: append(environ, "MCPL_TRUST=all")}
 }
 
 // ask calls a tool of a server and returns the error.
@@ -512,7 +512,7 @@ func TestReadOnce(t *testing.T) {
 func TestForget(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		h := newHome(t, nil)
-		h.configure(`{"s": {"command": "fake", "lifecycle": "keep-alive"}}`)
+		h.configure(`{"s": {"command": "fake", "inheritEnv": true, "lifecycle": "keep-alive"}}`)
 		if h.KeepsAlive() {
 			t.Error("keeps alive what does not run")
 		}

@@ -17,6 +17,8 @@ type Surroundings struct {
 	Dir, Home string
 	// Configs and EnvFiles are the files that the client names, as in [config.Selection].
 	Configs, EnvFiles []string
+	// Trusted are the folders that the client's settings trust, as in [config.Selection].
+	Trusted []string
 	// Environ is the client's environment, as os.Environ gives it. The first assignment of a name counts.
 	Environ []string
 	// Limits and Idle are the client's settings, for servers whose entry has none. A zero Idle means 15 min. Clients
@@ -28,7 +30,8 @@ type Surroundings struct {
 // key tells client environments apart. No text that it is made of contains NUL.
 func (s *Surroundings) key() string {
 	join := func(texts []string) string { return strings.Join(texts, "\x00") }
-	return strings.Join([]string{s.Dir, s.Home, join(s.Configs), join(s.EnvFiles), join(s.Environ)}, "\x00\x00")
+	return strings.Join([]string{s.Dir, s.Home, join(s.Configs), join(s.EnvFiles), join(s.Trusted), join(s.Environ)},
+		"\x00\x00")
 }
 
 // lookup is os.LookupEnv for another environment.

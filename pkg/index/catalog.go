@@ -37,6 +37,8 @@ type Catalog struct {
 	Servers []Server
 	// Warnings lists what was wrong with the configuration when it was last read, ready to show.
 	Warnings []string
+	// BeforeApprovals says that the index is of an mcpl that did not ask for approvals. Save does not write it.
+	BeforeApprovals bool
 }
 
 // Server is one server's place in the index.
@@ -105,6 +107,8 @@ type Stamp struct {
 	// EnvNames are the process variables that the configuration refers to. EnvDigest identifies the values they had.
 	EnvNames  []string `json:"envNames"`
 	EnvDigest uint64   `json:"envDigest"`
+	// Approvals identifies what was approved then; see config.Approver. It is empty if nothing needs an approval.
+	Approvals string `json:"approvals,omitempty"`
 }
 
 // Find returns the server of that name. It is nil if there is none.

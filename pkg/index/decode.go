@@ -18,6 +18,7 @@ func (sn *Snapshot) codeMeta(c *packed.Codec) {
 	})
 	packed.Texts(c, &sn.stamp.EnvNames)
 	packed.Number(c, &sn.stamp.EnvDigest)
+	packed.Text(c, &sn.stamp.Approvals)
 	packed.Texts(c, &sn.warn)
 	packed.List(c, &sn.servers, codeServer)
 }
@@ -51,6 +52,10 @@ func codeServer(c *packed.Codec, s *ServerInfo) {
 		packed.Text(c, &f.Type)
 		packed.Text(c, &f.Message)
 		packed.List(c, &f.Next, codeNext)
+		a := cmp.Or(f.Approval, new(fault.Approval))
+		if packed.Text(c, &a.Kind, &a.Why, &a.Command, &a.URL); a.Kind != "" {
+			f.Approval = a
+		}
 		s.Error = f
 	}
 }

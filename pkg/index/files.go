@@ -26,11 +26,12 @@ import (
 //	tool_index.json      1: the first; members "resources" and "prompts" were added
 //	index_metadata.json  1: of times when only tools were listed
 //	                     2: the same members, but resources and prompts have been listed too
+//	                     3: servers of projects are listed only if they are approved
 //
 // In metadata of version 1 no server counts as listed: each is asked once more for everything it offers.
 const (
 	formatVersion = 1
-	metaVersion   = 2
+	metaVersion   = 3
 )
 
 // Store is the folder of one configuration set. It need not exist.
@@ -104,7 +105,8 @@ func (s Store) Load() (cat *Catalog, notice string) {
 	if err != nil {
 		return cat, fmt.Sprintf("the tool index %s is damaged and is built anew: %v", s.toolsFile(), err)
 	}
-	metas, warnings, err := s.loadMeta(data)
+	metas, warnings, version, err := s.loadMeta(data)
+	cat.BeforeApprovals = err == nil && version < 3
 	if err != nil {
 		notice = fmt.Sprintf("the index metadata %s is not usable, servers are asked again: %v", s.metaFile(), err)
 	}
@@ -149,29 +151,29 @@ func parseDefinitions(data []byte) ([]Server, error) {
 }
 
 // loadMeta reads the metadata that belongs to the definitions in data.
-func (s Store) loadMeta(data []byte) (map[string]Meta, []string, error) {
+func (s Store) loadMeta(data []byte) (metas map[string]Meta, warnings []string, version int, err error) {
 	raw, err := os.ReadFile(s.metaFile())
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	var file metadata
 	if err := json.Unmarshal(raw, &file); err != nil {
-		return nil, nil, err
+		return nil, nil, 0, err
 	}
 	if file.Version < 1 || file.Version > metaVersion {
-		return nil, nil, fmt.Errorf("it has version %d, this mcpl writes version %d", file.Version, metaVersion)
+		return nil, nil, 0, fmt.Errorf("it has version %d, this mcpl writes version %d", file.Version, metaVersion)
 	}
 	if file.Definitions != digest(data) {
-		return nil, nil, errors.New("it belongs to another tool index")
+		return nil, nil, 0, errors.New("it belongs to another tool index")
 	}
-	metas := make(map[string]Meta, len(file.Servers))
+	metas = make(map[string]Meta, len(file.Servers))
 	for _, m := range file.Servers {
 		if file.Version == 1 && m.State == Listed {
 			m.State = Unknown
 		}
 		metas[m.Name] = m
 	}
-	return metas, file.Warnings, nil
+	return metas, file.Warnings, file.Version, nil
 }
 
 // Save writes all three files and returns the snapshot of them. The caller holds the lock. Each file is replaced

@@ -234,7 +234,7 @@ func TestMatches(t *testing.T) {
 		}
 		return stamp.EnvDigest
 	}
-	if !sn.Matches(stamp.Sources, digest) {
+	if !sn.Matches(stamp.Sources, "", digest) {
 		t.Error("it does not match what it was made from")
 	}
 	for name, change := range map[string]func(*config.Source){
@@ -243,14 +243,17 @@ func TestMatches(t *testing.T) {
 	} {
 		sources := slices.Clone(stamp.Sources)
 		change(&sources[0])
-		if sn.Matches(sources, digest) {
+		if sn.Matches(sources, "", digest) {
 			t.Errorf("it matches another %s", name)
 		}
 	}
-	if sn.Matches(nil, digest) || sn.Matches(append(stamp.Sources, stamp.Sources...), digest) {
+	if sn.Matches(stamp.Sources, "another", digest) {
+		t.Error("it matches other approvals")
+	}
+	if sn.Matches(nil, "", digest) || sn.Matches(append(stamp.Sources, stamp.Sources...), "", digest) {
 		t.Error("it matches more or fewer files")
 	}
-	if sn.Matches(stamp.Sources, func([]string) uint64 { return 1 }) {
+	if sn.Matches(stamp.Sources, "", func([]string) uint64 { return 1 }) {
 		t.Error("it matches other variables")
 	}
 }
@@ -553,21 +556,24 @@ func TestLoadOld(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meta = []byte(strings.Replace(string(meta), `"version": 2`, `"version": 1`, 1))
-	if err := os.WriteFile(s.metaFile(), meta, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, notice := s.Load()
-	if notice != "" {
-		t.Error(notice)
-	}
-	for i := range cat.Servers {
-		if cat.Servers[i].State == Listed {
-			cat.Servers[i].State = Unknown
+	cat.BeforeApprovals = true
+	for version := 2; version > 0; version-- {
+		old := strings.Replace(string(meta), `"version": 3`, fmt.Sprintf(`"version": %d`, version), 1)
+		if err := os.WriteFile(s.metaFile(), []byte(old), 0o600); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if diff := cmp.Diff(cat, got, cmpopts.IgnoreUnexported(fault.Fault{}), cmpopts.EquateEmpty()); diff != "" {
-		t.Errorf("-saved +loaded\n%s", diff)
+		got, notice := s.Load()
+		if notice != "" {
+			t.Error(notice)
+		}
+		for i := range cat.Servers {
+			if version == 1 && cat.Servers[i].State == Listed {
+				cat.Servers[i].State = Unknown
+			}
+		}
+		if diff := cmp.Diff(cat, got, cmpopts.IgnoreUnexported(fault.Fault{}), cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("version %d: -saved +loaded\n%s", version, diff)
+		}
 	}
 }
 

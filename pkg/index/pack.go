@@ -37,9 +37,10 @@ import (
 //	3: what can be done next about a server's failure; whether it asks while several clients use it
 //	4: the same, but all numbers of the meta section are varints
 //	6: a checksum of each definition; of a failure its type and message, and what to do next
+//	7: what was approved when the index was made; what a server's failure says of its approval
 const (
 	packedMagic   = "MCPLIDX\x00"
-	packedVersion = 6
+	packedVersion = 7
 	headerSize    = 8 + 4 + 4 + (4+2*rankings)*8
 	tableEntry    = 8 + 8 + 8 + 4 + 4 + 4
 	entryCRC      = tableEntry - 4 // where in an entry its checksum is

@@ -222,10 +222,10 @@ func (sn *Snapshot) Close() error {
 
 // Matches reports whether the snapshot was made from exactly these files, unchanged. digest returns the digest of
 // process variables, given the names that the configuration refers to.
-func (sn *Snapshot) Matches(sources []config.Source, digest func(names []string) uint64) bool {
+func (sn *Snapshot) Matches(sources []config.Source, approvals string, digest func(names []string) uint64) bool {
 	return slices.EqualFunc(sources, sn.stamp.Sources, func(a, b config.Source) bool {
 		return a.Path == b.Path && a.MTime == b.MTime && a.Size == b.Size
-	}) && digest(sn.stamp.EnvNames) == sn.stamp.EnvDigest
+	}) && approvals == sn.stamp.Approvals && digest(sn.stamp.EnvNames) == sn.stamp.EnvDigest
 }
 
 // Servers returns the servers in configuration order.

@@ -1,0 +1,58 @@
+//go:build unix
+
+package main
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestTrustAtTerminal: a person at a real (pseudo) terminal is shown what a server of a project runs, and is asked. The
+// verbs do not ask again about a server that was declined.
+func TestTrustAtTerminal(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	home := filepath.Join(dir, "home")
+	for name, text := range map[string]string{
+		".mcp.json": `{"mcpServers": {"demo": {"command": "mcptest", "args": ["demo.json"], "env": {"API_TOKEN": "hunter22"}},
+			"evil": {"command": "mcptest", "args": ["evil.json", "\u001b[2J"], "inheritEnv": true}}}`,
+		"demo.json": `{"tools": [{"name": "greet", "text": "hello"}]}`, "evil.json": `{"starts": "started"}`, ".git/HEAD": "x",
+	} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := person{t, dir, []string{"HOME=" + home, "XDG_CACHE_HOME=" + filepath.Join(home, "cache"), "XDG_STATE_HOME=" + home,
+		"XDG_CONFIG_HOME=" + home, "XDG_RUNTIME_DIR=", "NO_COLOR=1", "TERM=xterm", "GORACE=atexit_sleep_ms=0", "MCPL_TRUST=",
+		"MCPL_DAEMON=off"}}
+
+	cmd, term, out := onTerminal(t, dir, p.env, "search", "greet")
+	term.until(t, "command: mcptest demo.json")
+	term.until(t, "env: API_TOKEN=***")
+	term.until(t, "Approve demo? [y/N] ")
+	term.WriteString("y\n")
+	term.until(t, `command: mcptest evil.json '␛[2J'`)
+	term.until(t, "environment: the whole environment of your shell")
+	term.until(t, "Approve evil? [y/N] ")
+	term.WriteString("\n")
+	if err := cmd.Wait(); err != nil || !strings.HasPrefix(out.String(), "demo/greet") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	cmd, _, out = onTerminal(t, dir, p.env, "call", "demo", "greet")
+	p.ends(cmd, out, 0, "hello\n")
+	cmd, term, out = onTerminal(t, dir, p.env, "call", "evil", "any") // named, it is asked about again
+	term.until(t, "Approve evil? [y/N] ")
+	term.WriteString("yes\x03")
+	p.ends(cmd, out, 130, "")
+	cmd, term, out = onTerminal(t, dir, p.env, "trust")
+	term.until(t, "Approve evil? [y/N] ")
+	term.WriteString("n\n")
+	p.ends(cmd, out, 0, "Nothing was approved.\n")
+	if _, err := os.Stat(filepath.Join(dir, "started")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a server that was declined was started: %v", err)
+	}
+}

@@ -1,0 +1,450 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/trust"
+)
+
+func trustSpec() Spec {
+	return Spec{
+		Name: "trust", Group: Setup, New: func() Verb { return new(trustVerb) },
+		Aliases:  []Alias{{Words: "approve allow"}},
+		Complete: completeServers,
+		Use:      "trust [SERVER...]", Short: "Approve servers that come with a project",
+		Long: `A configuration that lies in a project can name any program. mcpl starts and
+contacts its servers only after a person has approved them. Trust shows what
+each one runs and gets, and asks. Without a name it asks about all that wait.
+
+An approval covers the entry as written, and the files of the repository that
+it names. If one of them changes, mcpl asks again. Servers of your own files
+need no approval.`,
+		Example: `  mcpl trust
+  mcpl trust github
+  mcpl trust --list
+  mcpl trust github --diff
+  mcpl trust github --yes 3f1c0a9b72de`,
+	}
+}
+
+// trustVerb approves servers that come with a project: mcpl trust [SERVER...].
+type trustVerb struct {
+	All, List, Diff bool
+	Yes             string
+
+	names []string
+}
+
+func (v *trustVerb) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.All, "all", false, "ask once for all servers that wait")
+	fs.BoolVar(&v.List, "list", false, "show how each server stands, and change nothing")
+	fs.BoolVar(&v.Diff, "diff", false, "show what changed since the approval, and change nothing")
+	fs.StringVar(&v.Yes, "yes", "", "approve the server whose `HASH` was shown, without a question")
+}
+
+func (v *trustVerb) Parse(words []string) error {
+	v.names = words
+	switch {
+	case v.All && len(words) > 0:
+		return fault.New(fault.Usage, "--all takes no names", "").
+			Then("Type", fault.Step{Verb: "trust", Args: []string{"--all"}})
+	case v.Yes != "" && (len(words) != 1 || v.All || v.List || v.Diff):
+		return fault.New(fault.Usage, "--yes takes the name of one server, and no other flag", "").
+			Then("Type", fault.Step{Verb: "trust", Server: "SERVER", Args: []string{"--yes", "HASH"}})
+	case v.Yes != "" && (len(v.Yes) < trust.Short || strings.Trim(v.Yes, "0123456789abcdef") != ""):
+		message := fmt.Sprintf("--yes takes the hash that was shown, at least %d digits", trust.Short)
+		return fault.New(fault.Usage, message, "").
+			Then("See it with", fault.Step{Verb: "trust", Server: words[0], Args: []string{"--list"}})
+	}
+	return nil
+}
+
+func (v *trustVerb) Run(ctx context.Context, s *Session) error {
+	list, err := s.trustStatuses(v.names)
+	if err != nil {
+		return err
+	}
+	if v.List || v.Diff {
+		return s.Printer.Answer(&trustAnswer{Servers: list, diff: v.Diff})
+	}
+	waiting := slices.DeleteFunc(list, func(l *trustStatus) bool { return !l.Waits() })
+	if len(waiting) == 0 {
+		return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{}, none: true})
+	}
+	if v.Yes != "" {
+		if name := waiting[0].Server; !strings.HasPrefix(waiting[0].Hash, v.Yes) {
+			return fault.New(fault.ApprovalRequired, name+" is not what that hash stands for", "It may have changed meanwhile.").
+				Then("See what it is now with", fault.Step{Verb: "trust", Server: name, Args: []string{"--list"}}).On(name, "")
+		}
+		return s.approve(ctx, waiting)
+	}
+	approved, err := s.askAll(ctx, waiting, v.All)
+	if err != nil {
+		return err
+	}
+	return s.approve(ctx, approved)
+}
+
+// approve records approvals and answers with them.
+func (s *Session) approve(ctx context.Context, list []*trustStatus) error {
+	if err := s.record(ctx, list); err != nil {
+		return err
+	}
+	return s.Printer.Answer(&trustAnswer{Servers: list, approved: true})
+}
+
+func (s *Session) record(ctx context.Context, list []*trustStatus) error {
+	approvals := make([]trust.Approval, len(list))
+	for i, l := range list {
+		approvals[i] = l.subject.Approval(s.App.Now().UTC())
+		l.State = trust.Approved
+	}
+	if len(approvals) == 0 {
+		return nil
+	}
+	return s.book().Approve(ctx, approvals...)
+}
+
+func (s *Session) book() trust.Book { return trust.BookIn(s.App.Env.StateDir()) }
+
+// trustStatus is how one server stands, in an answer.
+type trustStatus struct {
+	Server string      `json:"server"`
+	State  trust.State `json:"state"`
+	Hash   string      `json:"hash,omitempty"`
+	File   string      `json:"file"`
+	Line   int         `json:"line"`
+	// Terms are what is or would be approved. Changes are how they differ from what was approved before.
+	Terms   []string  `json:"terms,omitempty"`
+	Changes []string  `json:"changes,omitempty"`
+	Since   time.Time `json:"approved,omitzero"`
+	Problem string    `json:"problem,omitempty"`
+
+	declined bool
+	subject  trust.Subject
+}
+
+// Waits reports whether the server needs an approval.
+func (l *trustStatus) Waits() bool { return l.State == trust.New || l.State == trust.Changed }
+
+// trustStatuses says how servers of the configuration stand. If names is empty, all of them.
+func (s *Session) trustStatuses(names []string) ([]*trustStatus, error) {
+	cfg, err := s.catalog().Config()
+	if err != nil {
+		return nil, err
+	}
+	servers := cfg.Servers
+	if len(names) > 0 {
+		servers = nil
+	}
+	for _, name := range names {
+		server, err := cfg.Server(name)
+		if err != nil {
+			return nil, err
+		}
+		servers = append(servers, server)
+	}
+	list := make([]*trustStatus, len(servers))
+	for i, server := range servers {
+		list[i] = s.trustStatusOf(server)
+	}
+	return list, nil
+}
+
+func (s *Session) trustStatusOf(server *config.Server) *trustStatus {
+	st, err := s.judge.Status(server)
+	l := &trustStatus{Server: server.Name, State: st.State, Hash: st.Subject.Hash, File: server.File, Line: server.Line,
+		Terms: st.Subject.Terms, declined: st.Declined, subject: st.Subject}
+	if err != nil {
+		l.Problem = err.Error()
+	}
+	if b := st.Before; b != nil {
+		l.Since = b.Approved
+		if st.State == trust.Changed {
+			l.Changes = changes(b.Terms, st.Subject.Terms)
+		}
+	}
+	return l
+}
+
+// changes lists the terms that went, with a minus, and those that came, with a plus.
+func changes(before, after []string) (list []string) {
+	for _, term := range before {
+		if !slices.Contains(after, term) {
+			list = append(list, "- "+term)
+		}
+	}
+	for _, term := range after {
+		if !slices.Contains(before, term) {
+			list = append(list, "+ "+term)
+		}
+	}
+	return list
+}
+
+// trustAnswer is the answer of trust.
+type trustAnswer struct {
+	Servers []*trustStatus `json:"servers"`
+
+	approved, diff, none bool
+}
+
+func (a *trustAnswer) WriteText(t *output.Text) {
+	for i, l := range a.Servers {
+		if i > 0 && !a.approved {
+			t.Line()
+		}
+		switch {
+		case a.approved:
+			t.Line("Approved ", output.Cyan(l.Server), ".")
+		case a.diff:
+			t.Line(output.Bold(l.Server), "  ", stateSpan(string(l.State)))
+			for _, line := range l.Changes {
+				t.Line("  ", line)
+			}
+		default:
+			l.write(t)
+		}
+	}
+	switch {
+	case a.none:
+		t.Line("No server waits for an approval.")
+	case a.approved && len(a.Servers) == 0:
+		t.Line("Nothing was approved.")
+	}
+}
+
+// write shows a server before it is approved.
+func (l *trustStatus) write(t *output.Text) {
+	place := fmt.Sprintf("  %s, line %d", l.File, l.Line)
+	t.Line(output.Bold(l.Server), "  ", stateSpan(string(l.State)), output.Dim(place))
+	for _, term := range l.Terms {
+		name, text, _ := strings.Cut(term, ": ")
+		span := any(text)
+		if name == "inheritEnv" {
+			name, span = "environment", output.Red("the whole environment of your shell, with all secrets in it")
+		}
+		t.Line("  ", output.Dim(name+": "), span)
+	}
+	for _, line := range l.Changes {
+		t.Line("  ", output.Yellow(line))
+	}
+	if l.Problem != "" {
+		t.Line("  ", output.Red(l.Problem))
+	}
+	if l.Hash != "" {
+		t.Line("  ", output.Dim("hash: "), l.Hash[:trust.Short])
+	}
+}
+
+// askAll asks the person at the terminal about servers, one by one or once for all, and returns those that were
+// approved. Without a terminal it fails with a fault.ApprovalRequired.
+func (s *Session) askAll(ctx context.Context, list []*trustStatus, once bool) (approved []*trustStatus, err error) {
+	tty, err := openTerminal()
+	if err != nil || s.Globals.JSON || !s.App.ErrTTY.Is {
+		return nil, noPerson(list)
+	}
+	defer tty.Close() // it was only read
+	dialog := s.Printer.NewDialog(tty)
+	dialog.Open()
+	defer dialog.Close()
+	ask := func(question string) (bool, error) {
+		line, err := dialog.Line(ctx, output.Bold(question), " [y/N] ")
+		if ctx.Err() != nil {
+			return false, fault.New(fault.Interrupted, "interrupted; nothing more was approved", "").Because(ctx.Err())
+		}
+		yes := strings.ToLower(strings.TrimSpace(line))
+		return err == nil && (yes == "y" || yes == "yes"), nil
+	}
+	for _, l := range list {
+		dialog.Show(func(t *output.Text) { l.write(t) })
+		if once {
+			continue
+		}
+		yes, err := ask("Approve " + l.Server + "?")
+		if err != nil {
+			return nil, err
+		}
+		if yes {
+			approved = append(approved, l)
+		} else if err := s.book().Decline(ctx, l.subject, s.App.Now().UTC()); err != nil {
+			return nil, err
+		}
+	}
+	if !once {
+		return approved, nil
+	}
+	yes, err := ask("Approve " + render.Plural(len(list), "server") + "?")
+	if err != nil || !yes {
+		return nil, err
+	}
+	return list, nil
+}
+
+// noPerson is the fault of a question that no one at a terminal can answer.
+func noPerson(list []*trustStatus) *fault.Fault {
+	names := make([]string, len(list))
+	for i, l := range list {
+		names[i] = l.Server
+	}
+	f := fault.New(fault.ApprovalRequired, "approving "+strings.Join(names, ", ")+" takes a person at a terminal",
+		"Do not approve it yourself: show the person what it runs.").
+		Then("A person types", fault.Step{Verb: "trust", Args: names}).
+		Then("See what would be approved with", fault.Step{Verb: "trust", Args: append([]string{"--list"}, names...)})
+	for _, l := range list {
+		f.Trace(l.Server + ": " + strings.Join(l.Terms, "; "))
+	}
+	if len(list) == 1 {
+		f.On(list[0].Server, "")
+		f.Approval = &fault.Approval{Kind: "trust", Why: string(list[0].State)}
+	}
+	return f
+}
+
+// approveWaiting asks the person at the terminal about servers that wait for an approval, before a verb answers. If
+// servers is nil, about all of them; a server that was declined is asked about only if the verb names it. Without a
+// person the verb goes on without them.
+func (s *Session) approveWaiting(ctx context.Context, servers []string) error {
+	if !s.App.ErrTTY.Is || s.Globals.JSON {
+		return nil
+	}
+	if waits, err := s.anyWaits(servers); err != nil || !waits {
+		return err
+	}
+	if err := s.live(); err != nil {
+		return err
+	}
+	list, err := s.askable(servers)
+	if err != nil {
+		return err
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	approved, err := s.askAll(ctx, list, false)
+	if fault.Is(err, fault.ApprovalRequired) {
+		return nil // there is no terminal after all
+	}
+	if err == nil {
+		err = s.record(ctx, approved)
+	}
+	if err != nil || len(approved) == 0 {
+		return err
+	}
+	return s.reopen()
+}
+
+// askable returns the servers to ask a person about: see approveWaiting.
+func (s *Session) askable(servers []string) ([]*trustStatus, error) {
+	all, err := s.trustStatuses(nil)
+	return slices.DeleteFunc(all, func(l *trustStatus) bool {
+		if servers == nil {
+			return !l.Waits() || l.declined
+		}
+		return !l.Waits() || !slices.Contains(servers, l.Server)
+	}), err
+}
+
+// anyWaits reports whether the index, or the configuration if there is no index, has servers that wait.
+func (s *Session) anyWaits(servers []string) (bool, error) {
+	view, err := s.catalog().Current()
+	if err != nil {
+		return false, err
+	}
+	if view == nil {
+		return true, s.live() // nothing is known yet: trustStatuses tell
+	}
+	defer view.Release()
+	for _, info := range view.Servers() {
+		if engine.Waits(info) && (servers == nil || slices.Contains(servers, info.Name)) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// reopen begins anew with the configuration as it is approved now.
+func (s *Session) reopen() error {
+	err := s.Engine.Close()
+	s.Engine = s.newEngine()
+	return err
+}
+
+func untrustSpec() Spec {
+	return Spec{
+		Name: "untrust", Group: Setup, New: func() Verb { return new(untrustVerb) },
+		Aliases:  []Alias{{Words: "revoke distrust"}},
+		Complete: completeServers,
+		Use:      "untrust SERVER...", Short: "Take back the approval of servers of a project",
+		Long: `Untrust takes the approval of servers of this project back. They are neither
+started nor contacted then, and what they offer is not found.`,
+		Example: `  mcpl untrust github
+  mcpl untrust --all`,
+	}
+}
+
+// untrustVerb takes approvals back: mcpl untrust SERVER...
+type untrustVerb struct {
+	All bool
+
+	names []string
+}
+
+func (v *untrustVerb) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.All, "all", false, "all servers of this project")
+}
+
+func (v *untrustVerb) Parse(words []string) error {
+	if v.names = words; v.All == (len(words) > 0) {
+		return fault.New(fault.Usage, "untrust takes names of servers, or --all", "").
+			Then("See how they stand with", fault.Step{Verb: "trust", Args: []string{"--list"}})
+	}
+	return nil
+}
+
+func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
+	sources, err := s.catalog().Sources()
+	if err != nil {
+		return err
+	}
+	project := trust.Project(s.App.Env.Root(sources))
+	gone, err := s.book().Revoke(ctx, func(a trust.Approval) bool {
+		return a.Project == project && (v.All || slices.Contains(v.names, a.Server))
+	})
+	if err != nil {
+		return err
+	}
+	a := &untrustAnswer{Revoked: []string{}}
+	for _, approval := range gone {
+		a.Revoked = append(a.Revoked, approval.Server)
+	}
+	for _, name := range v.names {
+		if !slices.Contains(a.Revoked, name) {
+			s.Printer.Notice("%s was not approved in this project", name)
+		}
+	}
+	return s.Printer.Answer(a)
+}
+
+type untrustAnswer struct {
+	Revoked []string `json:"revoked"`
+}
+
+func (a *untrustAnswer) WriteText(t *output.Text) {
+	if len(a.Revoked) == 0 {
+		t.Line("Nothing was approved.")
+		return
+	}
+	t.Line("No longer approved: ", strings.Join(a.Revoked, ", "))
+}

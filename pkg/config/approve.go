@@ -1,0 +1,158 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Approver says which servers of a project's configuration a person has approved. It is safe for concurrent use.
+type Approver interface {
+	// Approve returns what the server gets if it may be started or contacted, and else the fault.ApprovalRequired that
+	// says why not.
+	Approve(s *Server) (Allowed, error)
+	// Adopt approves a server, with the whole environment, that was in use before there were approvals.
+	Adopt(s *Server) error
+	// Stamp identifies what the answers depend on, beside the servers. While it stays the same, so do the answers.
+	Stamp() string
+}
+
+// Allowed is what a server of a project gets.
+type Allowed struct {
+	// WholeEnv says that it gets the whole environment of mcpl, and not only the variables that every program needs.
+	WholeEnv bool
+	// LoginOwner tells apart whose logins it uses. If empty, it uses those of the user's own servers.
+	LoginOwner string
+}
+
+// LoginOwner tells apart whose logins a server uses. It is empty for those of the user's own servers.
+func (s *Server) LoginOwner() string { return s.allowed.LoginOwner }
+
+// approve asks the approver about a server that comes with a project. Without an approver none is approved.
+func (e Env) approve(s *Server) (Allowed, error) {
+	if e.Approver == nil {
+		return Allowed{}, fault.New(fault.ApprovalRequired,
+			s.Name+" comes with this project, and no one has approved it", "").On(s.Name, "")
+	}
+	return e.Approver.Approve(s)
+}
+
+// Adopt is [Approver.Adopt], after which s may be used. No one else may use s meanwhile.
+func (e Env) Adopt(s *Server) error {
+	if err := e.Approver.Adopt(s); err != nil {
+		return err
+	}
+	e.judge(s)
+	return s.Unapproved
+}
+
+// judge asks the approver about a server that comes with a project, and enters the answer.
+func (e Env) judge(s *Server) {
+	s.allowed, s.Unapproved = e.approve(s)
+	s.admit = func() error {
+		_, err := e.approve(s)
+		return err
+	}
+}
+
+// ApprovalStamp is the [Approver.Stamp] that an index of these sources depends on. It is empty if no file of them comes
+// with a project.
+func (e Env) ApprovalStamp(s *Sources) string {
+	found := slices.ContainsFunc(s.Configs, func(f Source) bool { return f.Found })
+	if !found || e.Approver == nil {
+		return ""
+	}
+	return e.Approver.Stamp()
+}
+
+// Term is one text of an entry as it stands in its file: which field, as in "args[2]" or "env.TOKEN", and its text.
+type Term struct{ Field, Text string }
+
+// Terms returns what a person approves of a server: all of the entry, as written, that decides which program runs and
+// what it gets. The order is that of the file, but for env and headers, which are sorted. Time limits and "disabled"
+// are not part of it. Secrets that the entry holds are in the texts; see [Server.ShownTerms].
+func (s *Server) Terms() []Term { return s.terms(func(text string) string { return text }) }
+
+// ShownTerms is Terms for people: literal secrets are masked.
+func (s *Server) ShownTerms() []Term {
+	return s.terms(func(text string) string { return mask(s.literals, text) })
+}
+
+// References returns the names of the variables that the entry refers to, in the order of the entry.
+func (s *Server) References() []string {
+	var names []string
+	s.written.mapTexts(func(_, text string) string {
+		for _, name := range expand(text, func(string) (string, bool) { return "", false }).names {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return text
+	})
+	return names
+}
+
+func (s *Server) terms(show func(string) string) []Term {
+	var list []Term
+	add := func(field, text string) string {
+		// An empty variable also decides: it hides an inherited one.
+		if text != "" || strings.HasPrefix(field, "env.") || strings.HasPrefix(field, "headers.") {
+			list = append(list, Term{field, show(text)})
+		}
+		return text
+	}
+	w := s.written
+	w.Env, w.Headers = slices.Clone(w.Env), slices.Clone(w.Headers)
+	byName := func(a, b KeyValue) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
+	}
+	slices.SortFunc(w.Env, byName)
+	slices.SortFunc(w.Headers, byName)
+	add("type", string(s.Transport))
+	w.mapTexts(add)
+	if w.Roots != nil {
+		add("roots", fmt.Sprint(len(w.Roots)))
+	}
+	if w.OAuth != nil {
+		add("oauth.grant", string(w.OAuth.Grant))
+		add("oauth.redirectPort", fmt.Sprint(w.OAuth.RedirectPort))
+	}
+	if s.InheritEnv {
+		add("inheritEnv", "true")
+	}
+	return list
+}
+
+// minimalEnviron keeps the variables that programs need to run at all: where things are, the language, the time zone,
+// proxies and certificates. It is the environment of a server that comes with a project.
+func minimalEnviron(base []string) []string {
+	return slices.DeleteFunc(slices.Clone(base), func(assignment string) bool {
+		name, _, _ := strings.Cut(assignment, "=")
+		return !isBasic(name)
+	})
+}
+
+// isBasic reports whether every program may see a variable. The Windows names are those that the SDKs of MCP pass on.
+func isBasic(name string) bool {
+	upper := strings.ToUpper(name)
+	switch upper {
+	case "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "LANGUAGE", "TZ", "TMPDIR", "PWD",
+		"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS",
+		"APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATHEXT", "PROCESSOR_ARCHITECTURE", "PROGRAMDATA",
+		"PROGRAMFILES", "PROGRAMFILES(X86)", "PROGRAMW6432", "SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "TMP", "USERNAME",
+		"USERPROFILE", "COMSPEC", "WINDIR":
+		return true
+	}
+	if looksSecret(name) {
+		return false // npm_config_//registry.npmjs.org/:_authToken and its kin
+	}
+	for _, prefix := range []string{"LC_", "XDG_", "SSL_CERT_", "NPM_CONFIG_"} {
+		if strings.HasPrefix(upper, prefix) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,263 @@
+package trust
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+)
+
+// Subject is what a person approves: a server's entry as written, for one project, and the files of its repository that
+// it runs.
+type Subject struct {
+	// Project tells projects apart. It is the folder of the project, links resolved; in a Git repository it is the folder
+	// that all worktrees share and the place of the project in the worktree, so that worktrees share their approvals.
+	Project string
+	// Folder is the folder of the project.
+	Folder string
+	Server string
+	// Hash is the SHA-256 of everything that was approved, 64 hex digits.
+	Hash string
+	// Terms are the same for a person, a line each: secrets are masked, and files stand with the beginning of their hash.
+	Terms []string
+}
+
+// Approval returns the approval of the subject.
+func (s Subject) Approval(at time.Time) Approval {
+	return Approval{Project: s.Project, Server: s.Server, Hash: s.Hash, Folder: s.Folder, Terms: s.Terms, Approved: at}
+}
+
+// Short is how many digits of a hash a person is shown.
+const Short = 12
+
+// Of returns what a person approves of a server of a project. It fails if a file that the server runs cannot be read.
+func Of(s *config.Server) (Subject, error) {
+	sub := Subject{Folder: s.Project, Server: s.Name, Project: Project(s.Project)}
+	files, err := programs(s)
+	if err != nil {
+		return Subject{}, err
+	}
+	// Encoding texts and numbers cannot fail.
+	data, _ := json.Marshal(map[string]any{"version": 1, "terms": s.Terms(), "files": files})
+	sum := sha256.Sum256(data)
+	sub.Hash = hex.EncodeToString(sum[:])
+	sub.Terms = shown(s)
+	for _, f := range files {
+		sub.Terms = append(sub.Terms, fmt.Sprintf("file: %s (%s)", f.Path, f.Hash[:Short]))
+	}
+	return sub, nil
+}
+
+// shown writes the terms of a server for a person.
+func shown(s *config.Server) []string {
+	d := s.Display()
+	var list []string
+	add := func(name, text string) {
+		if text != "" {
+			list = append(list, name+": "+text)
+		}
+	}
+	add("command", d.Command)
+	add("url", d.URL)
+	add("folder", d.Cwd)
+	for _, t := range s.ShownTerms() {
+		field, _, _ := strings.Cut(t.Field, "[")
+		switch {
+		case field == "command" || field == "args" || field == "cwd" || field == "url" || field == "type":
+		case strings.HasPrefix(field, "env."), strings.HasPrefix(field, "headers."):
+			kind, name, _ := strings.Cut(t.Field, ".")
+			add(kind, name+"="+t.Text)
+		default:
+			add(t.Field, t.Text)
+		}
+	}
+	add("variables", strings.Join(s.References(), ", "))
+	return list
+}
+
+// program is a file of the repository that a server runs.
+type program struct {
+	Path string `json:"path"` // from the root of the repository, with slashes
+	Hash string `json:"hash"` // SHA-256 of its content, in hex
+}
+
+// programs returns the files of the project's repository that the command line of a server names, sorted by path. What
+// those load in turn is not seen.
+func programs(s *config.Server) ([]program, error) {
+	root := s.Project
+	if top, inside := worktree(s.Project); inside {
+		root = top
+	}
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return nil, err
+	}
+	var list []program
+	for _, word := range append([]string{s.Command}, s.Args...) {
+		for _, path := range paths(word) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(s.Cwd, path)
+			}
+			inner, ok := within(root, path)
+			if !ok || slices.ContainsFunc(list, func(p program) bool { return p.Path == inner }) {
+				continue
+			}
+			hash, err := hashFile(path)
+			if errors.Is(err, errNoFile) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, program{inner, hash})
+		}
+	}
+	slices.SortFunc(list, func(a, b program) int { return strings.Compare(a.Path, b.Path) })
+	return list, nil
+}
+
+// paths returns the paths that a word of a command line may be: itself, and what stands behind = as in --config=FILE.
+func paths(word string) []string {
+	list := []string{word}
+	if _, value, ok := strings.Cut(word, "="); ok && value != "" {
+		list = append(list, value)
+	}
+	return list
+}
+
+// within returns a path as seen from root. ok is false if it is outside, as written and with its links followed.
+func within(root, path string) (inner string, ok bool) {
+	for _, p := range []string{path, followed(path)} {
+		if rel, err := filepath.Rel(root, p); err == nil && filepath.IsLocal(rel) {
+			return filepath.ToSlash(rel), true
+		}
+	}
+	return "", false
+}
+
+// followed returns path with the links of its folder followed, so that a project that is reached by a link is the same
+// project.
+func followed(path string) string {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return path
+	}
+	return filepath.Join(dir, filepath.Base(path))
+}
+
+// errNoFile says that a word names no regular file.
+var errNoFile = errors.New("not a file")
+
+// hashFile returns the SHA-256 of a regular file. It looks at the type of what it opened, not of what was there before.
+func hashFile(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() { // a pipe would make Open wait
+		return "", errNoFile
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close() // it was only read
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.Join(errNoFile, err)
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// Project tells projects apart, by their folder; see [Subject].
+func Project(project string) string {
+	real, err := filepath.EvalSymlinks(project)
+	if err != nil {
+		real = filepath.Clean(project)
+	}
+	top, inside := worktree(real)
+	if !inside {
+		return real
+	}
+	inner, err := filepath.Rel(top, real)
+	if err != nil {
+		return real
+	}
+	return shared(top) + " " + filepath.ToSlash(inner)
+}
+
+// worktree returns the top folder of the Git worktree that a folder is in.
+func worktree(dir string) (top string, inside bool) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if _, err := os.Stat(filepath.Join(at, ".git")); err == nil {
+			return at, true
+		}
+		if filepath.Dir(at) == at {
+			return "", false
+		}
+	}
+}
+
+// shared returns the folder of the repository that a worktree belongs to. A linked worktree has a file .git that names
+// its folder in the repository, and that folder names the worktree (gitrepository-layout(5), worktrees). Unless both
+// agree, the worktree stands for itself: a clone must not claim to be a worktree of another repository.
+func shared(top string) string {
+	own := filepath.Join(top, ".git")
+	data, err := readSmall(own)
+	if err != nil {
+		return own
+	}
+	dir, ok := strings.CutPrefix(strings.TrimSpace(string(data)), "gitdir: ")
+	if !ok {
+		return own
+	}
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(top, dir)
+	}
+	back, err := readSmall(filepath.Join(dir, "gitdir"))
+	if err != nil || !sameFile(resolve(dir, string(back)), own) {
+		return own
+	}
+	common, err := readSmall(filepath.Join(dir, "commondir"))
+	if err != nil {
+		return own
+	}
+	real, err := filepath.EvalSymlinks(resolve(dir, string(common)))
+	if err != nil || !sameFile(filepath.Join(real, "worktrees"), filepath.Dir(filepath.Clean(dir))) {
+		return own
+	}
+	return real
+}
+
+func resolve(dir, line string) string {
+	path := strings.TrimSpace(line)
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(dir, path)
+}
+
+func sameFile(a, b string) bool {
+	x, errA := os.Stat(a)
+	y, errB := os.Stat(b)
+	return errA == nil && errB == nil && os.SameFile(x, y)
+}
+
+// readSmall reads a file of one line.
+func readSmall(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
+		return nil, errors.Join(fs.ErrInvalid, err)
+	}
+	return os.ReadFile(path)
+}

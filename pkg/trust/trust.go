@@ -1,0 +1,200 @@
+// Package trust keeps which servers of projects a person has approved.
+//
+// A configuration file that comes with a project names programs to run, and anybody can write one and publish it. So a
+// server of such a file is neither started nor contacted before a person has seen its entry and approved it. An
+// approval covers the entry as written, with the content of the files of the repository that it runs: [Of] makes a
+// [Subject] of it, whose Hash changes with any of that. A [Book] keeps approvals in a file of the user's. A [Judge]
+// reads the book and is the [config.Approver] of a process.
+//
+// Servers of the user's own files, and of files that the user named, need no approval: package config does not ask
+// about them.
+package trust
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// Judge says which servers may be used: those that the book approves, those in trusted folders, and all if MCPL_TRUST
+// is "all". It implements [config.Approver] and is safe for concurrent use. It reads the book again if that changed.
+type Judge struct {
+	book    Book
+	folders []string
+	all     bool
+	trusts  func(folder string) bool
+
+	mu    sync.Mutex
+	read  bool
+	stamp string // of the file as last read
+	known []Approval
+	bad   error // why the file could not be read: then nothing is approved
+}
+
+// NewJudge returns the judge for a process environment. folders is the setting "trusted".
+func NewJudge(env config.Env, folders []string) *Judge {
+	return &Judge{book: BookIn(env.StateDir()), folders: folders, all: env.TrustsAll(), trusts: env.TrustsFolder(folders)}
+}
+
+// Stamp implements [config.Approver].
+func (j *Judge) Stamp() string {
+	return fmt.Sprintf("%s %t %q", j.book.stamp(), j.all, j.folders)
+}
+
+// State says how a server stands.
+type State string
+
+// The states of servers. Only the last two are not used.
+const (
+	Own      State = "own"      // of a file of the user's own, or of one that the user named
+	Trusted  State = "trusted"  // all of its folder is
+	Approved State = "approved" // as it is now
+	Changed  State = "changed"  // since it was approved
+	New      State = "new"
+)
+
+// Status is how a server stands, and what is or would be approved.
+type Status struct {
+	State   State
+	Subject Subject // the zero one for Own
+	// Before is the approval that counts, or that another entry of this name had. It is nil if there was none.
+	Before *Approval
+	// Declined says that a person has seen this entry and not approved it.
+	Declined bool
+}
+
+// Status says how a server stands. It fails if the approvals or a file that the server runs cannot be read; then the
+// server may not be used.
+func (j *Judge) Status(s *config.Server) (Status, error) {
+	if s.Project == "" {
+		return Status{State: Own}, nil
+	}
+	subject, err := Of(s)
+	if err != nil {
+		return Status{State: New}, fmt.Errorf("a file that it runs cannot be read: %w", err)
+	}
+	st := Status{State: New, Subject: subject}
+	if j.all || j.trusts(s.Project) {
+		st.State = Trusted
+		return st, nil
+	}
+	known, err := j.approvals()
+	if err != nil {
+		return st, err
+	}
+	i := find(known, subject.Project, s.Name)
+	if i < 0 {
+		return st, nil
+	}
+	before := known[i]
+	st.Before, st.Declined = &before, before.Declined == subject.Hash
+	switch before.Hash {
+	case subject.Hash:
+		st.State = Approved
+	case "":
+	default:
+		st.State = Changed
+	}
+	return st, nil
+}
+
+// Approve implements [config.Approver].
+//
+// An approved server uses logins that were made for it, in its project. A server that was in use before there were
+// approvals keeps those that it had, and a server in a trusted folder is as good as the user's own.
+func (j *Judge) Approve(s *config.Server) (config.Allowed, error) {
+	st, err := j.Status(s)
+	switch {
+	case err != nil:
+		return config.Allowed{}, refusal(s, st, "no approval can be read").Because(err)
+	case st.State == New || st.State == Changed:
+		return config.Allowed{}, refusal(s, st, "")
+	case st.State == Trusted:
+		return config.Allowed{WholeEnv: s.InheritEnv}, nil
+	case st.Before.WholeEnv:
+		return config.Allowed{WholeEnv: true}, nil
+	}
+	return config.Allowed{WholeEnv: s.InheritEnv, LoginOwner: st.Subject.Project}, nil
+}
+
+// Adopt implements [config.Approver].
+func (j *Judge) Adopt(s *config.Server) error {
+	subject, err := Of(s)
+	if err != nil {
+		return err
+	}
+	a := subject.Approval(time.Now())
+	a.WholeEnv = true
+	return j.book.Approve(context.Background(), a)
+}
+
+// approvals returns what the book holds now.
+func (j *Judge) approvals() ([]Approval, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if stamp := j.book.stamp(); !j.read || stamp != j.stamp {
+		j.known, j.bad = j.book.Read()
+		j.read, j.stamp = true, stamp
+	}
+	return j.known, j.bad
+}
+
+// refusal is the fault of a server that may not be used.
+func refusal(s *config.Server, st Status, why string) *fault.Fault {
+	message := s.Name + " comes with this project, and no one has approved it"
+	switch {
+	case why != "":
+		message = s.Name + " comes with this project and is not approved: " + why
+	case st.State == Changed:
+		why = "changed since it was approved"
+		message = s.Name + " comes with this project and has changed since it was approved"
+	default:
+		why = "new in this project"
+	}
+	d := s.Display()
+	does := "runs " + d.Command
+	if d.URL != "" {
+		does = "contacts " + d.URL
+	}
+	if names := s.References(); len(names) > 0 {
+		does += " with " + strings.Join(names, ", ")
+	}
+	f := fault.New(fault.ApprovalRequired, message, "").On(s.Name, "").
+		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
+	f.Next = []fault.Next{{Why: "Do not approve it yourself: it " + does}}
+	f.Then("A person types", fault.Step{Verb: "trust", Server: s.Name})
+	f.Approval = &fault.Approval{Kind: "trust", Command: d.Command, URL: d.URL, Why: why}
+	return f
+}
+
+// Approval is an approved server.
+type Approval struct {
+	// Project tells projects apart: see [Subject].
+	Project string `json:"project"`
+	Server  string `json:"server"`
+	// Hash is that of the [Subject] that was approved, 64 hex digits. It is empty if none was.
+	Hash string `json:"hash,omitempty"`
+	// Declined is the hash of a subject that a person has seen and not approved. It may be empty.
+	Declined string `json:"declined,omitempty"`
+	// Folder is the folder of the project where it was approved. Terms are what was shown then.
+	Folder string   `json:"folder"`
+	Terms  []string `json:"terms,omitempty"`
+	// WholeEnv says that the server gets the whole environment, although its entry does not ask for it: it was listed
+	// before there were approvals.
+	WholeEnv bool      `json:"wholeEnv,omitempty"`
+	Approved time.Time `json:"approved"`
+}
+
+func find(list []Approval, project, server string) int {
+	for i, a := range list {
+		if a.Project == project && a.Server == server {
+			return i
+		}
+	}
+	return -1
+}

