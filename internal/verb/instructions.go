@@ -1,7 +1,6 @@
 package verb
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,12 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -28,7 +29,9 @@ func instructionsSpec() Spec {
 		Aliases: []Alias{{Words: "snippet agents claude usage"}},
 		Use:     "instructions", Short: "Print the snippet that teaches an agent to use mcpl",
 		Long: `Instructions prints a short text for CLAUDE.md, AGENTS.md or a system prompt:
-the three verbs, the rule, and the servers that are on.`,
+the three verbs, the rule, and the servers that are on with the names of their
+tools. An agent obeys such a file, so what the servers say of themselves is in
+it only with --describe, in quotes.`,
 		Example: `  mcpl instructions
   mcpl instructions --write AGENTS.md`,
 	}
@@ -36,11 +39,13 @@ the three verbs, the rule, and the servers that are on.`,
 
 // instructionsVerb prints the snippet that teaches an agent to use mcpl: mcpl instructions.
 type instructionsVerb struct {
-	Write string
+	Write    string
+	Describe bool
 }
 
 func (v *instructionsVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.Write, "write", "", "write it into `FILE`, in place of the last one")
+	fs.BoolVar(&v.Describe, "describe", false, "quote what each server says of itself")
 }
 
 // The markers around the snippet in a file.
@@ -61,7 +66,7 @@ func (v *instructionsVerb) Run(ctx context.Context, s *Session) error {
 	a := &snippetAnswer{}
 	none := catalog.Need{Servers: []string{}} // lists no server
 	err := s.catalog().Read(ctx, none, func(view *catalog.View) (err error) {
-		a.Text, err = s.snippet(view)
+		a.Text, err = s.snippet(view, v.Describe)
 		return err
 	})
 	if err != nil {
@@ -97,18 +102,17 @@ Tools of MCP servers are reached by shell commands. Do not guess names or argume
 // there are, the less is said about each, down to its name and the number of its tools.
 const snippetBudget = 1000
 
-// snippet returns the text: the verbs, the rule, and a line for each server that is on. It says what a server is for in
-// its own words, else by the names of its tools.
-func (s *Session) snippet(view *catalog.View) (string, error) {
+// snippet returns the text: the verbs, the rule, and a line for each server that is on and approved. It says what a
+// server is for by the names of its tools or, if describe is set, in its own words.
+func (s *Session) snippet(view *catalog.View, describe bool) (string, error) {
 	on := slices.DeleteFunc(slices.Clone(view.Servers()), func(info index.ServerInfo) bool {
-		return info.Off || !s.Tools.AllowsServer(info.Name)
+		return info.Off || !s.Tools.AllowsServer(info.Name) || engine.Waits(info)
 	})
 	head := preamble
 	if slices.ContainsFunc(on, func(info index.ServerInfo) bool { return info.Offers() > info.Tools }) {
 		head += beyondTools
 	}
 	head += servers
-	unmarked := strings.NewReplacer("<!--", "", "-->", "")
 	var b strings.Builder
 	b.WriteString(head)
 	for _, info := range on {
@@ -126,15 +130,42 @@ func (s *Session) snippet(view *catalog.View) (string, error) {
 		if len(names) > 0 {
 			line += fmt.Sprintf(" (%s)", render.Plural(len(names), "tool"))
 		}
-		// A server's words must not end the comment that marks the snippet in a file.
-		about := unmarked.Replace(cmp.Or(info.Instructions, strings.Join(names, ", ")))
-		room := (snippetBudget-len(head))/len(on) - len(line) - len(": \n")
+		about, before, after := strings.Join(slices.DeleteFunc(names, isSentence), ", "), ": ", ""
+		if describe && info.Instructions != "" {
+			about, before, after = quotable(info.Instructions), `, says of itself: "`, `"`
+		}
+		room := (snippetBudget-len(head))/len(on) - len(line) - len(before+after+"\n")
 		if about = clipWords(about, room); room >= leastAbout && about != "" {
-			line += ": " + about
+			line += before + about + after
 		}
 		b.WriteString(line + "\n")
 	}
 	return b.String(), nil
+}
+
+// isSentence reports whether a name is more than a name: MCP allows letters, digits, _, -, . and / (2025-11-25,
+// server/tools, "Tool Names"). Another name could be a sentence that an agent obeys.
+func isSentence(name string) bool {
+	return len(name) > 128 || strings.ContainsFunc(name, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-./", r))
+	})
+}
+
+// quotable returns a server's words for quotes in a file that an agent obeys: without hidden characters, and without
+// what could end the quotes, the line or the comment that marks the snippet.
+func quotable(text string) string {
+	visible := strings.Map(func(r rune) rune {
+		switch {
+		case r == '"' || r == '`':
+			return '\''
+		case unicode.IsSpace(r):
+			return ' '
+		case !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r):
+			return -1
+		}
+		return r
+	}, text)
+	return strings.NewReplacer("<", "", ">", "").Replace(visible)
 }
 
 // leastAbout is the least number of bytes that still says something about a server.

@@ -30,12 +30,12 @@ Tools of MCP servers are reached by shell commands. Do not guess names or argume
 
 Resources and prompts: search --kind all, then mcpl read SERVER URI or mcpl prompt SERVER NAME key=value.
 A failure is {"success":false,"error":{...}}: follow its "help". Servers:
-- demo (2 tools): Adds up. And more.
+- demo (2 tools): add, drop
 - papers (1 tool): cite
 - down
 - web (1 tool): look
 `,
-			json: `{"text":"## MCP tools through mcpl\n\nTools of MCP servers are reached by shell commands. Do not guess names or arguments: search, inspect, then call.\n\n    mcpl --json search \"what you want to do\"\n    mcpl --json inspect SERVER TOOL\n    mcpl --json call SERVER TOOL '{\"key\": \"value\"}'\n\nResources and prompts: search --kind all, then mcpl read SERVER URI or mcpl prompt SERVER NAME key=value.\nA failure is {\"success\":false,\"error\":{...}}: follow its \"help\". Servers:\n- demo (2 tools): Adds up. And more.\n- papers (1 tool): cite\n- down\n- web (1 tool): look\n"}`},
+			json: `{"text":"## MCP tools through mcpl\n\nTools of MCP servers are reached by shell commands. Do not guess names or arguments: search, inspect, then call.\n\n    mcpl --json search \"what you want to do\"\n    mcpl --json inspect SERVER TOOL\n    mcpl --json call SERVER TOOL '{\"key\": \"value\"}'\n\nResources and prompts: search --kind all, then mcpl read SERVER URI or mcpl prompt SERVER NAME key=value.\nA failure is {\"success\":false,\"error\":{...}}: follow its \"help\". Servers:\n- demo (2 tools): add, drop\n- papers (1 tool): cite\n- down\n- web (1 tool): look\n"}`},
 	})
 }
 
