@@ -86,6 +86,9 @@ var rooms = map[string]room{
 		why: "verbs speak of logins before net/http is initialised; a function here that asked a server would cost " +
 			"every search its start time",
 	},
+	"pkg/canonical": {
+		why: "a leaf: hashes of definitions and signatures over arguments need one form of JSON, wherever they are made",
+	},
 	"pkg/catalog": {
 		imports: []string{"pkg/config", "pkg/fault", "pkg/index", "pkg/tool"},
 		why: "it decides when the index is too old and who may read it; what is searched in it, and how servers are " +
