@@ -73,6 +73,11 @@ var rooms = map[string]room{
 		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/output", "pkg/tool"},
 		why:     "a result is rendered from its bytes alone, so that every verb that gets one shows it alike",
 	},
+	"pkg/approval": {
+		imports: []string{"pkg/atomicfile", "pkg/canonical", "pkg/fault", "pkg/policy", "pkg/tool"},
+		why: "what is asked and decided about a call is kept by itself: which calls need it is the policy's business, and " +
+			"whether a call may be made the gate's",
+	},
 	"pkg/atomicfile": {
 		why: "a leaf: every package that keeps a file replaces it in the same way",
 	},
@@ -135,6 +140,10 @@ var rooms = map[string]room{
 		imports: []string{"pkg/fault", "pkg/tool"},
 		why: "the only writer to the terminal knows how an answer looks and not where it came from; verbs give it " +
 			"values to print",
+	},
+	"pkg/policy": {
+		imports: []string{"pkg/tool"},
+		why:     "rules are pure functions of a name and its annotations, so that every face decides alike; where they stand is not theirs",
 	},
 	"pkg/proc": {
 		why: "a leaf: servers are not the only children; a worker of another kind starts and ends the same way",

@@ -1,0 +1,161 @@
+// Package approval keeps what is asked and answered about single calls: a call that the policy wants approved becomes a
+// [Request] with an id and a token; somebody approves or denies it, maybe days later and in another process; and the
+// same call, with exactly the same arguments, then passes once.
+//
+// The gate of pkg/engine calls [Store.Pass] and [Store.Open], whoever decides calls [Store.List], [Store.Decide] and
+// [Store.Revoke]. Which calls need an approval, and who may approve, is pkg/policy's business.
+//
+// All of it is one file, approvals.json, for its user alone. It holds the key that signs tokens, and arguments with
+// secrets masked: exact arguments are in it only as a keyed hash. A file that cannot be read approves nothing.
+package approval
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Lifetime is how long a request can be answered, and its approval be used.
+const Lifetime = 24 * time.Hour
+
+// Call is one call as it is approved: another scope, principal, name or argument is another call.
+type Call struct {
+	// Scope tells configurations apart, in which one name may mean different servers.
+	Scope     string
+	Principal tool.Principal
+	Ref       tool.Ref
+	// Args are the exact arguments. They are nil for a resource.
+	Args json.RawMessage
+}
+
+// About is what a request says beside its call.
+type About struct {
+	// Shown are the arguments as people may see them, secrets masked.
+	Shown json.RawMessage
+	// Reason says why an approval is needed.
+	Reason string
+	// By are the ways of approving.
+	By []policy.Way
+	// Folder is where the call was to be made.
+	Folder string
+}
+
+// State is what became of a request.
+type State string
+
+// The states of a request. All but Pending and Approved are final.
+const (
+	Pending  State = "pending"
+	Approved State = "approved" // the call passes once
+	Used     State = "used"     // it has passed
+	Denied   State = "denied"   // the call does not pass before the request expires
+	Revoked  State = "revoked"  // the call is asked for anew
+)
+
+// Request asks for the approval of one call.
+type Request struct {
+	ID        string         `json:"id"`
+	Server    string         `json:"server"`
+	Name      string         `json:"tool"`
+	Kind      tool.Kind      `json:"kind,omitempty"`
+	Principal tool.Principal `json:"principal,omitempty"`
+	// Arguments have their secrets masked.
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	Reason    string          `json:"reason"`
+	By        []policy.Way    `json:"by"`
+	Folder    string          `json:"folder,omitempty"`
+	Asked     time.Time       `json:"asked"`
+	Expires   time.Time       `json:"expires"`
+	State     State           `json:"state"`
+	// Decided is when the request got its state, Way how it was approved, Note the reason that was given for the decision.
+	Decided time.Time  `json:"decided,omitzero"`
+	Way     policy.Way `json:"way,omitempty"`
+	Note    string     `json:"note,omitempty"`
+	// Call is the keyed hash of the exact call; see [key.digest].
+	Call string `json:"call"`
+	// Token is the request's token. It is empty if no token may approve the request. Tokens are not kept.
+	Token string `json:"-"`
+}
+
+// Ref returns what the request wants to call.
+func (r Request) Ref() tool.Ref { return tool.Ref{Server: r.Server, Name: r.Name, Kind: r.Kind} }
+
+// takes reports whether the request may be approved in this way.
+func (r Request) takes(way policy.Way) bool { return slices.Contains(r.By, way) }
+
+// approve approves the request. Approving twice is harmless.
+func (r *Request) approve(way policy.Way, note string, now time.Time) error {
+	switch {
+	case r.State == Approved || r.State == Used:
+		return nil
+	case r.State != Pending:
+		return fault.New(fault.ApprovalRequired,
+			fmt.Sprintf("%s was %s at %s%s", r.ID, r.State, clock(r.Decided), prefixed(": ", r.Note)),
+			"A request that is decided cannot be approved.").On(r.Server, r.Ref().Tool()).
+			Then("To have the call asked for anew, revoke the decision with",
+				fault.Step{Verb: "approvals", Args: []string{"revoke", r.ID}})
+	case !r.takes(way):
+		return fault.New(fault.ApprovalRequired,
+			fmt.Sprintf("%s cannot be approved by %s, only by %s", r.ID, way, list(r.By)),
+			"The rule that wants the approval says so.").On(r.Server, r.Ref().Tool())
+	}
+	r.State, r.Way, r.Note, r.Decided = Approved, way, note, now
+	return nil
+}
+
+// deny denies the request, also if it was approved and not used yet. Denying twice is harmless.
+func (r *Request) deny(note string, now time.Time) error {
+	switch r.State {
+	case Denied:
+		return nil
+	case Pending, Approved:
+		r.State, r.Way, r.Note, r.Decided = Denied, "", note, now
+		return nil
+	}
+	return fault.New(fault.Usage, fmt.Sprintf("%s was %s at %s", r.ID, r.State, clock(r.Decided)),
+		"There is nothing left to deny.").On(r.Server, r.Ref().Tool())
+}
+
+// revoke takes back what was asked or decided: its approval does not count any more, its token neither, and the call is
+// asked for anew. It fails after the use. Revoking twice is harmless.
+func (r *Request) revoke(now time.Time) error {
+	switch r.State {
+	case Revoked:
+		return nil
+	case Used:
+		return fault.New(fault.Usage, fmt.Sprintf("%s was used at %s: the call has been made", r.ID, clock(r.Decided)),
+			"What has been made cannot be revoked.").On(r.Server, r.Ref().Tool())
+	}
+	r.State, r.Way, r.Decided = Revoked, "", now
+	return nil
+}
+
+// clock writes a time for people.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
+
+// list writes ways for people.
+func list(by []policy.Way) string {
+	text := ""
+	for i, way := range by {
+		switch {
+		case i > 0 && i == len(by)-1:
+			text += " or "
+		case i > 0:
+			text += ", "
+		}
+		text += string(way)
+	}
+	return text
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}

@@ -1,0 +1,162 @@
+package approval
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// version is that of the file's layout.
+const version = 1
+
+// maxFile bounds the file in bytes, maxRequests the requests in it, maxArguments the arguments of each in bytes: a
+// person has to read them. maxSize bounds the arguments of all.
+const (
+	maxFile      = 64 << 20
+	maxRequests  = 1000
+	maxArguments = 1 << 20
+	maxSize      = 16 << 20
+)
+
+// content is the layout of the file.
+type content struct {
+	Version  int       `json:"version"`
+	Key      key       `json:"key"`
+	Requests []Request `json:"requests"`
+}
+
+// read returns the content of the file. A missing file has no key and no requests. A file that cannot be read, or is
+// damaged, is a fault.Config, and stays where it is.
+func (s Store) read() (content, error) {
+	info, err := os.Stat(s.path())
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return content{Version: version}, nil
+	case err == nil && !info.Mode().IsRegular():
+		err = errors.New("it is not a regular file")
+	case err == nil && info.Size() > maxFile:
+		err = fmt.Errorf("it has more than %d MB", maxFile>>20)
+	case err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
+		err = fmt.Errorf("its mode is %#o: others may use it, and it holds a key", info.Mode().Perm())
+	}
+	var data []byte
+	if err == nil {
+		data, err = os.ReadFile(s.path())
+	}
+	where := s.path()
+	var c content
+	if err == nil {
+		var line int
+		if c, line, err = parse(data); line > 0 {
+			where = fmt.Sprintf("%s:%d", where, line)
+		}
+	}
+	if err != nil {
+		return content{}, fault.New(fault.Config, fmt.Sprintf("%s: no approval in this file counts: %v", where, err),
+			"Mend the file, or move it away: what is open has to be asked for anew then. It must be readable for you alone.")
+	}
+	return c, nil
+}
+
+// parse reads the file's JSON. Unknown members are an error: an approval is not to be read without its conditions. line
+// is that of a mistake in the JSON itself, else 0.
+func parse(data []byte) (c content, line int, err error) {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err = d.Decode(&c)
+	var syntax *json.SyntaxError
+	var typed *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return content{}, lineOf(data, syntax.Offset), err
+	case errors.As(err, &typed):
+		return content{}, lineOf(data, typed.Offset), fmt.Errorf("%q is of the wrong type", typed.Field)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return content{}, lineOf(data, int64(len(data))), errors.New("it ends too early")
+	case err != nil:
+		return content{}, 0, err
+	}
+	if rest := bytes.TrimSpace(data[d.InputOffset():]); len(rest) > 0 {
+		return content{}, lineOf(data, d.InputOffset()), errors.New("there is more behind its end")
+	}
+	return c, 0, c.check()
+}
+
+// lineOf returns the line of a byte.
+func lineOf(data []byte, offset int64) int {
+	return 1 + bytes.Count(data[:min(int64(len(data)), max(0, offset))], []byte("\n"))
+}
+
+// check reports what no mcpl would have written.
+func (c content) check() error {
+	switch {
+	case c.Version != version:
+		return fmt.Errorf("it is of version %d, and this mcpl knows %d", c.Version, version)
+	case len(c.Key) != keySize:
+		return fmt.Errorf("its key has %d bytes and not %d", len(c.Key), keySize)
+	}
+	seen := map[string]bool{}
+	for i, r := range c.Requests {
+		if err := r.check(); err != nil {
+			return fmt.Errorf("request %d: %w", i+1, err)
+		}
+		if seen[r.ID] {
+			return fmt.Errorf("request %d: there is another %s", i+1, r.ID)
+		}
+		seen[r.ID] = true
+	}
+	return nil
+}
+
+func (r Request) check() error {
+	ways := []policy.Way{policy.Terminal, policy.Elicitation, policy.Token, policy.Model}
+	switch {
+	case !isID(r.ID):
+		return fmt.Errorf("%q is not an id", r.ID)
+	case r.Server == "" || r.Name == "":
+		return errors.New("it has no server or no tool")
+	case !slices.Contains([]tool.Kind{tool.Tool, tool.Prompt, tool.Resource}, r.Kind):
+		return fmt.Errorf("there is no kind %q", r.Kind)
+	case len(r.Call) != 64:
+		return errors.New("it does not say which call it is for")
+	case !slices.Contains([]State{Pending, Approved, Used, Denied, Revoked}, r.State):
+		return fmt.Errorf("there is no state %q", r.State)
+	case r.State == Approved && !r.takes(r.Way):
+		return fmt.Errorf("it was approved by %q, which may not", r.Way)
+	case r.Expires.Unix() < 0 || r.Expires.Unix() > maxSeconds:
+		return errors.New("it expires at no time that there is")
+	case slices.ContainsFunc(r.By, func(way policy.Way) bool { return !slices.Contains(ways, way) }):
+		return fmt.Errorf("%q holds an unknown way", r.By)
+	}
+	return nil
+}
+
+// render is the inverse of parse. Each request is a line, so that a mistake has one too.
+func (c content) render() ([]byte, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b) // which ends each value with a line break
+	enc.SetEscapeHTML(false)
+	key := base64.StdEncoding.EncodeToString(c.Key)
+	fmt.Fprintf(&b, `{"version": %d, "key": "%s", "requests": [`+"\n", c.Version, key)
+	for i, r := range c.Requests {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if err := enc.Encode(r); err != nil {
+			return nil, err
+		}
+	}
+	b.WriteString("]}\n")
+	return b.Bytes(), nil
+}

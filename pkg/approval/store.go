@@ -1,0 +1,290 @@
+package approval
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
+)
+
+// Store keeps requests in a folder, for any number of processes at once.
+type Store struct {
+	// Dir is mcpl's state folder.
+	Dir string
+	Now func() time.Time
+}
+
+func (s Store) path() string { return filepath.Join(s.Dir, "approvals.json") }
+
+// lockWait bounds how long an update waits for another mcpl. Each holds the lock for milliseconds.
+const lockWait = 10 * time.Second
+
+// Pass reports whether the call has been approved, in one of these ways, and uses the approval up: of many processes
+// that make the same call at once, one passes.
+func (s Store) Pass(ctx context.Context, call Call, by []policy.Way) (passed bool, err error) {
+	if ok, err := s.Has(call, by); !ok || err != nil { // mostly there is nothing to lock for
+		return false, err
+	}
+	err = s.update(ctx, func(c *content) (bool, error) {
+		passed = c.pass(call, by, s.Now())
+		return passed, nil
+	})
+	return passed && err == nil, err
+}
+
+// Has reports whether [Store.Pass] would pass, and changes nothing.
+func (s Store) Has(call Call, by []policy.Way) (bool, error) {
+	c, err := s.read()
+	if err != nil {
+		return false, err
+	}
+	return c.pass(call, by, s.Now()), nil
+}
+
+// Open returns the request for a call: the one that is open or was denied, or a new one. If the call has been approved
+// meanwhile, it passes instead, as with [Store.Pass].
+func (s Store) Open(ctx context.Context, call Call, about About) (r Request, passed bool, err error) {
+	if len(about.Shown) > maxArguments {
+		return Request{}, false, fault.New(fault.ApprovalRequired, fmt.Sprintf(
+			"the call of %s needs an approval, and its arguments have %d bytes: more than %d cannot be shown to a person",
+			call.Ref, len(about.Shown), maxArguments), "Make a smaller call.").On(call.Ref.Server, call.Ref.Tool())
+	}
+	err = s.update(ctx, func(c *content) (bool, error) {
+		if passed = c.pass(call, about.By, s.Now()); passed {
+			return true, nil
+		}
+		r, err = c.ask(call, about, s.Now().UTC().Truncate(time.Second))
+		return true, err
+	})
+	if err != nil || passed {
+		return Request{}, passed && err == nil, err
+	}
+	return r, false, nil
+}
+
+// ask returns the request for a call, as it is open or was denied, or a new one, with its token if one may approve it.
+func (c *content) ask(call Call, about About, now time.Time) (Request, error) {
+	i := c.open(call, now)
+	if i < 0 {
+		size := len(about.Shown)
+		for _, r := range c.Requests {
+			size += len(r.Arguments)
+		}
+		if len(c.Requests) >= maxRequests || size > maxSize {
+			return Request{}, fault.New(fault.ApprovalRequired, fmt.Sprintf("so much has been asked for within %d hours "+
+				"that no more is taken", int(Lifetime.Hours())), "Wait until requests expire.").
+				Then("See them with", fault.Step{Verb: "approvals", Args: []string{"list"}}).On(call.Ref.Server, call.Ref.Tool())
+		}
+		i = len(c.Requests)
+		c.Requests = append(c.Requests, Request{ID: c.newID(), Server: call.Ref.Server, Name: call.Ref.Name,
+			Kind: call.Ref.Kind, Principal: call.Principal, Arguments: about.Shown, Folder: about.Folder, Asked: now,
+			Expires: now.Add(Lifetime), State: Pending, Call: c.Key.digest(call)})
+	}
+	c.Requests[i].By, c.Requests[i].Reason = about.By, about.Reason // the rule may have changed since
+	r := c.Requests[i]
+	if r.State == Pending && r.takes(policy.Token) {
+		r.Token = c.Key.sign(r)
+	}
+	return r, nil
+}
+
+// List returns the requests that have not expired, the newest first.
+func (s Store) List() ([]Request, error) {
+	c, err := s.read()
+	if err != nil {
+		return nil, err
+	}
+	c.prune(s.Now())
+	slices.SortStableFunc(c.Requests, func(a, b Request) int {
+		return cmp.Or(b.Asked.Compare(a.Asked), cmp.Compare(a.ID, b.ID))
+	})
+	return c.Requests, nil
+}
+
+// Find returns the request that an id or a token names. With a token, genuine says so: its holder may approve.
+func (s Store) Find(which string) (r Request, genuine bool, err error) {
+	c, err := s.read()
+	if err != nil {
+		return Request{}, false, err
+	}
+	i, genuine, err := c.find(which, s.Now())
+	if err != nil {
+		return Request{}, false, err
+	}
+	return c.Requests[i], genuine, nil
+}
+
+// Decision is what somebody decides about a request.
+type Decision struct {
+	Approve bool
+	// Way is how an approval comes. A token is a way of its own, whatever Way says.
+	Way policy.Way
+	// Note is a reason for people. It may be empty.
+	Note string
+}
+
+// Decide approves or denies the request that an id or a token names, and returns it as it is then. Deciding the same
+// again is harmless.
+func (s Store) Decide(ctx context.Context, which string, d Decision) (Request, error) {
+	return s.change(ctx, which, func(r *Request, genuine bool) error {
+		if !d.Approve {
+			return r.deny(d.Note, s.Now().UTC())
+		}
+		if genuine {
+			d.Way = policy.Token
+		}
+		return r.approve(d.Way, d.Note, s.Now().UTC())
+	})
+}
+
+// Revoke takes back a request or the decision on it: the next such call is asked for anew.
+func (s Store) Revoke(ctx context.Context, which string) (Request, error) {
+	return s.change(ctx, which, func(r *Request, _ bool) error { return r.revoke(s.Now().UTC()) })
+}
+
+// change edits the request that an id or a token names.
+func (s Store) change(ctx context.Context, which string,
+	edit func(r *Request, genuine bool) error) (r Request, err error) {
+	if _, _, err := s.Find(which); err != nil { // before a file or a folder is made
+		return Request{}, err
+	}
+	err = s.update(ctx, func(c *content) (bool, error) {
+		i, genuine, err := c.find(which, s.Now())
+		if err == nil {
+			err = edit(&c.Requests[i], genuine)
+			r = c.Requests[i]
+		}
+		return true, err
+	})
+	return r, err
+}
+
+// update changes the file by edit: one locked read, edit and replacement, so that concurrent updates lose nothing. If
+// edit fails or changes nothing, or the file cannot be read, the file stays as it is.
+func (s Store) update(ctx context.Context, edit func(*content) (changed bool, err error)) error {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return s.unwritable(err)
+	}
+	lock := flock.New(s.path()+".lock", flock.SetPermissions(0o600))
+	wait, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	switch ok, err := lock.TryLockContext(wait, 5*time.Millisecond); {
+	case ctx.Err() != nil:
+		return fault.New(fault.Interrupted, "interrupted before the approvals were read", "The call was not made.")
+	case err != nil || !ok:
+		return s.unwritable(err)
+	}
+	defer func() { _ = lock.Unlock() }() // ends with the process anyway
+	c, err := s.read()
+	if err != nil {
+		return err
+	}
+	if c.Key == nil {
+		c.Key = make(key, keySize)
+		_, _ = rand.Read(c.Key) // never fails (crypto/rand)
+	}
+	c.prune(s.Now())
+	if changed, err := edit(&c); err != nil || !changed {
+		return err
+	}
+	data, err := c.render()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(atomicfile.Sweep(s.path()), atomicfile.Write(s.path(), data, 0o600)); err != nil {
+		return s.unwritable(err)
+	}
+	return nil
+}
+
+func (s Store) unwritable(err error) error {
+	return fault.New(fault.Config, "cannot write "+s.path(),
+		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", s.Dir)).Because(err)
+}
+
+// prune forgets requests that have expired, whatever became of them.
+func (c *content) prune(now time.Time) {
+	c.Requests = slices.DeleteFunc(c.Requests, func(r Request) bool { return !now.Before(r.Expires) })
+}
+
+// pass uses up an approval of the call, if there is one, and reports whether there was.
+func (c *content) pass(call Call, by []policy.Way, now time.Time) bool {
+	if c.Key == nil {
+		return false
+	}
+	digest := c.Key.digest(call)
+	for i := range c.Requests {
+		r := &c.Requests[i]
+		if r.Call == digest && r.State == Approved && now.Before(r.Expires) && slices.Contains(by, r.Way) {
+			r.State, r.Decided = Used, now.UTC()
+			return true
+		}
+	}
+	return false
+}
+
+// open returns the index of the request for a call that is open, or was denied; -1 if there is none.
+func (c *content) open(call Call, now time.Time) int {
+	digest := c.Key.digest(call)
+	return slices.IndexFunc(c.Requests, func(r Request) bool {
+		return r.Call == digest && now.Before(r.Expires) && (r.State == Pending || r.State == Denied)
+	})
+}
+
+// newID returns an id that no request has.
+func (c *content) newID() string {
+	taken := func(id string) bool {
+		return slices.ContainsFunc(c.Requests, func(r Request) bool { return r.ID == id })
+	}
+	for {
+		b := make([]byte, idSize)
+		_, _ = rand.Read(b) // never fails (crypto/rand)
+		for i := range b {
+			b[i] = idLetters[int(b[i])%len(idLetters)]
+		}
+		if id := string(b); !taken(id) {
+			return id
+		}
+	}
+}
+
+// find returns the index of the request that an id or a token names. It fails for a token that is not the request's.
+func (c *content) find(which string, now time.Time) (i int, genuine bool, err error) {
+	id := which
+	var t token
+	if IsToken(which) {
+		if t, err = parseToken(which); err != nil {
+			return 0, false, fault.New(fault.Usage, "this is not a token: "+err.Error(), "Copy the whole token.")
+		}
+		if c.Key == nil || t.Key != c.Key.id() {
+			return 0, false, fault.New(fault.Usage, "this token is not of this user and machine: another key signed it",
+				"Approve it where the call was made, as the same user.")
+		}
+		if id = t.Request; !now.Before(t.Expires) {
+			return 0, false, fault.New(fault.ApprovalRequired, "this token expired at "+clock(t.Expires),
+				"Make the call again: it gets a new one.")
+		}
+	}
+	i = slices.IndexFunc(c.Requests, func(r Request) bool { return r.ID == id && now.Before(r.Expires) })
+	switch {
+	case i < 0:
+		return 0, false, fault.New(fault.Usage, fmt.Sprintf("there is no request %q", id),
+			"It may have expired: then make the call again.").
+			Then("See the open ones with", fault.Step{Verb: "approvals", Args: []string{"list"}})
+	case id != which && !c.Key.signed(t, c.Requests[i]):
+		return 0, false, fault.New(fault.Usage, "this token was changed: its signature does not fit",
+			"Copy the token anew.")
+	}
+	return i, id != which, nil
+}
