@@ -104,7 +104,7 @@ var rooms = map[string]room{
 		why:     "it translates other clients' files into entries of ours; what becomes of an entry is not its business",
 	},
 	"pkg/config": {
-		imports: []string{"pkg/atomicfile", "pkg/fault"},
+		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/policy"},
 		why:     "everything above reads configuration, so configuration reads nothing of theirs",
 	},
 	"pkg/conn": {

@@ -110,7 +110,8 @@ func FuzzEnvFile(f *testing.F) {
 }
 
 func FuzzSettings(f *testing.F) {
-	for _, seed := range []string{"", "ttl = '1h'\n", "limit=5\n[x]\ny=1", "Limit=\"5\"", "=", "a.b=1", "max_bytes=0x10", "limit = '''\n5'''", "[[ttl]]"} {
+	for _, seed := range []string{"", "ttl = '1h'\n", "limit=5\n[x]\ny=1", "Limit=\"5\"", "=", "a.b=1", "max_bytes=0x10", "limit = '''\n5'''", "[[ttl]]",
+		"[[policy]]\nmatch='*'\naction='ask'\nby=['token']\n[[policy]]", "policy=[{match='a/*',action='deny'}]", "[policy]\nmatch=''"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -120,6 +121,15 @@ func FuzzSettings(f *testing.F) {
 				t.Errorf("%v is no fault that helps", err)
 			}
 			return
+		}
+		rules, err := file.policy()
+		if err == nil && len(rules) != len(file.values.Policy) || err != nil && !fault.Is(err, fault.Config) {
+			t.Errorf("%d rules of %d, %v", len(rules), len(file.values.Policy), err)
+		}
+		for i := range file.values.Policy {
+			if line := file.policyLine(i); line < 1 || line > 1+strings.Count(string(data), "\n") {
+				t.Errorf("rule %d is in line %d", i, line)
+			}
 		}
 		for _, slot := range new(Settings).slots(file.values) {
 			if slot.text != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
 )
 
 // Settings are mcpl's own settings, the values in force. Flags and a server's entry win over them.
@@ -40,6 +41,8 @@ type Settings struct {
 	// Trusted are folders, as written: the servers of projects in them need no approval, and their files count whoever
 	// owns them. Only the settings file can name them.
 	Trusted []string
+	// Policy are the rules for calls. Only the settings file has them: no project and no variable can loosen them.
+	Policy policy.Rules
 }
 
 // DefaultMaxTime is the MaxTime unless a setting says otherwise.
@@ -74,6 +77,9 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 		Credentials: AutoCredentials}
 	file, err := e.readSettings()
 	if err != nil {
+		return Settings{}, nil, err
+	}
+	if s.Policy, err = file.policy(); err != nil {
 		return Settings{}, nil, err
 	}
 	var shown []Setting
@@ -205,6 +211,8 @@ type settingValues struct {
 	Idle           *rawText `toml:"idle"`
 	Credentials    *rawText `toml:"credentials"`
 	Trusted        []string `toml:"trusted"`
+
+	Policy []policyTable `toml:"policy"`
 }
 
 // settingsFile is a parsed settings file.
@@ -251,11 +259,14 @@ func (f *settingsFile) parse() error {
 }
 
 func (f *settingsFile) unknown(line int, key string) *fault.Fault {
+	if inner, ok := strings.CutPrefix(key, "policy."); ok {
+		return f.unknownInPolicy(line, inner)
+	}
 	var known []string
 	for _, slot := range new(Settings).slots(settingValues{}) {
 		known = append(known, slot.name)
 	}
-	known = append(known, "trusted")
+	known = append(known, "trusted", "policy")
 	fix := "The settings are " + strings.Join(known, ", ") + "."
 	near := nearest(key, known)
 	if len(near) > 0 {

@@ -1,0 +1,69 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
+)
+
+// policyTable is one [[policy]] of the settings file.
+type policyTable struct {
+	Match       string   `toml:"match"`
+	Annotations []string `toml:"annotations"`
+	Action      string   `toml:"action"`
+	By          []string `toml:"by"`
+}
+
+// policyExample is a rule as a help shows it.
+const policyExample = `Write it as in:
+  [[policy]]
+  match = "github/*delete*"
+  action = "ask"`
+
+// policy returns the rules of the settings file, in its order. One rule that cannot be used is a fault.Config: without
+// it the others would allow what it was to stop.
+func (f *settingsFile) policy() (policy.Rules, error) {
+	var rules policy.Rules
+	for i, t := range f.values.Policy {
+		where := fmt.Sprintf("%s:%d", f.path, f.policyLine(i))
+		r, err := policy.New(t.Match, t.Annotations, t.Action, t.By)
+		if err != nil {
+			return nil, fault.New(fault.Config, fmt.Sprintf("%s: policy: %v", where, err), policyExample)
+		}
+		r.Source = where
+		rules = append(rules, r)
+	}
+	return rules, nil
+}
+
+// policyLine returns the line of a rule: of its heading, or of the key of a list that holds all of them.
+func (f *settingsFile) policyLine(at int) int {
+	var lines []int
+	for i, line := range bytes.Split(f.data, []byte("\n")) {
+		text, _, _ := strings.Cut(string(line), "#")
+		text = strings.NewReplacer(" ", "", "\t", "", "\r", "", `"`, "", "'", "", "\ufeff", "").Replace(text)
+		if text == "[[policy]]" || text == "[policy]" {
+			lines = append(lines, i+1)
+		}
+	}
+	if len(lines) == len(f.values.Policy) {
+		return lines[at]
+	}
+	return max(1, f.line("policy"))
+}
+
+// unknownInPolicy is the fault of a key that no rule has.
+func (f *settingsFile) unknownInPolicy(line int, key string) *fault.Fault {
+	known := []string{"match", "annotations", "action", "by"}
+	fix := "A rule has " + strings.Join(known, ", ") + ". " + policyExample
+	near := nearest(key, known)
+	if len(near) > 0 {
+		fix = fmt.Sprintf("Did you mean %s? %s", near[0], fix)
+	}
+	unknown := fault.New(fault.Config, fmt.Sprintf("%s:%d: policy: a rule has no %q", f.path, line, key), fix)
+	unknown.Suggestions = near
+	return unknown
+}
