@@ -8,8 +8,8 @@ import (
 )
 
 // command is one that a user would type.
-var command = regexp.MustCompile(`\bmcpl (auth|call|completion|config|daemon|disable|doctor|enable|example-server|` +
-	`inspect|instructions|list|prompts?|read|renew|resources|search|version|--[a-z])\b`)
+var command = regexp.MustCompile(`\bmcpl (approvals|auth|call|completion|config|daemon|disable|doctor|enable|` +
+	`example-server|inspect|instructions|list|prompts?|read|renew|resources|search|version|--[a-z])\b`)
 
 // commandRules keep shell lines out of the packages that readers without a shell use too.
 func commandRules() []rule {

@@ -118,7 +118,8 @@ var rooms = map[string]room{
 			"its client stays small enough for the early start",
 	},
 	"pkg/engine": {
-		imports: []string{"pkg/catalog", "pkg/config", "pkg/fault", "pkg/index", "pkg/schema", "pkg/search", "pkg/tool"},
+		imports: []string{"pkg/approval", "pkg/catalog", "pkg/config", "pkg/fault", "pkg/index", "pkg/policy",
+			"pkg/schema", "pkg/search", "pkg/tool"},
 		why: "the use cases know neither terminals nor sockets nor connections: every face uses them, and each " +
 			"brings its own Caller. They keep nothing of a request: what is kept is in the catalog",
 	},

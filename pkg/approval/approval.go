@@ -85,6 +85,15 @@ type Request struct {
 // Ref returns what the request wants to call.
 func (r Request) Ref() tool.Ref { return tool.Ref{Server: r.Server, Name: r.Name, Kind: r.Kind} }
 
+// Outcome says what became of the request and when, as in "denied at 2026-11-22 12:00 UTC: too much".
+func (r Request) Outcome() string {
+	text := fmt.Sprintf("%s at %s", r.State, clock(r.Decided))
+	if r.Note != "" {
+		text += ": " + r.Note
+	}
+	return text
+}
+
 // takes reports whether the request may be approved in this way.
 func (r Request) takes(way policy.Way) bool { return slices.Contains(r.By, way) }
 
@@ -95,7 +104,7 @@ func (r *Request) approve(way policy.Way, note string, now time.Time) error {
 		return nil
 	case r.State != Pending:
 		return fault.New(fault.ApprovalRequired,
-			fmt.Sprintf("%s was %s at %s%s", r.ID, r.State, clock(r.Decided), prefixed(": ", r.Note)),
+			fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
 			"A request that is decided cannot be approved.").On(r.Server, r.Ref().Tool()).
 			Then("To have the call asked for anew, revoke the decision with",
 				fault.Step{Verb: "approvals", Args: []string{"revoke", r.ID}})
@@ -117,7 +126,7 @@ func (r *Request) deny(note string, now time.Time) error {
 		r.State, r.Way, r.Note, r.Decided = Denied, "", note, now
 		return nil
 	}
-	return fault.New(fault.Usage, fmt.Sprintf("%s was %s at %s", r.ID, r.State, clock(r.Decided)),
+	return fault.New(fault.Usage, fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
 		"There is nothing left to deny.").On(r.Server, r.Ref().Tool())
 }
 
@@ -151,11 +160,4 @@ func list(by []policy.Way) string {
 		text += string(way)
 	}
 	return text
-}
-
-func prefixed(prefix, text string) string {
-	if text == "" {
-		return ""
-	}
-	return prefix + text
 }

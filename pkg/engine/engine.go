@@ -12,8 +12,10 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -52,6 +54,9 @@ type Options struct {
 	// Catalog makes the engine's catalog. New sets its Allows and its Lister.
 	Catalog  catalog.Options
 	Switches Switches
+	// Policy are the rules for calls. Approvals has what was asked and approved of the calls that they ask about.
+	Policy    policy.Rules
+	Approvals approval.Store
 	// NewCaller opens the caller when the first live server is needed. The caller calls changed, from any goroutine, when
 	// a server says that it offers something else now. If NewCaller is nil, the engine answers from a fresh index or
 	// fails with ErrNotFresh.
@@ -63,15 +68,19 @@ type Options struct {
 
 // Engine answers for one configuration set. It is safe for concurrent use.
 type Engine struct {
-	catalog  *catalog.Catalog
-	switches Switches
-	events   catalog.Events
-	callers  *callers
+	catalog   *catalog.Catalog
+	switches  Switches
+	policy    policy.Rules
+	approvals approval.Store
+	folder    string // the working directory
+	events    catalog.Events
+	callers   *callers
 }
 
 // New returns an engine. Nothing is read yet.
 func New(opt Options) *Engine {
-	e := &Engine{switches: opt.Switches, events: opt.Catalog.Events, callers: &callers{warm: opt.Warm}}
+	e := &Engine{switches: opt.Switches, policy: opt.Policy, approvals: opt.Approvals, folder: opt.Catalog.Env.Dir,
+		events: opt.Catalog.Events, callers: &callers{warm: opt.Warm}}
 	opt.Catalog.Allows = opt.Switches.AllowsServer
 	if opt.NewCaller != nil {
 		e.callers.full = func(cfg *config.Config) Caller { return opt.NewCaller(cfg, e.catalog.Changed) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -27,6 +28,11 @@ type Plan struct {
 	Known tool.Known
 	// HeaderSchema is that of tool.CallOptions.
 	HeaderSchema string
+	// Hints are the tool's annotations.
+	Hints tool.Hints
+	// Approve asks the person who makes the call whether to make it, if the policy wants that. If nil, there is no person
+	// to ask. An error ends the call.
+	Approve func(ctx context.Context, about approval.About) (yes bool, err error)
 }
 
 // Builder builds the arguments of a call for an input schema.
@@ -48,7 +54,7 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 		return nil, fault.From(err).On(ref.Server, ref.Tool())
 	}
 	hints := def.Hints()
-	p := &Plan{Ref: ref, Args: args, Known: known, Task: needsTask(def),
+	p := &Plan{Ref: ref, Args: args, Known: known, Hints: hints, Task: needsTask(def),
 		Repeatable: ref.Kind == tool.Prompt || is(hints.ReadOnly) || is(hints.Idempotent)}
 	if bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
 		p.HeaderSchema = string(def.InputSchema)
@@ -109,8 +115,11 @@ func needsTask(def tool.Def) bool {
 	return json.Unmarshal(def.Field("execution"), &execution) == nil && execution.TaskSupport == "required"
 }
 
-// Call makes a planned call. The result may report an error.
+// Call makes a planned call, if the gate lets it pass. The result may report an error.
 func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool.Result, error) {
+	if err := e.gate(ctx, p, opt.Principal); err != nil {
+		return nil, err
+	}
 	caller, err := e.callable()
 	if err != nil {
 		return nil, err

@@ -214,14 +214,23 @@ func (e *Engine) allows(ref tool.Ref) bool {
 // allowed fails for a tool that is switched off, or was not found though its server is known.
 func (e *Engine) allowed(v *catalog.View, ref tool.Ref, found bool) error {
 	info, _ := v.Server(ref.Server)
-	switch {
-	case ref.Kind != tool.Tool && !e.allows(ref):
-		return e.checkOn(ref.Server, nil)
-	case !e.allows(ref) && (found || info.State != index.Listed):
-		return fault.New(fault.ToolNotFound, ref.String()+" is disabled", "").
-			Then("Switch it on with", fault.Step{Verb: "enable", Args: []string{ref.String()}}).On(ref.Server, ref.Name)
-	case !found:
+	if off := e.switchedOff(ref); off != nil && (found || ref.Kind != tool.Tool || info.State != index.Listed) {
+		return off
+	}
+	if !found {
 		return e.noTool(v, ref)
 	}
 	return nil
+}
+
+// switchedOff fails for what is switched off by choice.
+func (e *Engine) switchedOff(ref tool.Ref) error {
+	switch {
+	case e.allows(ref):
+		return nil
+	case ref.Kind != tool.Tool:
+		return e.checkOn(ref.Server, nil)
+	}
+	return fault.New(fault.ToolNotFound, ref.String()+" is disabled", "").
+		Then("Switch it on with", fault.Step{Verb: "enable", Args: []string{ref.String()}}).On(ref.Server, ref.Name)
 }

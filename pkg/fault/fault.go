@@ -8,8 +8,10 @@
 package fault
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
+	"time"
 )
 
 // Type names the kind of a failure. It is part of mcpl's contract: see docs/contracts.md.
@@ -87,13 +89,24 @@ type Fault struct {
 
 // Approval is what a person has to approve before something is done.
 type Approval struct {
-	// Kind is "trust" for a server of a project.
+	// Kind is "trust" for a server of a project, "policy" for a call that a rule asks about or denies.
 	Kind string `json:"kind"`
 	// Why says in a few words why an approval is needed.
 	Why string `json:"why"`
-	// Command is the command line that starts the server, URL its address; one of them is empty. Secrets are masked.
+	// Command is the command line that starts a server, URL its address; one of them is empty. Secrets are masked.
 	Command string `json:"command,omitempty"`
 	URL     string `json:"url,omitempty"`
+	// ID names the request for a call, and Token approves it. The token is empty if the rule does not take one, both if no
+	// approval helps.
+	ID    string `json:"id,omitempty"`
+	Token string `json:"token,omitempty"`
+	// Tool is what would be called, as "server/tool", and Arguments its exact arguments, secrets masked.
+	Tool      string          `json:"tool,omitempty"`
+	Arguments json.RawMessage `json:"arguments,omitempty"`
+	// By are the ways of approving.
+	By []string `json:"by,omitempty"`
+	// Expires is when the request does.
+	Expires time.Time `json:"expires,omitzero"`
 }
 
 // Argument is one fault of a tool call's arguments.

@@ -145,6 +145,21 @@ type Decision struct {
 	Rule *Rule
 }
 
+// Reason says in a clause which rule decided. It is empty if none fits.
+func (d Decision) Reason() string {
+	if d.Rule == nil {
+		return ""
+	}
+	var terms []string
+	if d.Rule.Match != "" {
+		terms = append(terms, fmt.Sprintf("match %q", string(d.Rule.Match)))
+	}
+	if len(d.Rule.Annotations) > 0 {
+		terms = append(terms, "annotations "+enumerate(d.Rule.Annotations))
+	}
+	return fmt.Sprintf("the rule with %s in %s says %q", strings.Join(terms, " and "), d.Rule.Source, d.Action)
+}
+
 // Decide returns what the first rule that fits says about a call. hints are those of the tool; a prompt or a resource,
 // which a rule names by "server/name" or "server/URI", has none.
 func (rules Rules) Decide(ref tool.Ref, hints tool.Hints) Decision {

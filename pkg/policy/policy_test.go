@@ -91,6 +91,20 @@ func TestFirstRuleDecides(t *testing.T) {
 	}
 }
 
+func TestReason(t *testing.T) {
+	t.Parallel()
+	for want, rules := range map[string]Rules{
+		"": nil,
+		`the rule with match "a/*" in x.toml:3 says "deny"`: {{Match: "a/*", Action: Deny, Source: "x.toml:3"}},
+		`the rule with match "*" and annotations writes or unannotated in x.toml:3 says "ask"`: {
+			{Match: "*", Annotations: []Annotation{Writes, Unannotated}, Action: Ask, Source: "x.toml:3"}},
+	} {
+		if got := rules.Decide(tool.Ref{Server: "a", Name: "b"}, tool.Hints{}).Reason(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestNoRulesAllow(t *testing.T) {
 	t.Parallel()
 	d := Rules(nil).Decide(tool.Ref{Server: "a", Name: "b"}, tool.Hints{})
