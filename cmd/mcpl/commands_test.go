@@ -28,6 +28,7 @@ import (
 //	damage FILE HOW      spoils a file of the one index: cut, garble, future or remove
 //	gone FILE            the processes whose ids begin the lines of FILE have to end within 10 s
 //	jqout EXPR FILE      writes what EXPR gives of the last stdout to FILE
+//	jqenv EXPR NAME      sets a variable to the text that EXPR gives of the last stdout
 //	lines FILE N         FILE has to have exactly N lines; none is the same as no file
 //	shorter FILE N       FILE has to have at most N bytes
 //	authserver NAME ...  starts a server that wants a login; see there
@@ -38,7 +39,7 @@ import (
 // address of a login from its stderr and goes there; xdg-open, which is the browser of the machine.
 func commands() map[string]func(*testscript.TestScript, bool, []string) {
 	return map[string]func(*testscript.TestScript, bool, []string){
-		"code": code, "damage": damage, "jq": jq, "jqout": jqout, "gone": gone, "lines": lines, "waitlines": waitlines, "age": age, "shorter": shorter,
+		"code": code, "damage": damage, "jq": jq, "jqout": jqout, "jqenv": jqenv, "gone": gone, "lines": lines, "waitlines": waitlines, "age": age, "shorter": shorter,
 		"authserver": authserver, "authdo": authdo, "noauthsecrets": noauthsecrets,
 	}
 }
@@ -77,6 +78,17 @@ func jqout(ts *testscript.TestScript, neg bool, args []string) {
 	data, err := json.Marshal(query(ts, args[0]))
 	ts.Check(err)
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), data, 0o600))
+}
+
+func jqenv(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: jqenv EXPR NAME")
+	}
+	text, ok := query(ts, args[0]).(string)
+	if !ok || text == "" {
+		ts.Fatalf("jqenv %s gives no text of\n%s", args[0], ts.ReadFile("stdout"))
+	}
+	ts.Setenv(args[1], text)
 }
 
 // query returns the first result of a jq expression over the last stdout.

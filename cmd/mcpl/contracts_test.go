@@ -77,6 +77,11 @@ func contracts() []contract {
 		{"auth_login", 0, []string{"auth", "login", "robot"}},
 		{"auth_logout", 0, []string{"auth", "logout", "robot"}},
 		{"completion", 0, []string{"completion", "bash"}},
+		{"inspect_policy", 0, []string{"inspect", "shaky", "wobble"}},
+		{"dry_run_policy", 0, []string{"call", "shaky", "wobble", "--dry-run"}},
+		{"policy_ask", 6, []string{"call", "shaky", "wobble", "--no-validate", `{"x": 1.0, "password": "hunter2hunter2"}`}},
+		{"policy_deny", 6, []string{"read", "papers", "paper://map"}},
+		{"approvals", 0, []string{"approvals"}},
 
 		{"ToolError", 1, call("fails")},
 		{"UsageError", 2, []string{"run", "demo", "add"}},
@@ -150,6 +155,16 @@ const papersServer = `{"capabilities": {"resources": {}, "prompts": {}}, "method
   "prompts/list": {"result": {"prompts": [{"name": "report", "description": "Write a report", "arguments": [{"name": "topic", "required": true}]}]}},
   "prompts/get": {"result": {"description": "A report", "messages": [{"role": "user", "content": {"type": "text", "text": "Report on rain."}}]}}}}`
 
+const contractPolicy = `
+[[policy]]
+match = "shaky/*"
+action = "ask"
+
+[[policy]]
+match = "papers/*map"
+action = "deny"
+`
+
 // TestContracts compares what is printed with --json to snapshots: changing one is a breaking
 // change, to be made with -update and told in CHANGELOG.md.
 func TestContracts(t *testing.T) {
@@ -159,13 +174,15 @@ func TestContracts(t *testing.T) {
 	t.Cleanup(as.Close)
 	host := strings.TrimSuffix(strings.TrimPrefix(as.URL(), "http://"), "/mcp")
 	for name, text := range map[string]string{
-		".mcp.json":   strings.ReplaceAll(contractConfig, "AUTH", host),
-		"demo.json":   strings.Replace(contractServer, "{", `{"starts": "starts",`, 1),
-		"shaky.json":  `{"starts": "starts.shaky", "tools": [{"name": "wobble"}], "later": [{"from": 2, "script": {"start": {"exit": {"code": 3}}}}]}`,
-		"papers.json": papersServer,
-		"down.json":   `{"start": {"stderr": ["cannot go on"], "exit": {"code": 3}}}`,
+		".mcp.json":        strings.ReplaceAll(contractConfig, "AUTH", host),
+		"demo.json":        strings.Replace(contractServer, "{", `{"starts": "starts",`, 1),
+		"shaky.json":       `{"starts": "starts.shaky", "tools": [{"name": "wobble"}], "later": [{"from": 2, "script": {"start": {"exit": {"code": 3}}}}]}`,
+		"papers.json":      papersServer,
+		"mcpl/config.toml": contractPolicy,
+		"down.json":        `{"start": {"stderr": ["cannot go on"], "exit": {"code": 3}}}`,
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		path := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -257,6 +274,8 @@ func normalised(t *testing.T, raw []byte, dir string) []byte {
 		{`("hash":)"[0-9a-f]{64}"`, `${1}"HASH"`},
 		{`("[a-z]+_ms":)[0-9]+`, `${1}0`},
 		{`[0-9a-f]{16}\.(sock|log)`, `KEY.$1`},
+		{`(approve |"id":")[a-z2-9]{8}\b`, `${1}ID`},
+		{`mcpl-approval-1\.[\w-]{70}`, `TOKEN`},
 	} {
 		raw = regexp.MustCompile(r.pattern).ReplaceAll(raw, []byte(r.by))
 	}

@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -12,11 +13,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 // home is a folder with a configuration of one server, "s", for mcpl processes that run there.
@@ -196,6 +199,57 @@ func TestTwentyProcessesOnColdCache(t *testing.T) {
 	wg.Wait()
 	if n := len(mcptest.Lines(t, h.starts)); n != 1 {
 		t.Errorf("the server was started %d times", n)
+	}
+	h.gone(t)
+}
+
+// Twenty processes that make the same call together pass with one approval once.
+func TestTwentyCallsForOneApproval(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "pay"}}})
+	settings := filepath.Join(h.dir, "mcpl", "config.toml") // in the XDG_CONFIG_HOME of h
+	if err := errors.Join(os.MkdirAll(filepath.Dir(settings), 0o700),
+		os.WriteFile(settings, []byte("[[policy]]\nmatch = \"s/pay\"\naction = \"ask\"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	cmd, _, _ := h.mcpl(t, "list")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err)
+	}
+	cmd, stdout, _ := h.mcpl(t, "--json", "call", "s", "pay")
+	_ = cmd.Run() // the exit code says it
+	if code := cmd.ProcessState.ExitCode(); code != 6 {
+		t.Fatalf("exit code %d: %s", code, stdout)
+	}
+	var failure struct{ Error struct{ Approval fault.Approval } }
+	if err := json.Unmarshal(stdout.Bytes(), &failure); err != nil {
+		t.Fatal(err)
+	}
+	cmd, _, stderr := h.mcpl(t, "approvals", "approve", failure.Error.Approval.Token)
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%v: %s", err, stderr)
+	}
+	var passed atomic.Int32
+	var wg sync.WaitGroup
+	for range 20 {
+		cmd, stdout, stderr := h.mcpl(t, "--json", "call", "s", "pay")
+		wg.Go(func() {
+			_ = cmd.Run()
+			switch code := cmd.ProcessState.ExitCode(); code {
+			case 0:
+				passed.Add(1)
+			case 6:
+			default:
+				t.Errorf("exit code %d\nstdout: %s\nstderr: %s", code, stdout, stderr)
+			}
+		})
+	}
+	wg.Wait()
+	if n := passed.Load(); n != 1 {
+		t.Errorf("%d calls passed", n)
+	}
+	if n := len(mcptest.Lines(t, h.starts)); n != 2 {
+		t.Errorf("the server was started %d times, for the list and for calls", n)
 	}
 	h.gone(t)
 }

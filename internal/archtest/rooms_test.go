@@ -59,9 +59,10 @@ var rooms = map[string]room{
 		why: "a test server that used our wire code would misread the protocol in the same way as the code under test",
 	},
 	"internal/verb": {
-		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/atomicfile", "pkg/auth/login", "pkg/catalog",
-			"pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault", "pkg/host", "pkg/index", "pkg/output", "pkg/schema", "pkg/search",
-			"pkg/state", "pkg/tool", "pkg/trust"},
+		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/approval", "pkg/atomicfile",
+			"pkg/auth/login", "pkg/catalog", "pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault",
+			"pkg/host", "pkg/index", "pkg/output", "pkg/policy", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool",
+			"pkg/trust"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
@@ -93,7 +94,11 @@ func (v *callVerb) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []
 	if err != nil {
 		return fault.From(err).On(ref.Server, ref.Name)
 	}
-	a := &dryAnswer{ref: ref, server: server.Display(), args: args}
+	verdict, err := s.Engine.Verdict(&engine.Plan{Ref: ref, Args: args, Hints: def.Hints()}, "")
+	if err != nil {
+		return err
+	}
+	a := &dryAnswer{ref: ref, server: server.Display(), args: args, policy: policyVerdict(verdict)}
 	faults, err := schema.Validate(def.InputSchema, args)
 	switch {
 	case !known:
@@ -115,6 +120,7 @@ type dryAnswer struct {
 	args      json.RawMessage
 	faults    *fault.Fault // nil: the arguments fit
 	unchecked string       // why they could not be checked
+	policy    *verdict     // nil if no rule fits
 }
 
 func (a *dryAnswer) RawJSON() []byte {
@@ -123,6 +129,9 @@ func (a *dryAnswer) RawJSON() []byte {
 	o.Add("server", a.server)
 	o.Add("tool", a.ref.Name)
 	o = append(o, tool.Field{Key: "arguments", Value: a.args})
+	if a.policy != nil {
+		o.Add("policy", a.policy)
+	}
 	if a.unchecked != "" {
 		o.Add("unchecked", a.unchecked)
 		return o.Bytes()
@@ -147,6 +156,7 @@ func (a *dryAnswer) WriteText(t *output.Text) {
 	rows.add(output.Bold("sets"), strings.Join(set, ", "))
 	rows.add(output.Bold("tool"), a.ref.Name)
 	rows.add(output.Bold("arguments"), string(a.args))
+	rows.add(output.Bold("policy"), a.policy.text())
 	verdict := any(output.Green("the arguments fit; nothing was started"))
 	switch {
 	case a.unchecked != "":

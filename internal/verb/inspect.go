@@ -9,8 +9,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -70,6 +72,9 @@ func (v *inspectVerb) Run(ctx context.Context, s *Session) error {
 	}
 	ref.Kind = def.Kind
 	answer := &inspectAnswer{ref: ref, def: def}
+	if d := s.Engine.Decide(ref, def.Hints()); d.Action != policy.Allow {
+		answer.policy = policyVerdict(engine.Verdict{Decision: d})
+	}
 	if v.Example && def.InputSchema != nil {
 		answer.example = schema.Example(def.InputSchema)
 	}
@@ -81,6 +86,7 @@ type inspectAnswer struct {
 	ref     tool.Ref
 	def     tool.Def
 	example json.RawMessage // nil without --example
+	policy  *verdict        // nil if calls are allowed
 }
 
 func (a *inspectAnswer) RawJSON() []byte {
@@ -102,6 +108,9 @@ func (a *inspectAnswer) RawJSON() []byte {
 	if a.example != nil {
 		o.Add("example", map[string]any{"arguments": a.example, "command": output.Command(schema.Step(a.ref, a.example))})
 	}
+	if a.policy != nil {
+		o.Add("policy", a.policy)
+	}
 	return o.Bytes()
 }
 
@@ -110,6 +119,10 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	if a.def.Description != "" {
 		t.Line()
 		t.Wrap("  ", a.def.Description)
+	}
+	if a.policy != nil {
+		heading(t, "Policy")
+		t.Wrap("  ", a.policy.text())
 	}
 	if a.ref.Kind == tool.Resource || a.ref.Kind == tool.Template {
 		a.writeResource(t)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/form"
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -65,9 +66,12 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan) error
 	if plan.Unchecked != nil {
 		s.Printer.Notice("the arguments are sent unchecked: the schema of %s cannot be used: %v", plan.Ref, plan.Unchecked)
 	}
-	ask := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: v.Elicit, Printer: s.Printer}
-	if s.App.InTTY && s.App.ErrTTY.Is && !s.Globals.JSON {
-		ask.Dialog = s.Printer.NewDialog(s.App.Stdin) // for what --elicit does not answer
+	// The dialog is for what --elicit does not answer, and for the approval of the call, which --elicit never gives.
+	ask := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: v.Elicit, Printer: s.Printer, Dialog: s.dialog()}
+	if ask.Dialog != nil {
+		plan.Approve = func(ctx context.Context, about approval.About) (bool, error) {
+			return askFor(ctx, ask.Dialog, plan.Ref, about)
+		}
 	}
 	audience := form.New(ask)
 	o := v.options(s.Settings)

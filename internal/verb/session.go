@@ -102,8 +102,9 @@ func (s *Session) server(name string) (*config.Server, error) {
 
 // newEngine returns the engine for these settings and flags.
 func (s *Session) newEngine() *engine.Engine {
-	opt := engine.Options{Switches: s.Tools, Catalog: catalog.Options{Env: s.App.Env, Selection: s.selection(),
-		Settings: s.Settings, Events: s.Printer, Now: s.App.Now}}
+	opt := engine.Options{Switches: s.Tools, Policy: s.Settings.Policy, Approvals: s.approvals(),
+		Catalog: catalog.Options{Env: s.App.Env, Selection: s.selection(), Settings: s.Settings, Events: s.Printer,
+			Now: s.App.Now}}
 	if s.App.Detach != nil {
 		opt.Catalog.Background = s.refreshBehind
 	}

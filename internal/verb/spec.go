@@ -69,7 +69,7 @@ func Table() []Spec {
 		resourcesSpec(), readSpec(), promptsSpec(), promptSpec(),
 		trustSpec(), untrustSpec(),
 		configSpec(), configImportSpec(), configAddSpec(), configRemoveSpec(),
-		authSpec(), doctorSpec(), enableSpec(), disableSpec(), instructionsSpec(),
+		authSpec(), doctorSpec(), enableSpec(), disableSpec(), approvalsSpec(), instructionsSpec(),
 		completionSpec(), daemonSpec(), versionSpec(), refreshSpec(),
 	}
 }

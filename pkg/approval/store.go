@@ -265,7 +265,7 @@ func (c *content) find(which string, now time.Time) (i int, genuine bool, err er
 	var t token
 	if IsToken(which) {
 		if t, err = parseToken(which); err != nil {
-			return 0, false, fault.New(fault.Usage, "this is not a token: "+err.Error(), "Copy the whole token.")
+			return 0, false, fault.New(fault.Usage, "this token cannot be used: "+err.Error(), "Copy the whole token.")
 		}
 		if c.Key == nil || t.Key != c.Key.id() {
 			return 0, false, fault.New(fault.Usage, "this token is not of this user and machine: another key signed it",

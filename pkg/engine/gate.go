@@ -136,7 +136,11 @@ func required(r approval.Request) error {
 		return f.Then("It is not asked for again before it expires. To have it asked for anew, type",
 			fault.Step{Verb: "approvals", Args: []string{"revoke", r.ID}})
 	}
-	f.Help = "Ask your user, and show what would be called. Once it is approved, make the same call again: it passes once."
+	const after = " Once it is approved, make the same call again: it passes once."
+	f.Help = "Show your user what would be called, and do not approve it yourself." + after
+	if slices.Contains(r.By, policy.Model) {
+		f.Help = "You may approve it yourself." + after
+	}
 	if slices.Contains(r.By, policy.Terminal) || slices.Contains(r.By, policy.Model) {
 		why := "A person approves it at a terminal with"
 		if slices.Contains(r.By, policy.Model) {

@@ -1,0 +1,48 @@
+package verb
+
+import (
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
+)
+
+// verdict is what the policy says of a call, in answers that make none.
+type verdict struct {
+	Action policy.Action `json:"action"`
+	Why    string        `json:"why"`
+	By     []policy.Way  `json:"by,omitempty"`
+	// Approved is true if the call has been approved: then it passes once.
+	Approved bool `json:"approved,omitempty"`
+}
+
+// policyVerdict returns a verdict for an answer. It is nil if no rule fits: then the call is allowed.
+func policyVerdict(v engine.Verdict) *verdict {
+	if v.Rule == nil {
+		return nil
+	}
+	return &verdict{v.Action, v.Reason(), v.By, v.Approved}
+}
+
+// text says the verdict in a line. It is empty for nil.
+func (v *verdict) text() string {
+	if v == nil {
+		return ""
+	}
+	text := string(v.Action) + ": " + v.Why
+	switch {
+	case v.Approved:
+		text += "; it has been approved, and passes once"
+	case v.Action == policy.Ask:
+		text += "; approved by " + strings.Join(wordsOf(v.By), ", ")
+	}
+	return text
+}
+
+// wordsOf returns ways as texts.
+func wordsOf(ways []policy.Way) (texts []string) {
+	for _, way := range ways {
+		texts = append(texts, string(way))
+	}
+	return texts
+}
