@@ -25,6 +25,9 @@ type Store struct {
 	Now func() time.Time
 }
 
+// now returns the time as the file has it: in UTC, without fractions of a second.
+func (s Store) now() time.Time { return s.Now().UTC().Truncate(time.Second) }
+
 func (s Store) path() string { return filepath.Join(s.Dir, "approvals.json") }
 
 // lockWait bounds how long an update waits for another mcpl. Each holds the lock for milliseconds.
@@ -37,7 +40,7 @@ func (s Store) Pass(ctx context.Context, call Call, by []policy.Way) (passed boo
 		return false, err
 	}
 	err = s.update(ctx, func(c *content) (bool, error) {
-		passed = c.pass(call, by, s.Now())
+		passed = c.pass(call, by, s.now())
 		return passed, nil
 	})
 	return passed && err == nil, err
@@ -49,7 +52,7 @@ func (s Store) Has(call Call, by []policy.Way) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return c.pass(call, by, s.Now()), nil
+	return c.pass(call, by, s.now()), nil
 }
 
 // Open returns the request for a call: the one that is open or was denied, or a new one. If the call has been approved
@@ -61,10 +64,10 @@ func (s Store) Open(ctx context.Context, call Call, about About) (r Request, pas
 			call.Ref, len(about.Shown), maxArguments), "Make a smaller call.").On(call.Ref.Server, call.Ref.Tool())
 	}
 	err = s.update(ctx, func(c *content) (bool, error) {
-		if passed = c.pass(call, about.By, s.Now()); passed {
+		if passed = c.pass(call, about.By, s.now()); passed {
 			return true, nil
 		}
-		r, err = c.ask(call, about, s.Now().UTC().Truncate(time.Second))
+		r, err = c.ask(call, about, s.now())
 		return true, err
 	})
 	if err != nil || passed {
@@ -77,11 +80,7 @@ func (s Store) Open(ctx context.Context, call Call, about About) (r Request, pas
 func (c *content) ask(call Call, about About, now time.Time) (Request, error) {
 	i := c.open(call, now)
 	if i < 0 {
-		size := len(about.Shown)
-		for _, r := range c.Requests {
-			size += len(r.Arguments)
-		}
-		if len(c.Requests) >= maxRequests || size > maxSize {
+		if !c.fits(len(about.Shown)) {
 			return Request{}, fault.New(fault.ApprovalRequired, fmt.Sprintf("so much has been asked for within %d hours "+
 				"that no more is taken", int(Lifetime.Hours())), "Wait until requests expire.").
 				Then("See them with", fault.Step{Verb: "approvals", Args: []string{"list"}}).On(call.Ref.Server, call.Ref.Tool())
@@ -99,13 +98,31 @@ func (c *content) ask(call Call, about About, now time.Time) (Request, error) {
 	return r, nil
 }
 
+// fits reports whether there is room for one more request with so many bytes of arguments. If need be, it forgets
+// requests that were used or revoked: nothing depends on them.
+func (c *content) fits(size int) bool {
+	n := len(c.Requests)
+	for _, r := range c.Requests {
+		size += len(r.Arguments)
+	}
+	c.Requests = slices.DeleteFunc(c.Requests, func(r Request) bool { // the oldest first
+		full := n >= maxRequests || size > maxSize
+		if !full || r.State != Used && r.State != Revoked {
+			return false
+		}
+		n, size = n-1, size-len(r.Arguments)
+		return true
+	})
+	return n < maxRequests && size <= maxSize
+}
+
 // List returns the requests that have not expired, the newest first.
 func (s Store) List() ([]Request, error) {
 	c, err := s.read()
 	if err != nil {
 		return nil, err
 	}
-	c.prune(s.Now())
+	c.prune(s.now())
 	slices.SortStableFunc(c.Requests, func(a, b Request) int {
 		return cmp.Or(b.Asked.Compare(a.Asked), cmp.Compare(a.ID, b.ID))
 	})
@@ -118,7 +135,7 @@ func (s Store) Find(which string) (r Request, genuine bool, err error) {
 	if err != nil {
 		return Request{}, false, err
 	}
-	i, genuine, err := c.find(which, s.Now())
+	i, genuine, err := c.find(which, s.now())
 	if err != nil {
 		return Request{}, false, err
 	}
@@ -139,18 +156,18 @@ type Decision struct {
 func (s Store) Decide(ctx context.Context, which string, d Decision) (Request, error) {
 	return s.change(ctx, which, func(r *Request, genuine bool) error {
 		if !d.Approve {
-			return r.deny(d.Note, s.Now().UTC())
+			return r.deny(d.Note, s.now())
 		}
 		if genuine {
 			d.Way = policy.Token
 		}
-		return r.approve(d.Way, d.Note, s.Now().UTC())
+		return r.approve(d.Way, d.Note, s.now())
 	})
 }
 
 // Revoke takes back a request or the decision on it: the next such call is asked for anew.
 func (s Store) Revoke(ctx context.Context, which string) (Request, error) {
-	return s.change(ctx, which, func(r *Request, _ bool) error { return r.revoke(s.Now().UTC()) })
+	return s.change(ctx, which, func(r *Request, _ bool) error { return r.revoke(s.now()) })
 }
 
 // change edits the request that an id or a token names.
@@ -160,7 +177,7 @@ func (s Store) change(ctx context.Context, which string,
 		return Request{}, err
 	}
 	err = s.update(ctx, func(c *content) (bool, error) {
-		i, genuine, err := c.find(which, s.Now())
+		i, genuine, err := c.find(which, s.now())
 		if err == nil {
 			err = edit(&c.Requests[i], genuine)
 			r = c.Requests[i]
@@ -194,7 +211,7 @@ func (s Store) update(ctx context.Context, edit func(*content) (changed bool, er
 		c.Key = make(key, keySize)
 		_, _ = rand.Read(c.Key) // never fails (crypto/rand)
 	}
-	c.prune(s.Now())
+	c.prune(s.now())
 	if changed, err := edit(&c); err != nil || !changed {
 		return err
 	}
@@ -227,7 +244,7 @@ func (c *content) pass(call Call, by []policy.Way, now time.Time) bool {
 	for i := range c.Requests {
 		r := &c.Requests[i]
 		if r.Call == digest && r.State == Approved && now.Before(r.Expires) && slices.Contains(by, r.Way) {
-			r.State, r.Decided = Used, now.UTC()
+			r.State, r.Decided = Used, now
 			return true
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -496,12 +497,33 @@ func TestBounds(t *testing.T) {
 	if _, err := c.ask(pay(maxRequests), About{}, s.Now()); !fault.Is(err, fault.ApprovalRequired) {
 		t.Errorf("one request too many: %v", err)
 	}
+	// Used and revoked requests make room, the oldest first and no more than is needed; denied ones do not.
+	c.Requests[3].State, c.Requests[5].State, c.Requests[7].State = Denied, Used, Revoked
+	used, revoked := c.Requests[5].ID, c.Requests[7].ID
+	for i, gone := range []string{used, revoked} {
+		if _, err := c.ask(pay(maxRequests+i), About{}, s.Now()); err != nil {
+			t.Errorf("%d beyond the bound: %v", i, err)
+		}
+		has := func(id string) bool {
+			return slices.ContainsFunc(c.Requests, func(r Request) bool { return r.ID == id })
+		}
+		if has(gone) || i == 0 && !has(revoked) || len(c.Requests) != maxRequests || c.Requests[3].State != Denied {
+			t.Errorf("%d requests are kept", len(c.Requests))
+		}
+	}
+	if _, err := c.ask(pay(maxRequests+2), About{}, s.Now()); !fault.Is(err, fault.ApprovalRequired) {
+		t.Errorf("one request too many again: %v", err)
+	}
 	c.Requests = c.Requests[:17]
 	for i := range c.Requests {
 		c.Requests[i].Arguments = make(json.RawMessage, maxArguments)
 	}
-	if _, err := c.ask(pay(maxRequests), About{}, s.Now()); !fault.Is(err, fault.ApprovalRequired) {
+	if _, err := c.ask(pay(maxRequests+2), About{}, s.Now()); !fault.Is(err, fault.ApprovalRequired) {
 		t.Errorf("too much in all: %v", err)
+	}
+	c.Requests[0].State = Used
+	if _, err := c.ask(pay(maxRequests+2), About{}, s.Now()); err != nil || len(c.Requests) != 17 {
+		t.Errorf("%d requests, %v", len(c.Requests), err)
 	}
 }
 

@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -60,7 +61,10 @@ func (f *settingsFile) unknownInPolicy(line int, key string) *fault.Fault {
 	known := []string{"match", "annotations", "action", "by"}
 	fix := "A rule has " + strings.Join(known, ", ") + ". " + policyExample
 	near := nearest(key, known)
-	if len(near) > 0 {
+	isSetting := func(s slot) bool { return s.name == key }
+	if slices.ContainsFunc(new(Settings).slots(settingValues{}), isSetting) {
+		fix = "It is a setting of its own: put it above the first [[policy]]."
+	} else if len(near) > 0 {
 		fix = fmt.Sprintf("Did you mean %s? %s", near[0], fix)
 	}
 	unknown := fault.New(fault.Config, fmt.Sprintf("%s:%d: policy: a rule has no %q", f.path, line, key), fix)

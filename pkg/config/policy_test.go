@@ -82,6 +82,7 @@ func TestBadPolicy(t *testing.T) {
 		"table twice":    {"[policy]\nmatch = '*'\naction = 'ask'\n[policy]\naction = 'deny'", []string{"config.toml:4"}},
 		"unknown key":    {good + "[[policy]]\nmach = '*'\naction = 'deny'\n", []string{"config.toml:5: policy", `no "mach"`, "Did you mean match?"}},
 		"capital":        {"[[policy]]\nmatch = '*'\naction = 'DENY'\n", []string{"config.toml:1", `"DENY"`}},
+		"a setting":      {good + "limit = 3\n", []string{"config.toml:4: policy", `no "limit"`, "above the first [[policy]]"}},
 		"near policy":    {"[[polcy]]\nmatch = '*'\n", []string{"config.toml:1", "Did you mean policy?"}},
 		"nothing at all": {"[[policy]]\n", []string{"config.toml:1", `match = "*"`}},
 	} {
