@@ -82,6 +82,8 @@ func (term *terminal) until(t *testing.T, text string) {
 const askingServer = `{"tools": [
   {"name": "book", "asks": [{"method": "elicitation/create", "wait": true, "params": {"message": "Which seat?\u001b[2J", "requestedSchema":
     {"type": "object", "properties": {"name": {"type": "string"}, "row": {"type": "integer", "maximum": 9}}, "required": ["name", "row"]}}}], "text": "booked"},
+  {"name": "pay", "asks": [{"method": "elicitation/create", "wait": true, "params": {"message": "Sure?", "requestedSchema":
+    {"type": "object", "properties": {}}}}], "text": "paid"},
   {"name": "works", "progress": 4, "every": "150ms", "text": "worked"}
 ]}`
 
@@ -96,6 +98,7 @@ func TestTerminal(t *testing.T) {
 			home := filepath.Join(dir, "home")
 			for name, text := range map[string]string{
 				".mcp.json": `{"mcpServers": {"demo": {"command": "mcptest", "args": ["demo.json"]}}}`, "demo.json": askingServer, ".git/HEAD": "",
+				"home/mcpl/config.toml": "[[policy]]\nmatch = \"demo/pay\"\naction = \"ask\"\nby = [\"terminal\"]\n",
 			} {
 				path := filepath.Join(dir, name)
 				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -107,6 +110,7 @@ func TestTerminal(t *testing.T) {
 			t.Cleanup(func() { stopDaemons(home) })
 			person{t, dir, env}.answers()
 			person{t, dir, env}.declines()
+			person{t, dir, env}.approves()
 			person{t, dir, env}.interrupts()
 			person{t, dir, env}.watches()
 		})
@@ -162,6 +166,32 @@ func (p person) interrupts() {
 	cmd, term, out := onTerminal(p.t, p.dir, p.env, "call", "demo", "book")
 	term.until(p.t, "(string)\r\n> ")
 	term.WriteString("\x03") // Ctrl-C, with which the terminal may throw away what is shown after it
+	p.ends(cmd, out, 130, "")
+}
+
+// approves is asked by mcpl before a call, and by the server during it, at one terminal.
+func (p person) approves() {
+	const asked = "demo/pay\x1b[0m wants your approval"
+	cmd, term, out := onTerminal(p.t, p.dir, p.env, "call", "demo", "pay")
+	term.until(p.t, asked)
+	term.until(p.t, "yes, no: ")
+	term.WriteString("y\n")
+	term.until(p.t, "  | Sure?")
+	term.until(p.t, "yes, no: ")
+	term.WriteString("yes\n")
+	p.ends(cmd, out, 0, "paid\n")
+
+	cmd, term, out = onTerminal(p.t, p.dir, p.env, "call", "demo", "pay")
+	term.until(p.t, asked)
+	term.until(p.t, "yes, no: ")
+	term.WriteString("no\n")
+	term.until(p.t, "was not approved")
+	p.ends(cmd, out, 6, "")
+
+	cmd, term, out = onTerminal(p.t, p.dir, p.env, "call", "demo", "pay")
+	term.until(p.t, asked)
+	term.until(p.t, "yes, no: ")
+	term.WriteString("\x03")
 	p.ends(cmd, out, 130, "")
 }
 
