@@ -187,8 +187,11 @@ func (s *Session) dialog() *output.Dialog {
 	return s.Printer.NewDialog(s.App.Stdin)
 }
 
-// maxShown is how much of the arguments a person sees before a decision, in bytes.
-const maxShown = 16 << 10
+// maxShown is how much of the arguments a person sees before a decision, in bytes, and maxRefShown of the name.
+const (
+	maxShown    = 16 << 10
+	maxRefShown = 400
+)
 
 // askFor shows a call to the person at the terminal and asks whether to make it. The end of the input is a no.
 func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.About) (bool, error) {
@@ -196,7 +199,7 @@ func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.
 	defer d.Close()
 	d.Show(func(t *output.Text) {
 		t.Line()
-		t.Line(output.Bold(ref.String()), " wants your approval: ", about.Reason)
+		t.Line(output.Bold(render.OneLine(ref.String(), maxRefShown)), " wants your approval: ", about.Reason)
 		var rows facts
 		rows.add(output.Bold("arguments"), render.Cut(string(about.Shown), maxShown))
 		rows.add(output.Bold("folder"), about.Folder)
@@ -278,8 +281,8 @@ func (a *approvalsAnswer) WriteText(t *output.Text) {
 	}
 	var rows [][]any
 	for _, l := range a.Approvals {
-		rows = append(rows, []any{output.Cyan(l.ID), l.state(), output.Bold(l.Tool), output.Dim(render.Ago(a.now, l.Asked)),
-			render.OneLine(string(l.Arguments), maxArgsInList)})
+		rows = append(rows, []any{output.Cyan(l.ID), l.state(), output.Bold(render.OneLine(l.Tool, maxRefShown)),
+			output.Dim(render.Ago(a.now, l.Asked)), render.OneLine(string(l.Arguments), maxArgsInList)})
 	}
 	t.Table("", rows)
 }
@@ -293,13 +296,13 @@ type approvalAnswer struct {
 
 func (a *approvalAnswer) WriteText(t *output.Text) {
 	if a.decided {
-		t.Line(output.Cyan(a.ID), " (", output.Bold(a.Tool), ") is ", a.state(), a.consequence())
+		t.Line(output.Cyan(a.ID), " (", output.Bold(render.OneLine(a.Tool, maxRefShown)), ") is ", a.state(), a.consequence())
 		return
 	}
 	var rows facts
 	rows.add(output.Bold("id"), output.Cyan(a.ID))
 	rows.add(output.Bold("state"), a.state())
-	rows.add(output.Bold("call"), a.Tool)
+	rows.add(output.Bold("call"), render.OneLine(a.Tool, maxRefShown))
 	rows.add(output.Bold("arguments"), string(a.Arguments))
 	rows.add(output.Bold("why"), a.Why)
 	rows.add(output.Bold("approved by"), strings.Join(wordsOf(a.By), ", "))

@@ -9,7 +9,8 @@ import (
 
 // MaskArguments returns the arguments of a call as people may see them: each text has the secrets of the server as
 // "***", and so has what looks like a secret by its member's name or by its form. Everything else stays as it is, byte
-// for byte, so that a person sees what would be sent. raw is JSON; other text becomes "***" as a whole.
+// for byte, so that a person sees what would be sent; only white space between values goes, which could look like the
+// end of the arguments. raw is JSON; other text becomes "***" as a whole.
 func (s *Server) MaskArguments(raw json.RawMessage) json.RawMessage {
 	if !json.Valid(raw) {
 		return json.RawMessage(`"***"`)
@@ -53,7 +54,9 @@ func (m *argumentMask) token(raw []byte, at int) (next int) {
 			m.scalar(raw[at:next], text)
 		}
 		return next
-	case ' ', '\t', '\r', '\n', ',', ':':
+	case ',', ':':
+	case ' ', '\t', '\r', '\n':
+		return at + 1
 	default:
 		for next = at; next < len(raw) && !strings.ContainsRune(" \t\r\n,]}", rune(raw[next])); {
 			next++

@@ -10,7 +10,7 @@ func TestMaskArguments(t *testing.T) {
 	t.Parallel()
 	s := &Server{Name: "s", secrets: replacer([]string{"CANARY-entry", `quo"ted-secret`})}
 	for name, test := range map[string]struct{ raw, want string }{
-		"as it is":     {`{ "b" : [1.0, 2e3, true,null], "a":{"é":"x\u0041"} }`, `{ "b" : [1.0, 2e3, true,null], "a":{"é":"x\u0041"} }`},
+		"as it is":     {`{ "b" : [1.0, 2e3,` + "\n" + ` true,null],"a":{"é":"x \u0041"} }`, `{"b":[1.0,2e3,true,null],"a":{"é":"x \u0041"}}`},
 		"by name":      {`{"password":"x","API-Key":"k","accessToken":"t","n":1}`, `{"password":"***","API-Key":"***","accessToken":"***","n":1}`},
 		"a number":     {`{"passcode":1234,"max_tokens":1234,"secret":null}`, `{"passcode":"***","max_tokens":1234,"secret":null}`},
 		"in a list":    {`{"secrets":["a",{"name":"b"}],"c":"d"}`, `{"secrets":["***",{"name":"***"}],"c":"d"}`},
@@ -19,7 +19,7 @@ func TestMaskArguments(t *testing.T) {
 		"by form":      {`{"q":"use ghp_abcdefghijklmnop now"}`, `{"q":"use *** now"}`},
 		"empty":        {`{"password":""}`, `{"password":""}`},
 		"after it":     {`{"token":"x","list":[["y"]],"z":"w"}`, `{"token":"***","list":[["y"]],"z":"w"}`},
-		"no object":    {` "CANARY-entry" `, ` "***" `},
+		"no object":    {` "CANARY-entry" `, `"***"`},
 		"not JSON":     {`{"password":`, `"***"`},
 		"nothing":      {``, `"***"`},
 	} {
