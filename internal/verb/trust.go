@@ -20,7 +20,7 @@ import (
 func trustSpec() Spec {
 	return Spec{
 		Name: "trust", Group: Setup, New: func() Verb { return new(trustVerb) },
-		Aliases:  []Alias{{Words: "approve allow"}},
+		Aliases:  []Alias{{Words: "allow"}},
 		Complete: completeServers,
 		Use:      "trust [SERVER...]", Short: "Approve servers that come with a project",
 		Long: `A configuration that lies in a project can name any program. mcpl starts and
@@ -384,7 +384,7 @@ func (s *Session) reopen() error {
 func untrustSpec() Spec {
 	return Spec{
 		Name: "untrust", Group: Setup, New: func() Verb { return new(untrustVerb) },
-		Aliases:  []Alias{{Words: "revoke distrust"}},
+		Aliases:  []Alias{{Words: "distrust"}},
 		Complete: completeServers,
 		Use:      "untrust SERVER...", Short: "Take back the approval of servers of a project",
 		Long: `Untrust takes the approval of servers of this project back. They are neither
