@@ -228,7 +228,7 @@ func TestLoginsOfAnotherFolder(t *testing.T) {
 		server, state string
 		local         bool
 	}{{"web", h.env.Dir, false}, {"web", t.TempDir(), true}, {"s", t.TempDir(), false}} {
-		c := h.client(func(o *ClientOptions) { o.Environ = []string{"XDG_STATE_HOME=" + tt.state} })
+		c := h.client(func(o *ClientOptions) { o.Environ = []string{"XDG_STATE_HOME=" + tt.state, "MCPL_TRUST=all"} })
 		to := tool.Ref{Server: tt.server, Name: "t"}
 		res, err := c.Call(t.Context(), to, json.RawMessage(`{}`), tool.CallOptions{})
 		if err != nil || (string(res.Raw) == "local") != tt.local {
