@@ -94,8 +94,8 @@ func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond)
 
 func ratio(a, b time.Duration) float64 { return float64(a) / float64(b) }
 
-// exchange is one request with nothing around it: start the server, initialize, ask, read the
-// answer, end.
+// exchange is one request with nothing around it: start the server, initialize, ask, read the answer. It does not wait
+// for the server to end by itself: some take longer for that than for the answer.
 func exchange(ctx context.Context, request string, argv ...string) error {
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	stdin, err := cmd.StdinPipe()
@@ -129,6 +129,7 @@ func exchange(ctx context.Context, request string, argv ...string) error {
 			}
 		}
 	}
-	stdin.Close()
-	return cmd.Wait()
+	_ = cmd.Process.Kill() // it has answered
+	_ = cmd.Wait()         // reports the kill
+	return nil
 }

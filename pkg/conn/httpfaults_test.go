@@ -297,7 +297,7 @@ func remoteTo(t *testing.T, url string) *remote {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(r.close)
+	t.Cleanup(func() { r.close(0) })
 	return r
 }
 

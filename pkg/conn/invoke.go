@@ -64,6 +64,9 @@ func (s *session) inCall(ctx context.Context, method string, limit time.Duration
 		return s.explain(ctx, err, ph)
 	}
 	defer s.end(c)
+	if !opt.ReadOnly {
+		s.changes.Store(true)
+	}
 	s.awaitStream(inCall)
 	err = work(inCall, c)
 	var refused *refusal

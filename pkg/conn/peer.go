@@ -1,13 +1,18 @@
 package conn
 
-import "github.com/mcp-launchpad/mcpl/pkg/fault"
+import (
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
 
 // peer is the server at the other end of a session's wire: a process (stdio), a remote (Streamable HTTP) or an ssePeer.
 type peer interface {
 	// alive reports whether the server can take a request.
 	alive() bool
-	// close ends the connection and returns when nothing of it is left. It is called once, after the wire's Close.
-	close()
+	// close ends the connection and returns when nothing of it is left. It is called once, after the wire's Close. grace
+	// is how long a process may take to end by itself.
+	close(grace time.Duration)
 	// failure returns the fault of a request that ended with err, although neither a time limit nor its caller
 	// ended it and the server did not refuse it.
 	failure(err error, ph phase) *fault.Fault

@@ -18,8 +18,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/proc"
 )
 
-// askedGrace replaces proc.ExitGrace for a server that, its stdin closed, waits for the answer to a request.
-const askedGrace = 50 * time.Millisecond
+// How long a server may take to end once its stdin is closed, if that is less than proc.ExitGrace.
+const (
+	// askedGrace is for a server that, its stdin closed, waits for the answer to a request.
+	askedGrace = 50 * time.Millisecond
+	// idleGrace is for a server that had only requests that change nothing, so that it has nothing to finish.
+	idleGrace = 100 * time.Millisecond
+)
 
 // process is the peer over stdio: a server that runs as a child of ours.
 type process struct {
@@ -88,9 +93,9 @@ func (p *process) alive() bool {
 }
 
 // close implements peer; see proc.Process.Close.
-func (p *process) close() {
+func (p *process) close(grace time.Duration) {
 	p.closing.Store(true)
-	p.child.Close(proc.CloseOptions{Rest: p.readRest, Hurry: p.hurry})
+	p.child.Close(proc.CloseOptions{Rest: p.readRest, Grace: grace, Hurry: p.hurry})
 	<-p.out.done
 }
 

@@ -66,7 +66,7 @@ func (r *remote) answered(x *httpExchange, req *http.Request, resp *http.Respons
 // alive implements peer. There need not be a connection.
 func (r *remote) alive() bool { return !r.lost.Load() }
 
-func (r *remote) close() { r.base.CloseIdleConnections() }
+func (r *remote) close(time.Duration) { r.base.CloseIdleConnections() }
 
 // attach implements peer. It adds the URL and the last response.
 func (r *remote) attach(f *fault.Fault, _ phase) *fault.Fault {

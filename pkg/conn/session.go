@@ -47,6 +47,7 @@ type session struct {
 	headerTools sync.Map // by name: *mcp.Tool of those whose arguments are repeated in headers
 
 	retired atomic.Bool // no more calls; see router.spoiled
+	changes atomic.Bool // it had a call that may have changed something
 	closing atomic.Bool // close was called
 }
 
@@ -168,7 +169,7 @@ func (s *session) reach(ctx context.Context, via config.Transport, run *proc.Spa
 	stream, wire, err := openSSE(ctx, r)
 	if err != nil {
 		f := s.explain(ctx, err, ph)
-		r.close()
+		r.close(0)
 		return f
 	}
 	s.peer, s.wire = stream, wire
@@ -221,5 +222,13 @@ func (s *session) hangUp() {
 	s.goroutines.cancel()
 	_ = s.wire.Close() // releases waiting requests; its error does not matter any more
 	s.goroutines.close()
-	s.peer.close()
+	s.peer.close(s.grace())
+}
+
+// grace returns how long the server may take to end once its stdin is closed.
+func (s *session) grace() time.Duration {
+	if s.changes.Load() {
+		return proc.ExitGrace
+	}
+	return idleGrace
 }

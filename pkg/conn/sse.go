@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -105,11 +106,11 @@ func (s *ssePeer) send(ctx context.Context, to *url.URL, message []byte) error {
 
 func (s *ssePeer) alive() bool { return s.cause() == nil && s.remote.alive() }
 
-func (s *ssePeer) close() {
+func (s *ssePeer) close(grace time.Duration) {
 	s.end(nil)
 	s.body.Close()
 	<-s.out.done
-	s.remote.close()
+	s.remote.close(grace)
 }
 
 func (s *ssePeer) failure(err error, ph phase) *fault.Fault {

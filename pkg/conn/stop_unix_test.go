@@ -66,12 +66,54 @@ func TestServerThatAsksAtItsEnd(t *testing.T) {
 		}
 		p.out.Close()
 		started := time.Now()
-		p.close()
+		p.close(proc.ExitGrace)
 		if best = min(best, time.Since(started)); best < proc.ExitGrace {
 			return
 		}
 	}
 	t.Errorf("Close took %v or more", best)
+}
+
+// servers.md, S3: a cold call of echo took 0.71 s although its answer was there at 0.30 s. A server that had only
+// requests that change nothing gets SIGTERM 100 ms after the end of its stdin, another one after 500 ms.
+func TestColdCallEndsItsServerSoon(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name     string
+		readOnly []bool // of each call
+		min, max time.Duration
+	}{
+		{"only listed", nil, idleGrace, proc.ExitGrace},
+		{"read-only", []bool{true, true}, idleGrace, proc.ExitGrace},
+		{"another", []bool{false}, proc.ExitGrace, time.Minute},
+		{"another before", []bool{false, true}, proc.ExitGrace, time.Minute},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			best := time.Hour
+			for range 5 { // on a busy machine signals take their time
+				p := newPool(t, scripts{"s": {IgnoreEOF: true, Tools: []mcptest.Tool{{Name: "echo"}}}})
+				if _, err := p.List(t.Context(), "s", tool.CallOptions{}); err != nil {
+					t.Fatal(err)
+				}
+				for _, readOnly := range tt.readOnly {
+					ref, opt := tool.Ref{Server: "s", Name: "echo"}, tool.CallOptions{ReadOnly: readOnly}
+					if _, err := p.Call(t.Context(), ref, []byte("{}"), opt); err != nil {
+						t.Fatal(err)
+					}
+				}
+				started := time.Now()
+				p.Close()
+				if best = min(best, time.Since(started)); best < tt.min {
+					t.Fatalf("Close took %v", best)
+				}
+				if best < tt.max {
+					return
+				}
+			}
+			t.Errorf("Close took %v or more", best)
+		})
+	}
 }
 
 // frozen starts a server, stops it with SIGSTOP so that it reads nothing, and returns how to

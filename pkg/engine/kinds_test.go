@@ -219,7 +219,8 @@ func TestPlanKinds(t *testing.T) {
 			if err == nil && string(res.Raw) != test.sent {
 				t.Errorf("%s: sent %s", name, res.Raw)
 			}
-			want := tool.CallOptions{Timeout: time.Minute, Repeatable: true, Known: tool.Known{Protocol: "2025-06-18", Transport: "stdio"}}
+			want := tool.CallOptions{Timeout: time.Minute, Repeatable: true, ReadOnly: true,
+				Known: tool.Known{Protocol: "2025-06-18", Transport: "stdio"}}
 			if w.called != want {
 				t.Errorf("%s: %+v", name, w.called)
 			}

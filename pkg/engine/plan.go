@@ -22,6 +22,9 @@ type Plan struct {
 	// Repeatable is true if a second call does no harm: the tool's annotations promise it, or the call
 	// only reads a prompt or resource.
 	Repeatable bool
+	// ReadOnly is true if the call changes nothing: the tool's annotations promise it, or the call only reads a prompt or
+	// resource.
+	ReadOnly bool
 	// Task is true if the tool has to be called as a task.
 	Task bool
 	// Known is how the server was last reached.
@@ -55,7 +58,8 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 	}
 	hints := def.Hints()
 	p := &Plan{Ref: ref, Args: args, Known: known, Hints: hints, Task: needsTask(def),
-		Repeatable: ref.Kind == tool.Prompt || is(hints.ReadOnly) || is(hints.Idempotent)}
+		ReadOnly: ref.Kind == tool.Prompt || is(hints.ReadOnly)}
+	p.Repeatable = p.ReadOnly || is(hints.Idempotent)
 	if bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
 		p.HeaderSchema = string(def.InputSchema)
 	}
@@ -77,7 +81,7 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 // a template or named in the result of a tool (MCP 2025-11-25, server/tools, "Resource Links"). So any
 // URI is accepted if the server has resources at all.
 func (e *Engine) planRead(ctx context.Context, ref tool.Ref) (*Plan, error) {
-	plan := &Plan{Ref: ref, Repeatable: true}
+	plan := &Plan{Ref: ref, Repeatable: true, ReadOnly: true}
 	err := e.find(ctx, ref, func(f found) error {
 		plan.Known = f.server.Known
 		switch {
@@ -124,7 +128,8 @@ func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool
 	if err != nil {
 		return nil, err
 	}
-	opt.Repeatable, opt.Task, opt.Known, opt.HeaderSchema = p.Repeatable, p.Task, p.Known, p.HeaderSchema
+	opt.Repeatable, opt.ReadOnly, opt.Task = p.Repeatable, p.ReadOnly, p.Task
+	opt.Known, opt.HeaderSchema = p.Known, p.HeaderSchema
 	return caller.Call(ctx, p.Ref, p.Args, opt)
 }
 

@@ -7,12 +7,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// TestRepeatable: a call may be made again where the tool's annotations say that this does no harm.
+// TestRepeatable: a call may be made again, or says that it changes nothing, if the tool's annotations promise that.
 func TestRepeatable(t *testing.T) {
 	t.Parallel()
-	for annotations, want := range map[string]bool{
-		`{"readOnlyHint":true}`: true, `{"readOnlyHint":false,"idempotentHint":true}`: true, `{}`: false, `null`: false,
-		`{"readOnlyHint":false}`: false, `{"destructiveHint":false}`: false, `{"readOnlyHint":"true"}`: false,
+	type promise struct{ repeatable, readOnly bool }
+	for annotations, want := range map[string]promise{
+		`{"readOnlyHint":true}`: {true, true}, `{"readOnlyHint":false,"idempotentHint":true}`: {true, false}, `{}`: {}, `null`: {},
+		`{"readOnlyHint":false}`: {}, `{"destructiveHint":false}`: {}, `{"readOnlyHint":"true"}`: {},
 	} {
 		w := newWorld(t, "s")
 		def, err := tool.Parse(tool.Tool, []byte(`{"name":"s_tool","inputSchema":{"type":"object"},"annotations":`+annotations+`}`))
@@ -28,7 +29,7 @@ func TestRepeatable(t *testing.T) {
 			_, err = e.Call(t.Context(), plan, tool.CallOptions{Timeout: time.Minute})
 			return err
 		})
-		if w.called != (tool.CallOptions{Timeout: time.Minute, Repeatable: want}) {
+		if w.called != (tool.CallOptions{Timeout: time.Minute, Repeatable: want.repeatable, ReadOnly: want.readOnly}) {
 			t.Errorf("%s: %+v", annotations, w.called)
 		}
 	}

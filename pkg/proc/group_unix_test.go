@@ -88,16 +88,19 @@ func TestOrphansEnd(t *testing.T) {
 	}
 }
 
-// CloseOptions.Hurry replaces the wait for the exit, in both directions.
+// CloseOptions.Grace is the wait for the exit, and CloseOptions.Hurry replaces it, in both directions.
 func TestHurry(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
-		hurry    time.Duration
+		grace    time.Duration
+		hurry    time.Duration // below zero: none
 		min, max time.Duration
 	}{
-		{"shorter", 0, 0, ExitGrace},
-		{"longer", ExitGrace + 200*time.Millisecond, ExitGrace + 200*time.Millisecond, time.Minute},
+		{"hurry, shorter", 0, 0, 0, ExitGrace},
+		{"hurry, longer", 0, ExitGrace + 200*time.Millisecond, ExitGrace + 200*time.Millisecond, time.Minute},
+		{"grace, shorter", 50 * time.Millisecond, -1, 50 * time.Millisecond, ExitGrace},
+		{"grace, longer", 2 * ExitGrace, -1, 2 * ExitGrace, time.Minute},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -105,9 +108,11 @@ func TestHurry(t *testing.T) {
 			for range 5 { // on a busy machine signals take their time
 				p := started(t, mcptest.Script{IgnoreEOF: true}, Options{})
 				hurry := make(chan time.Duration, 1)
-				hurry <- tt.hurry
+				if tt.hurry >= 0 {
+					hurry <- tt.hurry
+				}
 				before := time.Now()
-				p.Close(CloseOptions{Hurry: hurry})
+				p.Close(CloseOptions{Grace: tt.grace, Hurry: hurry})
 				if best = min(best, time.Since(before)); best < tt.min {
 					t.Errorf("Close took %v", best)
 				}

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"io"
 	"os/exec"
 	"time"
@@ -18,12 +19,14 @@ type CloseOptions struct {
 	// Rest reads what the process still writes to stdout, up to the end, in a goroutine that Close waits for.
 	// Close discards the bytes that Rest leaves. If nil, Close discards all of them.
 	Rest func(stdout io.Reader)
-	// Hurry shortens the first wait: a duration that it gives replaces the rest of ExitGrace. It is for a
-	// process that is known to wait for what it will not get. If nil, the wait is ExitGrace.
+	// Grace is the wait for the exit after stdin was closed. Zero means ExitGrace.
+	Grace time.Duration
+	// Hurry shortens that wait: a duration that it gives replaces the rest of it. It is for a process that is known to
+	// wait for what it will not get. If nil, the wait is Grace.
 	Hurry <-chan time.Duration
 }
 
-// Close stops the process and all it started, and returns when that is done: it closes Stdin, waits ExitGrace, sends
+// Close stops the process and all it started, and returns when that is done: it closes Stdin, waits Grace, sends
 // SIGTERM to the group, waits TermGrace, sends SIGKILL, waits KillGrace. Only a process that the kernel does not let go
 // outlives it. Processes that are left of the group when the first one has ended get SIGTERM, and SIGKILL after
 // ExitGrace. Windows has no SIGTERM: Close kills instead. A second call waits for the first.
@@ -48,7 +51,7 @@ func (p *Process) shutDown(opt CloseOptions) {
 		}
 		_, _ = io.Copy(io.Discard, p.stdout)
 	}()
-	if p.descend(opt.Hurry) {
+	if p.descend(opt) {
 		<-p.ended
 	} else {
 		p.closePipes()
@@ -57,12 +60,12 @@ func (p *Process) shutDown(opt CloseOptions) {
 }
 
 // descend goes down the ladder and reports whether the process has ended.
-func (p *Process) descend(hurry <-chan time.Duration) bool {
+func (p *Process) descend(opt CloseOptions) bool {
 	select {
 	case <-p.exited:
 		return true
-	case <-time.After(ExitGrace):
-	case d := <-hurry:
+	case <-time.After(cmp.Or(opt.Grace, ExitGrace)):
+	case d := <-opt.Hurry:
 		if p.ExitsWithin(d) {
 			return true
 		}

@@ -57,6 +57,9 @@ type CallOptions struct {
 	// Repeatable says that the call does no harm when it is made twice, as the tool's annotations readOnlyHint and
 	// idempotentHint promise. If the connection breaks off before the answer, the call is made once more.
 	Repeatable bool
+	// ReadOnly says that the call changes nothing, as the tool's annotation readOnlyHint promises. A server that had only
+	// such calls gets less time to end.
+	ReadOnly bool `json:",omitempty"`
 	// Task says that the tool must be called as a task (execution.taskSupport "required", MCP 2025-11-25,
 	// basic/utilities/tasks).
 	Task bool
