@@ -20,11 +20,10 @@ func doctorSpec() Spec {
 		Name: "doctor", Group: Setup, New: func() Verb { return new(doctorVerb) },
 		Complete: completeServer,
 		Use:      "doctor [SERVER...]", Short: "Try the servers and say what is wrong with each",
-		Long: `Doctor starts or reaches every server, or those named, all at once. It says for
-each whether it answered, what it offers, how long that took, which protocol it
-speaks, the state of its login, what went wrong and what to do next. With
---verbose it shows what the servers wrote to stderr. The exit code is that of
-the first failure.`,
+		Long: `Doctor starts or reaches every server, or those named. It says for each whether
+it answered, what it offers, how long that took, which protocol it speaks, the
+state of its login, what went wrong and what to do next. With --verbose it shows
+what the servers wrote to stderr. The exit code is that of the first failure.`,
 		Example: `  mcpl doctor
   mcpl --json doctor github`,
 	}
@@ -80,7 +79,7 @@ func diagnose(p engine.Probe) diagnosis {
 		d.Verdict, d.Next = cmp.Or(words[p.Failure.Type], "cannot be reached"), d.Error.Help
 	default:
 		d.Protocol, d.Identity = p.Listing.Known.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
-		d.ListMS = (p.Took - p.Listing.Connect).Milliseconds()
+		d.ListMS = p.Listing.Lists.Milliseconds()
 		d.Tools, d.Resources, d.Prompts = len(p.Listing.Tools), len(p.Listing.Resources), len(p.Listing.Prompts)
 		d.Notes = p.Listing.Notes
 		d.Transport = config.Transport(cmp.Or(p.Listing.Known.Transport, string(d.Transport)))

@@ -51,7 +51,7 @@ type listing struct {
 }
 
 func (v *listing) Flags(fs *pflag.FlagSet) {
-	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again, all at once")
+	fs.BoolVar(&v.Refresh, "refresh", false, "ask the servers again")
 }
 
 func (v *listing) Parse(words []string) error {
@@ -154,15 +154,15 @@ func (a *listAnswer) WriteText(t *output.Text) {
 			on++
 		}
 	}
+	failures := make(map[string][]serverLine) // the servers that failed in the same way
 	for _, s := range a.Servers {
 		if s.Error != nil {
-			t.Line()
-			name := s.Name + ": "
-			if strings.Contains(s.Error.Message, s.Name) {
-				name = ""
-			}
-			t.Line(stateSpan(s.Status), " ", output.Bold(name), s.Error.Message)
-			t.Wrap("  ", s.Error.Help)
+			failures[s.failure()] = append(failures[s.failure()], s)
+		}
+	}
+	for _, s := range a.Servers {
+		if alike := failures[s.failure()]; s.Error != nil && alike[0].Name == s.Name {
+			writeFailure(t, alike)
 		}
 		for _, note := range s.Notes {
 			t.Line()
@@ -176,6 +176,49 @@ func (a *listAnswer) WriteText(t *output.Text) {
 	t.Line()
 	t.Wrap("", fmt.Sprintf("%s on %s. Their definitions would cost a model about %s tokens.",
 		render.Plural(a.Tools, "tool"), render.Plural(on, "server"), render.Count(a.Tokens)))
+}
+
+// failure returns what went wrong with the server, without its name.
+func (s *serverLine) failure() string {
+	if s.Error == nil {
+		return ""
+	}
+	words := strings.Split(s.Error.Message, " ")
+	for i, word := range words {
+		if strings.TrimRight(word, ":,.") == s.Name {
+			words[i] = strings.Replace(word, s.Name, "SERVER", 1)
+		}
+	}
+	return s.Status + " " + string(s.Error.Type) + " " + strings.Join(words, " ")
+}
+
+// writeFailure writes what went wrong with servers that failed in the same way.
+func writeFailure(t *output.Text, alike []serverLine) {
+	first := alike[0]
+	name, message, help, names := first.Name+": ", first.Error.Message, first.Error.Help, []string{}
+	if strings.Contains(message, first.Name) {
+		name = ""
+	}
+	for _, s := range alike {
+		if names = append(names, s.Name); s.Error.Help != first.Error.Help {
+			help = "For " + first.Name + ": " + first.Error.Help
+		}
+	}
+	t.Line()
+	if len(alike) == 1 {
+		t.Line(stateSpan(first.Status), " ", output.Bold(name), message)
+		t.Wrap("  ", help)
+		return
+	}
+	servers := render.Plural(len(alike), "server")
+	if rest, ok := strings.CutPrefix(message, first.Name+" "); ok && first.Error.Type == fault.Timeout {
+		message = servers + " " + rest
+	} else {
+		message = servers + " have the same error: " + message
+	}
+	t.Line(stateSpan(first.Status), " ", message)
+	t.Wrap("  ", strings.Join(names, ", "))
+	t.Wrap("  ", help)
 }
 
 // writeServers writes a line for each server. Resources and prompts have columns if there are any.

@@ -1,6 +1,10 @@
 package verb
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,5 +122,49 @@ note web: two tools are called look
 	}
 	if got = w.run(t.Context(), "--json", "search", "cite"); !strings.Contains(got.stdout, `"stale":true`) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// servers.md, S1/S2: thirty servers with the same failure had thirty lines and as much help.
+func TestEqualFailuresAreOneLine(t *testing.T) {
+	t.Parallel()
+	silent := func(name, help string) *server {
+		message := name + " did not answer initialize within 30s"
+		return &server{down: fault.New(fault.Timeout, message, help).On(name, "")}
+	}
+	absent := func(name string) *server {
+		return &server{down: fault.New(fault.ServerConnection, "cannot start "+name+": there is no program npx", "Get Node.").On(name, "")}
+	}
+	servers := map[string]*server{
+		"a": silent("a", "Wait."), "b": absent("b"), "c": silent("c", "Wait."), "d": absent("d"), "e": silent("e", "Wait more."),
+		"f": {down: fault.New(fault.Timeout, "f did not answer initialize within 9s", "Wait.").On("f", "")}}
+	entries := make([]string, 0, len(servers))
+	for _, name := range slices.Sorted(maps.Keys(servers)) {
+		entries = append(entries, fmt.Sprintf(`%q: {"url": "https://%s.example/"}`, name, name))
+	}
+	w := newWorld(t, `{"mcpServers": {`+strings.Join(entries, ", ")+`}}`, servers)
+	_, got, ok := strings.Cut(w.run(t.Context(), "list", "--refresh").stdout, "\n\n")
+	want := `error 3 servers did not answer initialize within 30s
+  a, c, e
+  For a: Wait.
+
+error 2 servers have the same error: cannot start b: there is no program npx
+  b, d
+  Get Node.
+
+error f did not answer initialize within 9s
+  Wait.
+
+0 tools on 6 servers. Their definitions would cost a model about 0 tokens.
+`
+	if !ok || got != want {
+		t.Errorf("-want +got\n%s", cmp.Diff(want, got))
+	}
+	var answer struct {
+		Servers []struct{ Error *fault.Fault }
+	}
+	if err := json.Unmarshal([]byte(w.run(t.Context(), "--json", "list").stdout), &answer); err != nil || len(answer.Servers) != 6 ||
+		answer.Servers[2].Error.Message != "c did not answer initialize within 30s" {
+		t.Errorf("%v: %+v", err, answer)
 	}
 }

@@ -58,6 +58,8 @@ type Options struct {
 	Background func(*config.Sources) error
 	// Lister reaches live servers. If nil, the catalog answers from a fresh index or fails with ErrNotFresh.
 	Lister Lister
+
+	room int // of the crowd, for tests; zero means that of newCrowd
 }
 
 // Catalog is the index of one configuration set. It is safe for concurrent use.
@@ -67,7 +69,8 @@ type Catalog struct {
 	opt Options
 	// turn has room for one request: the one that locks, loads or saves the index, for which mu would be held too long.
 	// A request that keeps the file locked never waits here for one that waits for the file.
-	turn chan struct{}
+	turn  chan struct{}
+	crowd *crowd // of the servers that are being started
 	// listings are the goroutines that list a server. Close waits for them.
 	listings sync.WaitGroup
 
@@ -92,8 +95,8 @@ type Catalog struct {
 
 // New returns a catalog. Nothing is read yet.
 func New(opt Options) *Catalog {
-	return &Catalog{opt: opt, turn: make(chan struct{}, 1), active: make(map[*listing]struct{}),
-		tried: make(map[string]uint64), feed: make(map[*func()]struct{})}
+	return &Catalog{opt: opt, turn: make(chan struct{}, 1), crowd: newCrowd(opt.room),
+		active: make(map[*listing]struct{}), tried: make(map[string]uint64), feed: make(map[*func()]struct{})}
 }
 
 // Close cancels the listings that run, waits for their goroutines, and releases the index. Views stay valid until they

@@ -23,7 +23,9 @@ type listing struct {
 	update *update
 	number uint64 // of all listings of the catalog
 	// once says that it is a [ListChanged].
-	once   bool
+	once bool
+	// brief says that a server that was started for it ends with it.
+	brief  bool
 	cancel context.CancelFunc
 	// waiting are the requests: each channel has room for every listing that the request waits for. Without requests the
 	// listing is cancelled.
@@ -31,8 +33,8 @@ type listing struct {
 	err     error // why the requests fail
 }
 
-// list lists the servers that the need asks for, all at once, and returns them when all have answered. Their answers
-// are in the update then.
+// list lists the servers that the need asks for, as many at once as the crowd has room for, and returns them when all
+// have answered. Their answers are in the update then.
 func (c *Catalog) list(ctx context.Context, u *update, need Need, since uint64) (servers []string, err error) {
 	wanted, answers, err := c.start(ctx, u, need, since)
 	if err != nil || len(wanted) == 0 {
@@ -77,6 +79,7 @@ func (c *Catalog) start(ctx context.Context, u *update, need Need, since uint64)
 	}
 	clock := c.opt.Now()
 	var wanted []*listing
+	var idle []int // the servers whose listing has to be started
 	for i, s := range u.cfg.Servers {
 		if !need.covers(s.Name) || s.Disabled || !c.opt.Allows(s.Name) || s.Usable() != nil {
 			continue
@@ -85,11 +88,16 @@ func (c *Catalog) start(ctx context.Context, u *update, need Need, since uint64)
 		if c.due(&entry.Facts, c.tried[s.Name] > since, need, clock) != dueNow {
 			continue
 		}
-		l := c.listingOf(s.Name, need, since)
-		if l == nil {
-			l = c.startOne(ctx, u, s, entry.Known, need.List == ListChanged)
+		if l := c.listingOf(s.Name, need, since); l != nil {
+			wanted = append(wanted, l)
+		} else {
+			idle = append(idle, i)
 		}
-		wanted = append(wanted, l)
+	}
+	// The slow ones of last time first: the last to start should not be the one that all wait for.
+	slices.SortStableFunc(idle, func(a, b int) int { return cmp.Compare(u.cat.Servers[b].Took, u.cat.Servers[a].Took) })
+	for _, i := range idle {
+		wanted = append(wanted, c.startOne(ctx, u, u.cfg.Servers[i], &u.cat.Servers[i], need))
 	}
 	answers := make(chan *listing, len(wanted))
 	for _, l := range wanted {
@@ -113,19 +121,52 @@ func (c *Catalog) listingOf(server string, need Need, since uint64) *listing {
 }
 
 // startOne starts a listing. If the request that started it is cancelled, the listing goes on while others wait for it.
-func (c *Catalog) startOne(ctx context.Context, u *update, s *config.Server, known tool.Known, once bool) *listing {
+func (c *Catalog) startOne(ctx context.Context, u *update, s *config.Server, entry *index.Server, need Need) *listing {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	l := &listing{server: s, update: u, number: c.nextListing(), once: once, cancel: cancel}
+	once := need.List == ListChanged
+	l := &listing{server: s, update: u, number: c.nextListing(), once: once, brief: !once && !need.Keep, cancel: cancel}
 	c.active[l] = struct{}{}
 	// The listing covers everything that the server has said of changes so far.
-	c.changed = slices.DeleteFunc(c.changed, func(name string) bool { return name == s.Name })
+	c.forget(s.Name)
+	list := c.lister(u.cfg, s, tool.CallOptions{Known: entry.Known, Brief: l.brief}, !l.brief)
 	c.listings.Go(func() { // ends when the server has answered, or with its last request
 		defer cancel()
-		started := time.Now()
-		got, err := c.opt.Lister(ctx, u.cfg, s.Name, tool.CallOptions{Known: known})
-		c.finish(l, answer{got, err, time.Since(started)})
+		c.finish(l, list(ctx))
 	})
 	return l
+}
+
+// lister returns what lists a server, in its turn among those that are asked for. A server that is not a process is not
+// started on this machine: it is listed at once. So is one that runs already, or that a call needs, if atOnce says so.
+func (c *Catalog) lister(
+	cfg *config.Config, s *config.Server, opt tool.CallOptions, atOnce bool,
+) func(context.Context) answer {
+	list := func(ctx context.Context) answer {
+		started := time.Now()
+		got, err := c.opt.Lister(ctx, cfg, s.Name, opt)
+		return answer{got, err, time.Since(started)}
+	}
+	if atOnce || s.Transport != config.Stdio {
+		return list
+	}
+	p := c.crowd.enter()
+	return func(ctx context.Context) answer { return c.inTurn(ctx, p, s.Name, list) }
+}
+
+// Probe lists a server whatever the index knows of it, and keeps nothing of the answer. The server ends right after, if
+// it was started for that. took is how long it needed once it had its turn among the servers that are started.
+func (c *Catalog) Probe(ctx context.Context, s *config.Server) (l tool.Listing, took time.Duration, err error) {
+	cfg, err := c.Config()
+	if err != nil {
+		return l, 0, err
+	}
+	a := c.lister(cfg, s, tool.CallOptions{Brief: true}, false)(ctx)
+	return a.listing, a.took, a.err
+}
+
+// forget drops the note that a server says that it offers something else. It needs mu.
+func (c *Catalog) forget(server string) {
+	c.changed = slices.DeleteFunc(c.changed, func(name string) bool { return name == server })
 }
 
 func (c *Catalog) nextListing() uint64 {
@@ -156,6 +197,9 @@ type answer struct {
 func (c *Catalog) finish(l *listing, a answer) {
 	c.mu.Lock()
 	delete(c.active, l)
+	if l.brief {
+		c.forget(l.server.Name) // it has ended, or was listed again when it said so
+	}
 	waiting, entered := l.waiting, false
 	l.waiting = nil
 	switch {

@@ -15,6 +15,8 @@ type Need struct {
 	Servers []string
 	// List says which of these servers are listed before the index is read.
 	List List
+	// Keep says that the servers are called next. Else a server that was started to be listed ends right after.
+	Keep bool
 }
 
 // List says which servers have to be listed for a request.

@@ -51,6 +51,7 @@ func (s *session) otherLists() []offered {
 
 // list asks for all that the server offers, at once. Only the tools have to be listed.
 func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOptions) (tool.Listing, error) {
+	started := time.Now()
 	ctx, c, err := s.begin(ctx, limit, opt, false)
 	if err != nil {
 		return tool.Listing{}, err // errRetired: a listing waits for no turn
@@ -97,6 +98,7 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 			l.Resources = append(l.Resources, found[i].defs...)
 		}
 	}
+	l.Lists = time.Since(started)
 	s.log("listed %d tools, %d resources, %d prompts", len(l.Tools), len(l.Resources), len(l.Prompts))
 	return l, nil
 }

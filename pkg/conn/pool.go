@@ -91,10 +91,18 @@ func NewPool(cfg *config.Config, opt Options) *Pool {
 		closing: make(chan struct{}), spawner: new(proc.Spawner), slots: make(map[string]*slot)}
 }
 
-// List asks a server for all that it offers, and starts it if it does not run yet.
+// List asks a server for all that it offers, and starts it if it does not run yet. If a server that ends after a brief
+// listing says meanwhile that its lists have changed, List asks once more: it could not be asked later.
 func (p *Pool) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
 	return twice(ctx, p, server, opt, true, func(s *session, limit time.Duration) (tool.Listing, error) {
-		return s.list(ctx, limit, opt)
+		s.moved.Store(false)
+		l, err := s.list(ctx, limit, opt)
+		if err == nil && opt.Brief && s.moved.Load() {
+			if later, err := s.list(ctx, limit, opt); err == nil {
+				return later, nil
+			}
+		}
+		return l, err
 	})
 }
 
@@ -125,8 +133,9 @@ func twice[T any](ctx context.Context, p *Pool, server string, opt tool.CallOpti
 	request func(s *session, limit time.Duration) (T, error)) (res T, err error) {
 	for tries := 0; tries < 2; {
 		var s *session
-		if s, err = p.session(ctx, server, opt.Known); err == nil {
+		if s, err = p.session(ctx, server, opt); err == nil {
 			res, err = request(s, cmp.Or(opt.Timeout, s.server.CallTimeout, p.opt.Limits.Call))
+			p.leave(s, opt.Brief)
 		}
 		if errors.Is(err, errRetired) {
 			continue
@@ -168,8 +177,9 @@ func (p *Pool) Close() error {
 	return nil
 }
 
-// session returns the live session of a server. If there is none, it starts one, with what is known of the server.
-func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*session, error) {
+// session returns the live session of a server. If there is none, it starts one, with what is known of the server. The
+// caller leaves it.
+func (p *Pool) session(ctx context.Context, name string, opt tool.CallOptions) (*session, error) {
 	server, err := p.cfg.Server(name)
 	if err != nil {
 		return nil, err
@@ -190,6 +200,19 @@ func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*ses
 	case <-ctx.Done():
 		return nil, interrupted(context.Cause(ctx), server, "the start")
 	}
+	session, err := p.sessionIn(ctx, s, server, opt.Known, starts)
+	if err != nil {
+		return nil, err
+	}
+	session.users.Add(1)
+	session.kept = session.kept || !opt.Brief
+	return session, nil
+}
+
+// sessionIn returns the live session of a slot, whose turn the caller holds, or starts one. starts is how many starts
+// had ended when the request came.
+func (p *Pool) sessionIn(ctx context.Context, s *slot, server *config.Server, known tool.Known, starts int64) (
+	*session, error) {
 	switch {
 	case s.session != nil && s.session.alive():
 		if known.Asks {
@@ -209,6 +232,27 @@ func (p *Pool) session(ctx context.Context, name string, known tool.Known) (*ses
 		return nil, &f
 	}
 	return p.startIn(ctx, s, server, known)
+}
+
+// leave ends the use of a session. The last of its uses closes it if all of them were brief.
+func (p *Pool) leave(s *session, brief bool) {
+	if s.users.Add(-1) > 0 || !brief {
+		return
+	}
+	slot, err := p.slot(s.server.Name)
+	if err != nil {
+		return // Close closes it
+	}
+	select {
+	case <-slot.turn:
+		defer func() { slot.turn <- struct{}{} }()
+	case <-p.closing:
+		return
+	}
+	if slot.session == s && s.users.Load() == 0 && !s.kept {
+		s.close()
+		slot.session = nil
+	}
 }
 
 // slot returns the place of a server.

@@ -212,6 +212,7 @@ func (s *session) notified(request, method string, params json.RawMessage) {
 	case mcp.MethodNotificationToolsListChanged, mcp.MethodNotificationResourcesListChanged,
 		mcp.MethodNotificationPromptsListChanged:
 		s.log("%s", method)
+		s.moved.Store(true)
 		if s.opt.Changed != nil && s.ready.Load() {
 			s.opt.Changed(s.server.Name)
 		}

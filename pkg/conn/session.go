@@ -48,7 +48,11 @@ type session struct {
 
 	retired atomic.Bool // no more calls; see router.spoiled
 	changes atomic.Bool // it had a call that may have changed something
-	closing atomic.Bool // close was called
+	moved   atomic.Bool // the server says that its lists have changed
+
+	users   atomic.Int32 // requests; more come only with the turn of its slot
+	kept    bool         // not all of them were brief; guarded by that turn
+	closing atomic.Bool  // close was called
 }
 
 // link is a wire.

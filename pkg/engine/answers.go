@@ -160,13 +160,15 @@ func (e *Engine) isOn(s index.ServerInfo) bool { return !s.Off && e.switches.All
 
 // Inspect returns the definition that ref names. If ref is a resource it may be a template.
 func (e *Engine) Inspect(ctx context.Context, ref tool.Ref) (tool.Def, error) {
-	def, _, err := e.definition(ctx, ref)
+	def, _, err := e.definition(ctx, ref, false)
 	return def, err
 }
 
-// definition returns the definition that ref names, and how its server was last reached.
-func (e *Engine) definition(ctx context.Context, ref tool.Ref) (def tool.Def, known tool.Known, err error) {
-	err = e.find(ctx, ref, func(f found) (err error) {
+// definition returns the definition that ref names, and how its server was last reached. keep is that of a
+// [catalog.Need].
+func (e *Engine) definition(ctx context.Context, ref tool.Ref, keep bool) (
+	def tool.Def, known tool.Known, err error) {
+	err = e.find(ctx, ref, keep, func(f found) (err error) {
 		if f.missing != nil {
 			return f.missing
 		}

@@ -48,7 +48,7 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 	if ref.Kind == tool.Resource {
 		return e.planRead(ctx, ref)
 	}
-	def, known, err := e.definition(ctx, ref)
+	def, known, err := e.definition(ctx, ref, true)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 // URI is accepted if the server has resources at all.
 func (e *Engine) planRead(ctx context.Context, ref tool.Ref) (*Plan, error) {
 	plan := &Plan{Ref: ref, Repeatable: true, ReadOnly: true}
-	err := e.find(ctx, ref, func(f found) error {
+	err := e.find(ctx, ref, true, func(f found) error {
 		plan.Known = f.server.Known
 		switch {
 		case fault.Is(f.missing, fault.ToolNotFound) && isURI(ref.Name) && f.server.Resources+f.server.Templates > 0:

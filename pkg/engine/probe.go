@@ -23,8 +23,9 @@ type Probe struct {
 	Failure *fault.Fault // nil if the server was listed
 }
 
-// Probe tries the servers named, or all if none is, all at once: it starts or reaches each and lists it,
-// whatever the index knows. An entry that cannot be used is a failure too. The index does not change.
+// Probe tries the servers named, or all if none is: it starts or reaches each and lists it, whatever the index knows.
+// [catalog.Catalog.Probe] says how many it starts at a time. An entry that cannot be used is a failure too. The index
+// does not change.
 func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 	cfg, err := e.catalog.Config()
 	if err != nil {
@@ -46,16 +47,12 @@ func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 			return nil, err
 		}
 	}
-	caller, err := e.live()
-	if err != nil {
-		return nil, err
-	}
 	done := make(chan string) // one receive below for each probe
 	var waiting []string
 	for i := range probes {
 		waiting = append(waiting, probes[i].Server.Name)
 		go func() {
-			e.probe(ctx, caller, &probes[i])
+			e.probe(ctx, &probes[i])
 			done <- probes[i].Server.Name
 		}()
 	}
@@ -72,7 +69,7 @@ func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 	return probes, nil
 }
 
-func (e *Engine) probe(ctx context.Context, caller Caller, p *Probe) {
+func (e *Engine) probe(ctx context.Context, p *Probe) {
 	if p.Failure != nil {
 		return
 	}
@@ -83,7 +80,7 @@ func (e *Engine) probe(ctx context.Context, caller Caller, p *Probe) {
 		p.Failure = fault.From(err)
 		return
 	}
-	started := time.Now()
-	listing, err := caller.List(ctx, p.Server.Name, tool.CallOptions{})
-	p.Listing, p.Failure, p.Took = listing, fault.From(err), time.Since(started)
+	var err error
+	p.Listing, p.Took, err = e.catalog.Probe(ctx, p.Server)
+	p.Failure = fault.From(err)
 }

@@ -163,9 +163,9 @@ type found struct {
 }
 
 // find calls use with the record that ref names. If there is none, a server that failed is listed again first. Nothing
-// is started for a tool or server that is off.
-func (e *Engine) find(ctx context.Context, ref tool.Ref, use func(found) error) error {
-	need := catalog.Need{Servers: []string{ref.Server}}
+// is started for a tool or server that is off. keep is that of a [catalog.Need].
+func (e *Engine) find(ctx context.Context, ref tool.Ref, keep bool, use func(found) error) error {
+	need := catalog.Need{Servers: []string{ref.Server}, Keep: keep}
 	if !e.allows(ref) {
 		need.Servers = []string{}
 	}

@@ -31,9 +31,44 @@ func (h *Host) Caller(s Surroundings, observe Observer) *Caller {
 
 // List implements [engine.Caller].
 func (c *Caller) List(ctx context.Context, server string, opt tool.CallOptions) (tool.Listing, error) {
+	if opt.Brief {
+		return c.listBriefly(ctx, server, opt)
+	}
 	return request(c, server, opt, func(warm engine.Caller, opt tool.CallOptions) (tool.Listing, error) {
 		return warm.List(ctx, server, opt)
 	})
+}
+
+// listBriefly lists a server that is warm, or else one that ends with the listing: after a list of all servers those
+// that no call needs would fill the memory for as long as they may be idle.
+func (c *Caller) listBriefly(ctx context.Context, server string, opt tool.CallOptions) (l tool.Listing, err error) {
+	wanted, err := c.spec(c.host.env(c.surroundings, c.key), server, opt.Principal)
+	if err != nil {
+		return l, err
+	}
+	list := func(caller engine.Caller) (err error) {
+		l, err = caller.List(ctx, server, opt)
+		return err
+	}
+	opt.Timeout = cmp.Or(opt.Timeout, wanted.limit)
+	if warm, err := c.host.supervisor.visit(wanted.key, list); warm {
+		return l, err
+	}
+	if !c.host.beginListing() {
+		return l, ErrEnding
+	}
+	defer c.host.listings.Done()
+	own := wanted.open(func(server, event string) {
+		c.host.opt.Log(server, event)
+		if c.observe != nil {
+			c.observe(server, event)
+		}
+	}, func() {})
+	err = list(own)
+	if closeErr := own.Close(); err == nil {
+		err = closeErr
+	}
+	return l, err
 }
 
 // Call implements [engine.Caller].

@@ -285,3 +285,31 @@ func TestRelistSometimes(t *testing.T) {
 		b.close()
 	})
 }
+
+// servers.md, S2: after a list of all servers through the daemon, 32 of them ran for 15 minutes. A server that is only
+// listed ends with the listing; one that is warm is used, and stays.
+func TestListedBriefly(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		h := newHome(t, nil)
+		brief := func() {
+			t.Helper()
+			if _, err := h.Caller(h.here(), nil).List(t.Context(), "s", tool.CallOptions{Brief: true}); err != nil {
+				t.Error(err)
+			}
+		}
+		for range 2 {
+			brief()
+			if last := h.opened[len(h.opened)-1]; !last.closed || len(h.Status()) != 0 {
+				t.Errorf("closed: %t, status %+v", last.closed, h.Status())
+			}
+		}
+		h.want(2, 0)
+		h.mustAsk(h.here(), "s")
+		brief()
+		h.want(3, 1)
+		h.Drain(t.Context())
+		if _, err := h.Caller(h.here(), nil).List(t.Context(), "b", tool.CallOptions{Brief: true}); !errors.Is(err, ErrEnding) {
+			t.Errorf("while it ends: %v", err)
+		}
+	})
+}

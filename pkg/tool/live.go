@@ -20,8 +20,8 @@ type Listing struct {
 	// TTL is the server's word on how long its list stays valid (ttlMs, MCP 2026-07-28). Zero means that it does not
 	// say.
 	TTL time.Duration
-	// Connect is the duration of start and handshake.
-	Connect time.Duration
+	// Connect is the duration of start and handshake, Lists that of the listing.
+	Connect, Lists time.Duration
 	// Stderr is the end of a process's stderr, secrets masked.
 	Stderr string
 	// Notes lists oddities of the list: duplicate names, bad definitions, endless pages.
@@ -65,6 +65,9 @@ type CallOptions struct {
 	Task bool
 	// Known says how the server was reached before.
 	Known Known
+	// Brief says that the server is needed for this request only: if it was started for it, it ends before the request
+	// returns.
+	Brief bool `json:",omitempty"`
 	// Audience receives progress, log messages and requests of the server. If nil, they are dropped and declined.
 	Audience Audience `json:"-"`
 	// Principal is the one who the request is made for.
