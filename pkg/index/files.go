@@ -176,9 +176,10 @@ func (s Store) loadMeta(data []byte) (metas map[string]Meta, warnings []string, 
 	return metas, file.Warnings, file.Version, nil
 }
 
-// Save writes all three files and returns the snapshot of them. The caller holds the lock. Each file is replaced
-// atomically, the packed one last: a reader sees the old state or the new one, or a mixture that it recognises. If
-// writing fails, err says why, and the snapshot is still good, served from memory.
+// Save writes the files and returns the snapshot of them. The caller holds the lock. Each file is replaced atomically,
+// the packed one last: a reader sees the old state or the new one, or a mixture that it recognises. If no definition
+// has changed, tool_index.json stays as it is and the rankings are taken over. If writing fails, err says why, and the
+// snapshot is still good, served from memory.
 func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	for _, path := range []string{s.toolsFile(), s.metaFile(), s.packedFile()} {
 		_ = atomicfile.Sweep(path) // a leftover costs only its room
@@ -193,7 +194,8 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = os.MkdirAll(s.Dir, 0o700); err == nil {
+	same := s.hasDefinitions(defs)
+	if err = os.MkdirAll(s.Dir, 0o700); err == nil && !same {
 		err = atomicfile.Write(s.toolsFile(), defs, 0o600)
 	}
 	if err == nil {
@@ -203,7 +205,13 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	if info, statErr := os.Stat(s.toolsFile()); statErr == nil && err == nil {
 		mtime = info.ModTime().UnixNano()
 	}
-	packed := pack(cat, stamp, spans, int64(len(defs)), mtime)
+	var packed []byte
+	if same {
+		packed = s.repack(cat, stamp, int64(len(defs)), mtime)
+	}
+	if packed == nil {
+		packed = pack(cat, stamp, spans, int64(len(defs)), mtime)
+	}
 	if err == nil {
 		err = atomicfile.Write(s.packedFile(), packed, 0o600)
 	}
@@ -216,6 +224,31 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	}
 	sn.defs = func(at span) ([]byte, error) { return defs[at.off : at.off+at.len], nil }
 	return sn, err
+}
+
+// hasDefinitions reports whether tool_index.json is this text.
+func (s Store) hasDefinitions(defs []byte) bool {
+	info, err := os.Stat(s.toolsFile())
+	if err != nil || info.Size() != int64(len(defs)) {
+		return false
+	}
+	data, err := os.ReadFile(s.toolsFile())
+	return err == nil && bytes.Equal(data, defs)
+}
+
+// repack renders search.idx with what the present one has of the definitions, which are the same. It returns nil if the
+// file is missing, damaged or made from another tool_index.json.
+func (s Store) repack(cat *Catalog, stamp Stamp, defsSize, defsMTime int64) []byte {
+	old, err := s.Open()
+	if err != nil {
+		return nil
+	}
+	defer old.Close()
+	from, err := old.body()
+	if err != nil {
+		return nil
+	}
+	return packBody(cat, stamp, from, defsSize, defsMTime)
 }
 
 // kept returns what the files hold of the failure of a server: its type and message, and what to do next. Traceback and

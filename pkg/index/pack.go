@@ -2,6 +2,7 @@ package index
 
 import (
 	"encoding/binary"
+	"fmt"
 	"hash/crc32"
 	"strings"
 
@@ -49,40 +50,80 @@ const (
 // maxDescription bounds the description of a hit, in bytes.
 const maxDescription = 200
 
-// pack renders search.idx. spans are the places of the definitions, in catalog order.
-func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []byte {
-	head := &Snapshot{defSize: defsSize, defTime: defsMTime, stamp: stamp, warn: cat.Warnings}
-	var table, records []byte
+// body is what search.idx has of the definitions: all behind the meta section.
+type body struct {
+	table, records []byte
+	rankings       [rankings][]byte
+}
+
+// newBody packs definitions. spans are their places, in catalog order.
+func newBody(cat *Catalog, spans []span) body {
+	var b body
 	var docs [rankings][]search.Document
 	for _, server := range cat.Servers {
-		head.servers = append(head.servers, infoOf(server))
 		server.documents(func(def tool.Def) {
-			at := spans[len(table)/tableEntry]
+			at := spans[len(b.table)/tableEntry]
 			doc, record := describe(server.Name, def)
 			entry := binary.LittleEndian.AppendUint64(nil, uint64(at.off))
 			entry = binary.LittleEndian.AppendUint64(entry, uint64(at.len))
-			entry = binary.LittleEndian.AppendUint64(entry, uint64(len(records)))
+			entry = binary.LittleEndian.AppendUint64(entry, uint64(len(b.records)))
 			entry = binary.LittleEndian.AppendUint32(entry, uint32(len(record)))
 			entry = binary.LittleEndian.AppendUint32(entry, at.crc)
 			crc := crc32.Update(crc32.ChecksumIEEE(entry), crc32.IEEETable, record)
-			table = binary.LittleEndian.AppendUint32(append(table, entry...), crc)
-			records = append(records, record...)
+			b.table = binary.LittleEndian.AppendUint32(append(b.table, entry...), crc)
+			b.records = append(b.records, record...)
 			which := rankingOf(def.Kind)
 			docs[which] = append(docs[which], doc)
 		})
+	}
+	for i := range b.rankings {
+		b.rankings[i] = search.Build(docs[i])
+	}
+	return b
+}
+
+// body returns what the snapshot has of the definitions. It fails with [ErrDamaged] if any of it cannot be read.
+func (sn *Snapshot) body() (b body, err error) {
+	b = body{table: sn.table, records: sn.records}
+	for doc := range sn.Len() {
+		if _, err := sn.record(doc, false); err != nil {
+			return b, err
+		}
+	}
+	for i, r := range sn.ranked {
+		ix, err := r.open()
+		if err == nil {
+			err = ix.Verify()
+		}
+		if err != nil {
+			return b, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		b.rankings[i] = r.data
+	}
+	return b, nil
+}
+
+// pack renders search.idx. spans are the places of the definitions, in catalog order.
+func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []byte {
+	return packBody(cat, stamp, newBody(cat, spans), defsSize, defsMTime)
+}
+
+// packBody renders search.idx. from is what it has of the definitions.
+func packBody(cat *Catalog, stamp Stamp, from body, defsSize, defsMTime int64) []byte {
+	head := &Snapshot{defSize: defsSize, defTime: defsMTime, stamp: stamp, warn: cat.Warnings}
+	for _, server := range cat.Servers {
+		head.servers = append(head.servers, infoOf(server))
 	}
 	coded := new(packed.Codec)
 	head.codeMeta(coded)
 	meta := coded.To
 	tableAt := align(headerSize + len(meta))
-	recordsAt := tableAt + len(table)
-	end := recordsAt + len(records)
-	numbers := []int{len(meta), tableAt, len(table) / tableEntry, recordsAt}
-	var built [rankings][]byte
-	for i := range built {
-		built[i] = search.Build(docs[i])
-		numbers = append(numbers, align(end), len(built[i]))
-		end = align(end) + len(built[i])
+	recordsAt := tableAt + len(from.table)
+	end := recordsAt + len(from.records)
+	numbers := []int{len(meta), tableAt, len(from.table) / tableEntry, recordsAt}
+	for _, ranking := range from.rankings {
+		numbers = append(numbers, align(end), len(ranking))
+		end = align(end) + len(ranking)
 	}
 	out := make([]byte, end)
 	copy(out, packedMagic)
@@ -91,9 +132,9 @@ func pack(cat *Catalog, stamp Stamp, spans []span, defsSize, defsMTime int64) []
 		binary.LittleEndian.PutUint64(out[16+8*i:], uint64(n))
 	}
 	copy(out[headerSize:], meta)
-	copy(out[tableAt:], table)
-	copy(out[recordsAt:], records)
-	for i, ranking := range built {
+	copy(out[tableAt:], from.table)
+	copy(out[recordsAt:], from.records)
+	for i, ranking := range from.rankings {
 		copy(out[numbers[4+2*i]:], ranking)
 	}
 	binary.LittleEndian.PutUint32(out[12:], crc32.ChecksumIEEE(out[16:headerSize+len(meta)]))

@@ -30,6 +30,15 @@ type ranked struct {
 	docs int // the number of documents it should have
 }
 
+// open opens the ranking.
+func (r *ranked) open() (*search.Index, error) {
+	ix, err := search.Open(r.data)
+	if err == nil && ix.Len() != r.docs {
+		err = errors.New("it ranks other documents")
+	}
+	return ix, err
+}
+
 // ranked returns which documents of a server are in a ranking: n of them, from the first-th on.
 func (s *ServerInfo) ranked(which int) (first, n int) {
 	switch which {
@@ -46,10 +55,7 @@ func (s *ServerInfo) ranked(which int) (first, n int) {
 func (sn *Snapshot) Search(q search.Query, kind tool.Kind) ([]search.Hit, error) {
 	which := rankingOf(kind)
 	r := &sn.ranked[which]
-	ix, err := search.Open(r.data)
-	if err == nil && ix.Len() != r.docs {
-		err = errors.New("it ranks other documents")
-	}
+	ix, err := r.open()
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
 	}

@@ -120,6 +120,17 @@ func (ix *Index) checkSections() error {
 	return nil
 }
 
+// Verify looks at all of the index, as a query does at the parts that it reads. The error wraps [ErrCorrupt].
+func (ix *Index) Verify() error {
+	r := ix.reader()
+	for page := uint64(0); ix.start[0]+page*pageSize < ix.start[sectChecksums]; page++ {
+		if err := r.verify(page); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // reader reads an index for one query, verifying each page once.
 type reader struct {
 	ix   *Index
