@@ -14,7 +14,7 @@ NPM_DIR  := testdata/npm
 CONF_DIR := testdata/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test race cover lint vuln fuzz bench bench-cli eval docs node conformance conformance-suite
+.PHONY: help build install demo test race cover lint vuln fuzz bench bench-cli bench-many eval docs node conformance conformance-suite
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -77,6 +77,9 @@ bench: ## benchmarks inside the process, of BASE (where the branch began) and of
 
 bench-cli: build node ## whole processes against a hello-world process, as ratios
 	$(GO) run ./internal/benchcli -mcpl $(BIN) -npm $(NPM_DIR) -plot docs/search-time.svg
+
+bench-many: build ## 45 servers on this machine beside a load of 20: how many come up (takes minutes)
+	$(GO) run ./internal/benchcli -mcpl $(BIN) -many
 
 eval: ## the ranking on labelled data (DATA=folder of sets)
 	$(GO) run ./internal/eval -data $(or $(DATA),../shared/retrieval)

@@ -109,6 +109,10 @@ func exchange(ctx context.Context, request string, argv ...string) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
+	defer func() {
+		_ = cmd.Process.Kill() // it has answered, or will not
+		_ = cmd.Wait()         // reports the kill
+	}()
 	lines := bufio.NewReader(stdout)
 	for _, step := range []struct{ send, id string }{
 		{`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},` +
@@ -129,7 +133,5 @@ func exchange(ctx context.Context, request string, argv ...string) error {
 			}
 		}
 	}
-	_ = cmd.Process.Kill() // it has answered
-	_ = cmd.Wait()         // reports the kill
 	return nil
 }

@@ -117,6 +117,8 @@ type Behaviour struct {
 	// Every between them.
 	Progress int      `json:"progress,omitempty"`
 	Every    Duration `json:"every,omitempty"`
+	// Work is how many megabytes the server hashes, one after the other, as servers need the processor to start.
+	Work int `json:"work,omitempty"`
 	// Delay is how long the server waits. A cancelled request is not answered any more.
 	Delay Duration `json:"delay,omitempty"`
 	// Asks are requests of the server to its client.

@@ -2,6 +2,7 @@ package mcptest
 
 import (
 	"bufio"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -239,6 +240,15 @@ func (s *server) requires(b Behaviour, m *message) bool {
 	return true
 }
 
+// work keeps the processor busy: it hashes so many megabytes.
+func work(megabytes int) {
+	block := make([]byte, 1<<20)
+	for range megabytes {
+		sum := sha256.Sum256(block)
+		copy(block, sum[:])
+	}
+}
+
 // act does what b says before an answer. It returns false where none must follow: the request
 // was cancelled, the server is ending, or the script wants it so.
 func (s *server) act(b Behaviour, m *message, cancelled <-chan struct{}) bool {
@@ -253,6 +263,7 @@ func (s *server) act(b Behaviour, m *message, cancelled <-chan struct{}) bool {
 	for _, line := range b.Noise {
 		s.sendLine(line)
 	}
+	work(b.Work)
 	if !s.progress(b, *m, cancelled) || !s.sleep(b.Delay, cancelled) {
 		return false
 	}
