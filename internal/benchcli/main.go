@@ -247,5 +247,5 @@ func (b *bench) configured(name, entries string) (command, error) {
 	err := os.WriteFile(config, []byte(`{"mcpServers": {`+entries+`}}`), 0o600)
 	return command{argv: []string{b.mcpl}, dir: home, env: []string{"HOME=" + home,
 		"XDG_CACHE_HOME=" + filepath.Join(home, "cache"), "XDG_STATE_HOME=" + filepath.Join(home, "state"),
-		"XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "XDG_RUNTIME_DIR=", "MCPL_DAEMON=off"}}, err
+		"XDG_CONFIG_HOME=" + filepath.Join(home, "config"), "XDG_RUNTIME_DIR=", "MCPL_TRUST=all", "MCPL_DAEMON=off"}}, err
 }

@@ -81,6 +81,12 @@ server, which happens to be built into mcpl:"
 printf '\n'
 cat .mcp.json
 
+say "A file that lies in a project could name any program, so a person approves its servers
+first. At a terminal \`mcpl trust\` asks; a script says what it was shown."
+run 0 trust --list
+hash=$("$mcpl" trust --list | sed -n 's/^  hash: //p')
+run 0 trust example --yes "$hash"
+
 say "1. LIST. Ask the server once what it can do. From here on the answer comes from disk."
 run 0 list --refresh
 
