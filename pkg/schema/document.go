@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 
@@ -14,8 +15,13 @@ type document struct {
 	// targets holds the root and every schema that a $ref leads to, by the only remaining form of reference: "#/$defs/0"
 	// is the root.
 	targets map[string]*js.Schema
-	// judges holds the library's compiled forms of the schemas asked about so far.
+	// judges holds the library's compiled forms of the schemas asked about so far, and known their properties.
 	judges map[*js.Schema]*js.Resolved
+	known  map[*js.Schema]*properties
+	// regexps holds the patterns that can be checked.
+	regexps map[string]*regexp.Regexp
+	// steps is the rest of the budget: see spend.
+	steps int
 	// err says why the schema cannot be used. root then accepts everything.
 	err error
 }
@@ -24,12 +30,13 @@ type document struct {
 // everything, with the reason in err.
 func open(inputSchema []byte) *document {
 	p := &parser{raw: inputSchema}
-	d := &document{judges: map[*js.Schema]*js.Resolved{}}
+	d := &document{judges: map[*js.Schema]*js.Resolved{}, known: map[*js.Schema]*properties{},
+		steps: baseSteps + stepsPerByte*len(inputSchema)}
 	if d.err = p.check(); d.err != nil {
 		d.root = &js.Schema{}
 		return d
 	}
-	d.targets = p.parse()
+	d.targets, d.regexps = p.parse(), p.regexps
 	d.root = d.targets[targetRef(0)]
 	if p.refers && d.breakLoops() {
 		p.lax = true
@@ -40,6 +47,20 @@ func open(inputSchema []byte) *document {
 		}
 	}
 	return d
+}
+
+// The budget of a document, in steps. A step is about the work of looking at one keyword.
+const (
+	baseSteps    = 1_000_000
+	stepsPerByte = 2
+)
+
+// spend takes n steps from the budget, and reports whether it had them. Without a budget a hostile schema, whose parts
+// refer to each other, takes hours to describe or to check. Who gets false stops, with what is known until then; it
+// never takes a value for wrong.
+func (d *document) spend(n int) bool {
+	d.steps -= n
+	return d.steps >= 0
 }
 
 func targetRef(i int) string { return "#/$defs/" + strconv.Itoa(i) }
@@ -60,12 +81,13 @@ func (d *document) parts(s *js.Schema) []*js.Schema {
 		if target := d.targets[parts[i].Ref]; target != nil && !slices.Contains(parts, target) {
 			parts = append(parts, target)
 		}
-		for _, sub := range parts[i].AllOf {
+		for _, sub := range parts[i].AllOf[:min(len(parts[i].AllOf), most-len(parts))] {
 			if !slices.Contains(parts, sub) {
 				parts = append(parts, sub)
 			}
 		}
 	}
+	d.spend(len(parts))
 	return parts
 }
 
@@ -73,43 +95,65 @@ func (d *document) parts(s *js.Schema) []*js.Schema {
 func (d *document) branches(parts []*js.Schema) (all []*js.Schema) {
 	for _, part := range parts {
 		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
+			if !d.spend(1) {
+				return all
+			}
 			all = append(all, d.parts(branch)...)
 		}
 	}
 	return all
 }
 
+// properties are the properties that a schema names, in order and by name.
+type properties struct {
+	list []property
+	at   map[string]int // places in list
+}
+
+// add returns the place of a property. If it is not known yet, add appends it.
+func (p *properties) add(name string, s *js.Schema) int {
+	at, ok := p.at[name]
+	if !ok {
+		at = len(p.list)
+		p.at[name] = at
+		p.list = append(p.list, property{name: name, schema: s})
+	}
+	return at
+}
+
 // properties returns the properties that s names, its own first, then those of the branches of anyOf and oneOf, which
 // are never required by themselves.
-func (d *document) properties(s *js.Schema) []property {
-	var props []property
-	seen := map[string]int{}
-	add := func(name string, sub *js.Schema) {
-		if _, ok := seen[name]; !ok {
-			seen[name] = len(props)
-			props = append(props, property{name: name, schema: sub})
-		}
+func (d *document) properties(s *js.Schema) *properties {
+	if known := d.known[s]; known != nil {
+		return known
 	}
+	props := &properties{at: map[string]int{}}
+	d.known[s] = props
 	parts := d.parts(s)
 	for _, part := range slices.Concat(parts, d.branches(parts)) {
+		if !d.spend(len(part.PropertyOrder)) {
+			break
+		}
 		for _, name := range part.PropertyOrder {
-			add(name, part.Properties[name])
+			props.add(name, part.Properties[name])
 		}
 	}
 	for _, part := range parts {
+		if !d.spend(len(part.Required)) {
+			break
+		}
 		for _, name := range part.Required {
-			add(name, &js.Schema{})
-			props[seen[name]].required = true
+			props.list[props.add(name, &js.Schema{})].required = true
 		}
 	}
 	return props
 }
 
+// property returns the schema of a property that s names. It is nil if s names none.
 func (d *document) property(s *js.Schema, name string) *js.Schema {
-	for _, p := range d.properties(s) {
-		if p.name == name {
-			return p.schema
-		}
+	props := d.properties(s)
+	if at, ok := props.at[name]; ok {
+		return props.list[at].schema
 	}
 	return nil
 }
@@ -190,7 +234,7 @@ func present(lists ...[]*js.Schema) []*js.Schema {
 // types returns every JSON type that s may take, through references and combinators. None means that mcpl knows of
 // no restriction.
 func (d *document) types(s *js.Schema, depth int) []string {
-	if depth > maxTypeDepth {
+	if depth > maxTypeDepth || !d.spend(1) {
 		return nil
 	}
 	var types []string

@@ -324,24 +324,32 @@ func (e *exampler) objects(s *js.Schema, depth int) []json.RawMessage {
 
 // members adds to object the members that parts require.
 func (e *exampler) members(object []tool.Field, parts []*js.Schema, depth int) []tool.Field {
-	known := map[string]*js.Schema{}
+	known, needed := map[string]*js.Schema{}, map[string]bool{}
 	var order, required []string
 	for _, part := range parts {
+		if !e.spend(len(part.PropertyOrder) + len(part.Required)) {
+			return object
+		}
 		for _, name := range part.PropertyOrder {
 			if known[name] == nil {
 				known[name] = part.Properties[name]
 				order = append(order, name)
 			}
 		}
-		required = append(required, part.Required...)
+		for _, name := range part.Required {
+			if !needed[name] {
+				needed[name] = true
+				required = append(required, name)
+			}
+		}
 	}
 	for _, name := range order {
-		if e.left > 0 && slices.Contains(required, name) {
+		if needed[name] && e.left > 0 {
 			object = put(object, name, e.example(known[name], name, depth+1))
 		}
 	}
 	for _, name := range required {
-		if get(object, name) == nil && e.left > 0 {
+		if e.left > 0 && get(object, name) == nil {
 			object = put(object, name, e.example(e.additional(parts), name, depth+1))
 		}
 	}
@@ -365,7 +373,7 @@ func (e *exampler) fill(object []tool.Field, parts []*js.Schema, depth int) []to
 			continue
 		}
 		for _, name := range part.PropertyOrder {
-			if len(object) < *part.MinProperties && get(object, name) == nil && e.left > 0 {
+			if e.left > 0 && len(object) < *part.MinProperties && get(object, name) == nil {
 				object = put(object, name, e.example(part.Properties[name], name, depth+1))
 			}
 		}

@@ -107,13 +107,13 @@ func (k *keywords) finish() {
 	if n := s.MultipleOf; n != nil && (*n < 1 || *n != math.Trunc(*n)) {
 		s.MultipleOf, k.lax = nil, true
 	}
-	if !compiles(s.Pattern) {
+	if !k.compiles(s.Pattern) {
 		s.Pattern, k.lax = "", true
 	}
 	if types := typesOf(s); k.nullable && len(types) > 0 && !slices.Contains(types, "null") {
 		s.Type, s.Types = "", append(slices.Clone(types), "null")
 	}
-	if slices.ContainsFunc(sortedKeys(s.PatternProperties), func(pattern string) bool { return !compiles(pattern) }) {
+	if slices.ContainsFunc(sortedKeys(s.PatternProperties), func(pattern string) bool { return !k.compiles(pattern) }) {
 		// Without the patterns mcpl cannot tell which keys are additional.
 		s.PatternProperties, s.AdditionalProperties, k.lax = nil, nil, true
 	}
@@ -126,7 +126,7 @@ func (k *keywords) schema(raw []byte) *js.Schema { return k.parser.schema(raw, f
 
 // schemas reads an object of schemas, and its keys in order.
 func (k *keywords) schemas(raw []byte) (map[string]*js.Schema, []string) {
-	fields, err := tool.SplitObject(raw)
+	fields, err := tool.SplitValid(raw)
 	if err != nil {
 		k.lax = true
 		return nil, nil
@@ -158,16 +158,20 @@ func (k *keywords) list(raw []byte) []*js.Schema {
 
 // types reads the keyword type. An invented type ("any", "file") leaves the type open.
 func (k *keywords) types(raw []byte) {
-	types := []string{tool.Text(raw)}
+	said := []string{tool.Text(raw)}
 	if raw[0] == '[' {
-		types = k.names(raw)
+		said = k.names(raw)
 	}
-	for _, typ := range types {
+	var types []string
+	for _, typ := range said {
 		switch typ {
 		case "string", "integer", "number", "boolean", "array", "object", "null":
 		default:
 			k.lax = true
 			return
+		}
+		if !slices.Contains(types, typ) {
+			types = append(types, typ)
 		}
 	}
 	if len(types) == 1 {
@@ -179,7 +183,7 @@ func (k *keywords) types(raw []byte) {
 
 // dependencies reads dependentRequired, and the older dependencies.
 func (k *keywords) dependencies(raw []byte) {
-	fields, err := tool.SplitObject(raw)
+	fields, err := tool.SplitValid(raw)
 	if err != nil {
 		k.lax = true
 		return

@@ -18,6 +18,10 @@ import (
 const (
 	maxNesting = 200  // levels of objects and arrays; deeper schemas are not used at all
 	maxTargets = 1000 // schemas that references lead to; further ones are not asserted
+	// maxPatterns bounds the patterns that are compiled, in bytes: eight bytes can make a program of 40 kB.
+	maxPatterns = 64 << 10
+	// maxQueued is how many bytes the schemas that references lead to may have. They may lie within each other.
+	maxQueued = 1 << 20
 )
 
 // parser rewrites a stranger's schema into 2020-12 as the library takes it: references are local and of one form,
@@ -34,6 +38,11 @@ type parser struct {
 	queue [][]byte
 	// children holds the objects and arrays that references led through, by JSON pointer.
 	children map[string]map[string]json.RawMessage
+	// queued is the size of all targets but the root.
+	queued int
+	// regexps holds the patterns met so far, nil for those that do not compile. patterns is their size.
+	regexps  map[string]*regexp.Regexp
+	patterns int
 	// refers says that there is a $ref at all.
 	refers bool
 	// lax says that a part was dropped that may have had a meaning.
@@ -73,6 +82,7 @@ func (p *parser) parse() map[string]*js.Schema {
 	p.queue = [][]byte{p.raw}
 	p.keys = map[string]string{"#": targetRef(0)}
 	p.children = map[string]map[string]json.RawMessage{}
+	p.regexps = map[string]*regexp.Regexp{}
 	targets := map[string]*js.Schema{}
 	for i := 0; i < len(p.queue); i++ { // the queue grows while references are met
 		targets[targetRef(i)] = p.schema(p.queue[i], i == 0, false)
@@ -90,7 +100,7 @@ func (p *parser) schema(raw []byte, root, foreign bool) *js.Schema {
 	case "false":
 		return falseSchema()
 	}
-	fields, err := tool.SplitObject(raw)
+	fields, err := tool.SplitValid(raw)
 	if err != nil {
 		p.lax = true
 		return &js.Schema{}
@@ -121,7 +131,8 @@ func (p *parser) reference(ref string, foreign bool) string {
 		return key
 	}
 	raw := p.lookup(ref)
-	if raw == nil || foreign || len(p.queue) >= maxTargets {
+	p.queued += len(raw)
+	if raw == nil || foreign || len(p.queue) >= maxTargets || p.queued > maxQueued+4*len(p.raw) {
 		p.lax = true
 		return ""
 	}
@@ -187,12 +198,15 @@ func isFalse(s *js.Schema) bool { return s.Comment == falseMark }
 
 // compiles reports whether Go's regular expressions can check the pattern. Patterns are written for JavaScript; those
 // with look-ahead cannot be checked here.
-func compiles(pattern string) bool {
-	if pattern == "" {
-		return true
+func (p *parser) compiles(pattern string) bool {
+	if re, known := p.regexps[pattern]; pattern == "" || known {
+		return pattern == "" || re != nil
 	}
-	_, err := regexp.Compile(pattern)
-	return err == nil
+	if p.patterns += len(pattern); p.patterns > maxPatterns {
+		return false
+	}
+	p.regexps[pattern], _ = regexp.Compile(pattern) // nil if it fails
+	return p.regexps[pattern] != nil
 }
 
 func sortedValues(m map[string]*js.Schema) (values []*js.Schema) {

@@ -138,7 +138,8 @@ func (r *exampler) completed(s *js.Schema, object []tool.Field, parts []*js.Sche
 		return first
 	}
 	for _, part := range parts {
-		for _, branch := range slices.Concat(part.AnyOf, part.OneOf) {
+		branches := slices.Concat(part.AnyOf, part.OneOf)
+		for _, branch := range branches[:min(len(branches), maxBranches)] {
 			candidate := r.complete(object, slices.Concat(parts, r.parts(branch)), depth)
 			if r.accepts(s, decode(candidate)) {
 				return candidate

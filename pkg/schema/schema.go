@@ -49,7 +49,7 @@ const (
 // read of an odd schema.
 func Params(inputSchema []byte) (params []Param) {
 	d := open(inputSchema)
-	for _, p := range d.properties(d.root) {
+	for _, p := range d.properties(d.root).list {
 		param := Param{Name: p.name, Type: d.typeOf(p.schema, 0), Required: p.required, Description: p.schema.Title,
 			Enum: d.enumOf(p.schema)}
 		for _, part := range slices.Backward(d.parts(p.schema)) {
@@ -110,7 +110,7 @@ func (p Param) signature() string {
 
 // typeOf returns the compact type of s; see [Param].
 func (d *document) typeOf(s *js.Schema, depth int) string {
-	if depth > maxTypeDepth {
+	if depth > maxTypeDepth || !d.spend(1) {
 		return "any"
 	}
 	for _, part := range d.parts(s) {

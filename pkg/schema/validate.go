@@ -45,7 +45,7 @@ func (d *document) validate(args []byte) ([]fault.Argument, error) {
 		return nil, d.err
 	}
 	if nesting(args) > maxArgsNesting || !d.affordable(d.root, value) {
-		return nil, errors.New("the arguments or the schema are nested too deeply to check")
+		return nil, errTooCostly
 	}
 	verdict, err := d.judge(d.root, value)
 	if err != nil {
@@ -59,19 +59,23 @@ func (d *document) validate(args []byte) ([]fault.Argument, error) {
 		}
 	}
 	w.strict(object)
-	return w.faults, nil
+	return w.named(), nil
 }
+
+// errTooCostly says that arguments are not checked, since that would take too long.
+var errTooCostly = errors.New("the arguments or the schema are too large, or nested too deeply, to check")
 
 // judge returns the library's verdict on value under s: nil, or what is wrong first. err says that the library cannot
 // use the schema.
 func (d *document) judge(s *js.Schema, value any) (verdict, err error) {
 	resolved := d.judges[s]
 	if resolved == nil {
-		// A copy, since the library wants a tree, and s is a part of one of the targets.
-		root := &js.Schema{AllOf: []*js.Schema{s.CloneSchemas()}, Defs: map[string]*js.Schema{}}
-		for ref, target := range d.targets {
-			root.Defs[strings.TrimPrefix(ref, "#/$defs/")] = target
+		defs, ok := d.needed(s)
+		if !ok {
+			return nil, errTooCostly
 		}
+		// A copy, since the library wants a tree, and s is a part of one of the targets.
+		root := &js.Schema{AllOf: []*js.Schema{s.CloneSchemas()}, Defs: defs}
 		if resolved, err = root.Resolve(nil); err != nil {
 			return nil, fmt.Errorf("the input schema cannot be used: %w", err)
 		}
@@ -80,8 +84,50 @@ func (d *document) judge(s *js.Schema, value any) (verdict, err error) {
 	return resolved.Validate(value), nil
 }
 
+// needed returns the targets that s refers to, directly or not, by the names that the library knows them by. ok is
+// false if compiling s with them exceeds the budget. The library writes the path of each schema and compiles each
+// pattern.
+func (d *document) needed(s *js.Schema) (defs map[string]*js.Schema, ok bool) {
+	const (
+		perPattern = 20 // steps for a byte
+		perStep    = 16 // bytes of a path
+	)
+	defs, ok = map[string]*js.Schema{}, true
+	var visit func(s *js.Schema, path int)
+	visit = func(s *js.Schema, path int) {
+		if ok = ok && d.spend(1+path/perStep+len(s.Required)+perPattern*len(s.Pattern)); !ok {
+			return
+		}
+		name := strings.TrimPrefix(s.Ref, "#/$defs/")
+		if target := d.targets[s.Ref]; target != nil && defs[name] == nil {
+			defs[name] = target
+			visit(target, 0)
+		}
+		for key := range s.PatternProperties {
+			d.spend(perPattern * len(key))
+		}
+		path += 20 + max(longest(s.Properties), longest(s.PatternProperties), longest(s.DependentSchemas))
+		for _, sub := range slices.Concat(inPlace(s), below(s)) {
+			visit(sub, path)
+		}
+	}
+	visit(s, 0)
+	return defs, ok
+}
+
+// longest returns the length of the longest key.
+func longest(m map[string]*js.Schema) (most int) {
+	for key := range m {
+		most = max(most, len(key))
+	}
+	return most
+}
+
 // accepts reports whether value fits s. It says yes if it cannot tell.
 func (d *document) accepts(s *js.Schema, value any) bool {
+	if !d.spend(1) {
+		return true
+	}
 	if s.Ref == "" && len(inPlace(s)) == 0 && len(below(s)) == 0 {
 		w := walker{document: d} // knows every keyword, and needs no compilation
 		w.walk(s, value, "")
@@ -97,11 +143,15 @@ func (d *document) accepts(s *js.Schema, value any) bool {
 // affordable reports whether the library can judge value under s in reasonable time: it follows every branch, and a
 // hostile schema has very many.
 func (d *document) affordable(s *js.Schema, value any) bool {
-	left := 100_000 + 200*size(value)
+	most := 100_000 + 200*size(value)
+	left := most
 	var visit func(s *js.Schema, v any)
 	visit = func(s *js.Schema, v any) {
-		if left--; left < 0 {
+		if left -= 1 + len(s.Enum); left < 0 {
 			return
+		}
+		if types := typesOf(s); len(types) > 0 && !hasType(types, v) {
+			left -= size(v) // the library's complaint holds the value
 		}
 		if target := d.targets[s.Ref]; target != nil {
 			visit(target, v)
@@ -117,6 +167,7 @@ func (d *document) affordable(s *js.Schema, value any) bool {
 				}
 			}
 		case map[string]any:
+			left -= len(s.Properties) + len(s.Required)
 			for name, member := range v {
 				for _, sub := range memberSchemas(s, name) {
 					visit(sub, member)
@@ -125,7 +176,7 @@ func (d *document) affordable(s *js.Schema, value any) bool {
 		}
 	}
 	visit(s, value)
-	return left >= 0
+	return d.spend(most-left) && left >= 0
 }
 
 // itemSchema returns the schema of element i of an array. It is nil if s has none.
@@ -157,8 +208,9 @@ func (w *walker) strict(args map[string]any) {
 		root.UnevaluatedProperties != nil || root.Ref != "" || len(inPlace(root)) > 0 {
 		return
 	}
+	props := w.properties(root)
 	for _, name := range sortedKeys(args) {
-		if root.Properties[name] == nil && !slices.Contains(root.Required, name) {
+		if _, named := props.at[name]; !named && w.spend(1) {
 			w.unknown(root, args, name, "")
 		}
 	}

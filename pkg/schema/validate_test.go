@@ -173,7 +173,7 @@ func TestUnusableSchemas(t *testing.T) {
 		"null":      {"null", "{}", "the input schema is not a JSON object"},
 		"array":     {"[]", "{}", "the input schema is not a JSON object"},
 		"deep":      {strings.Repeat(`{"not":`, 201) + "{}" + strings.Repeat("}", 201), "{}", "the input schema is nested too deeply"},
-		"deep args": {`{"properties":{"a":{}}}`, deepArgs, "the arguments or the schema are nested too deeply to check"},
+		"deep args": {`{"properties":{"a":{}}}`, deepArgs, "the arguments or the schema are too large, or nested too deeply, to check"},
 	} {
 		faults, err := Validate([]byte(tt.schema), []byte(tt.args))
 		if err == nil || err.Error() != tt.want || faults != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,17 +23,48 @@ const unknownKey = "is not a known key"
 type walker struct {
 	*document
 	faults []fault.Argument
+	seen   map[fault.Argument]bool
+	more   int // faults beyond maxFaults
 }
 
+// maxFaults is how many faults are named, and maxCandidates how many names are compared with a misspelt one.
+const (
+	maxFaults     = 100
+	maxCandidates = 1000
+)
+
 func (w *walker) add(at, problem, expected string) {
-	f := fault.Argument{Pointer: at, Problem: problem, Expected: expected}
-	if !slices.Contains(w.faults, f) { // allOf may say a thing twice
+	w.addFault(fault.Argument{Pointer: at, Problem: problem, Expected: expected})
+}
+
+// addFault adds a fault, unless it is known already: allOf may say a thing twice.
+func (w *walker) addFault(f fault.Argument) {
+	switch {
+	case w.seen[f]:
+	case len(w.faults) >= maxFaults:
+		w.more++
+	default:
+		if w.seen == nil {
+			w.seen = map[fault.Argument]bool{}
+		}
+		w.seen[f] = true
 		w.faults = append(w.faults, f)
 	}
 }
 
-// walk adds the faults of v, which is at the JSON pointer at, under s.
+// named returns the faults, and how many there are beyond those.
+func (w *walker) named() []fault.Argument {
+	if w.more == 0 {
+		return w.faults
+	}
+	return append(w.faults, fault.Argument{Problem: fmt.Sprintf("has %d more faults", w.more)})
+}
+
+// walk adds the faults of v, which is at the JSON pointer at, under s. It stops at the end of the budget.
 func (w *walker) walk(s *js.Schema, v any, at string) {
+	if !w.spend(1) {
+		return
+	}
 	if isFalse(s) {
 		w.add(at, "is not allowed here", "")
 		return
@@ -102,21 +132,27 @@ func (w *walker) values(s *js.Schema, v any, at string) {
 	if s.Const != nil && !equal(*s.Const) {
 		w.add(at, "is "+quoted(v), cut(string(encode(*s.Const)), 100))
 	}
-	if s.Enum != nil && !slices.ContainsFunc(s.Enum, equal) {
+	if s.Enum != nil && w.spend(len(s.Enum)) && !slices.ContainsFunc(s.Enum, equal) {
 		f := fault.Argument{Pointer: at, Problem: "is " + quoted(v), Expected: oneOf(s.Enum)}
 		if given, ok := v.(string); ok {
-			f.Nearest = nearest(given, stringsOf(s.Enum))
+			f.Nearest = nearest(given, stringsOf(s.Enum[:min(len(s.Enum), maxCandidates)]))
 		}
-		w.faults = append(w.faults, f)
+		w.addFault(f)
 	}
 }
 
 func oneOf(values []any) string {
-	texts := make([]string, len(values))
+	const most = 300
+	var b strings.Builder
 	for i, v := range values {
-		texts[i] = string(encode(v))
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		if b.Write(encode(v)); b.Len() > most {
+			break
+		}
 	}
-	return "one of " + cut(strings.Join(texts, ", "), 300)
+	return "one of " + cut(b.String(), most)
 }
 
 func (w *walker) number(s *js.Schema, n float64, at string) {
@@ -143,7 +179,7 @@ func (w *walker) text(s *js.Schema, v, at string) {
 	if s.Pattern == "" {
 		return
 	}
-	if re, err := regexp.Compile(s.Pattern); err == nil && !re.MatchString(v) {
+	if re := w.regexps[s.Pattern]; re != nil && !re.MatchString(v) {
 		w.add(at, quoted(v)+" does not match the pattern", s.Pattern)
 	}
 }
@@ -220,12 +256,14 @@ func (w *walker) object(s *js.Schema, v map[string]any, at string) {
 			names = append(names, name)
 		}
 	}
+	patterns := sortedKeys(s.PatternProperties)
 	for _, name := range names {
-		member, given := v[name]
-		if !given {
-			continue
+		if !w.spend(1) {
+			return
 		}
-		w.member(s, v, name, member, at)
+		if member, given := v[name]; given {
+			w.member(s, patterns, v, name, member, at)
+		}
 	}
 	for _, name := range sortedKeys(s.DependentSchemas) {
 		if _, given := v[name]; given {
@@ -234,16 +272,16 @@ func (w *walker) object(s *js.Schema, v map[string]any, at string) {
 	}
 }
 
-// member checks one member of the object v under s.
-func (w *walker) member(s *js.Schema, v map[string]any, name string, member any, at string) {
+// member checks one member of the object v under s. patterns are those of s for names of members.
+func (w *walker) member(s *js.Schema, patterns []string, v map[string]any, name string, member any, at string) {
 	here := pointer(at, name)
 	known := false
 	if sub := s.Properties[name]; sub != nil {
 		known = true
 		w.walk(sub, member, here)
 	}
-	for _, pattern := range sortedKeys(s.PatternProperties) {
-		if re, err := regexp.Compile(pattern); err == nil && re.MatchString(name) {
+	for _, pattern := range patterns {
+		if re := w.regexps[pattern]; re != nil && w.spend(1) && re.MatchString(name) {
 			known = true
 			w.walk(s.PatternProperties[pattern], member, here)
 		}
@@ -272,6 +310,9 @@ func namesExpected(s *js.Schema) string {
 
 func (w *walker) required(s *js.Schema, names []string, v map[string]any, at, why string) {
 	for _, name := range names {
+		if !w.spend(1) {
+			return
+		}
 		if _, given := v[name]; given {
 			continue
 		}
@@ -286,7 +327,10 @@ func (w *walker) required(s *js.Schema, names []string, v map[string]any, at, wh
 // unknown adds the fault of a key that s does not know.
 func (w *walker) unknown(s *js.Schema, v map[string]any, name, at string) {
 	var known, free []string
-	for _, p := range w.properties(s) {
+	for _, p := range w.properties(s).list {
+		if len(known) == maxCandidates || !w.spend(1) {
+			break
+		}
 		known = append(known, p.name)
 		if _, given := v[p.name]; !given {
 			free = append(free, p.name)
@@ -299,142 +343,7 @@ func (w *walker) unknown(s *js.Schema, v map[string]any, name, at string) {
 	case f.Nearest == "":
 		f.Expected = "one of " + cut(strings.Join(known, ", "), 200)
 	}
-	w.faults = append(w.faults, f)
-}
-
-// branches checks anyOf, oneOf, not and if, which the library decides.
-func (w *walker) branches(s *js.Schema, v any, at string) {
-	w.choice(s.AnyOf, v, at, false)
-	w.choice(s.OneOf, v, at, true)
-	if s.Not != nil && w.accepts(s.Not, v) {
-		w.add(at, "is "+quoted(v), "anything but "+w.typeOf(s.Not, 0))
-	}
-	if s.If != nil {
-		then := s.Else
-		if w.accepts(s.If, v) {
-			then = s.Then
-		}
-		if then != nil {
-			w.walk(then, v, at)
-		}
-	}
-}
-
-// choice adds one fault if v fits none of the branches, or more than the one it may. If it is plain which branch v
-// was written for, it adds that branch's own faults instead.
-func (w *walker) choice(branches []*js.Schema, v any, at string, exclusive bool) {
-	var fitting []*js.Schema
-	for _, branch := range branches {
-		if w.accepts(branch, v) {
-			fitting = append(fitting, branch)
-		}
-	}
-	if len(fitting) > 1 && exclusive {
-		w.add(at, fmt.Sprintf("fits %d of the alternatives", len(fitting)), "exactly one of "+w.alternatives(branches))
-	}
-	if len(fitting) > 0 || len(branches) == 0 {
-		return
-	}
-	alternatives := w.alternatives(branches)
-	meant := w.meant(branches, v)
-	if meant == nil && !strings.Contains(alternatives, " | ") {
-		meant = branches[0] // all look the same: any of them tells more
-	}
-	if meant != nil {
-		before := len(w.faults)
-		if w.walk(meant, v, at); len(w.faults) > before {
-			return
-		}
-	}
-	problem := "is " + describe(v)
-	if jsonType(v) != "object" && jsonType(v) != "array" {
-		problem = "is " + quoted(v)
-	}
-	w.add(at, problem, "one of "+alternatives)
-}
-
-// meant returns the one branch that v was written for: the only one of its type, and among
-// objects the only one whose constant members (such as "type": "page") are those of v.
-func (w *walker) meant(branches []*js.Schema, v any) *js.Schema {
-	var typed, tagged []*js.Schema
-	for _, branch := range branches {
-		fits, tags := w.fitsTags(branch, v)
-		if fits {
-			typed = append(typed, branch)
-		}
-		if fits && tags > 0 {
-			tagged = append(tagged, branch)
-		}
-	}
-	switch {
-	case len(typed) == 1:
-		return typed[0]
-	case len(tagged) == 1:
-		return tagged[0]
-	}
-	return nil
-}
-
-// fitsTags reports whether v has the type of s and no constant member that differs, and how
-// many constant members it shares.
-func (w *walker) fitsTags(s *js.Schema, v any) (bool, int) {
-	tags := 0
-	object, _ := v.(map[string]any)
-	for _, part := range w.parts(s) {
-		if types := typesOf(part); len(types) > 0 && !hasType(types, v) {
-			return false, 0
-		}
-		for name, sub := range part.Properties {
-			for _, inner := range w.parts(sub) {
-				values := valuesOf(inner)
-				given, ok := object[name]
-				if len(values) == 0 || !ok {
-					continue
-				}
-				if !slices.ContainsFunc(values, func(allowed any) bool { return js.Equal(allowed, given) }) {
-					return false, 0
-				}
-				tags++
-			}
-		}
-	}
-	return true, tags
-}
-
-// alternatives renders branches for reading: types, and for objects what tells them apart.
-func (w *walker) alternatives(branches []*js.Schema) string {
-	var texts []string
-	for _, branch := range branches {
-		text := w.typeOf(branch, 0)
-		if text == "object" {
-			text = "object" + w.shape(branch)
-		}
-		if !slices.Contains(texts, text) {
-			texts = append(texts, text)
-		}
-	}
-	return cut(strings.Join(texts, " | "), 300)
-}
-
-// shape lists the required keys of an object schema. A key with only one allowed value shows it.
-func (w *walker) shape(s *js.Schema) string {
-	var keys []string
-	for _, p := range w.properties(s) {
-		if !p.required {
-			continue
-		}
-		key := p.name
-		for _, part := range w.parts(p.schema) {
-			if values := valuesOf(part); len(values) == 1 {
-				key += ": " + string(encode(values[0]))
-			}
-		}
-		keys = append(keys, key)
-	}
-	if len(keys) == 0 {
-		return ""
-	}
-	return "{" + strings.Join(keys, ", ") + "}"
+	w.addFault(f)
 }
 
 // describe names the type of v with its article.
