@@ -57,11 +57,12 @@ func run() int {
 	return cli.Execute(ctx, os.Args[1:], app)
 }
 
-// interruptible returns a context that ends with SIGINT or SIGTERM; servers are then stopped, which
-// takes at most a few seconds. A closed stdout becomes a write error instead of a sudden death that
-// would leave servers behind; unlike an ignored signal, a caught one is not inherited by them.
+// interruptible returns a context that ends with SIGINT or SIGTERM; servers are then stopped, which takes at most a few
+// seconds. A second signal ends the process at once. A closed stdout becomes a write error instead of a sudden death
+// that would leave servers behind; unlike an ignored signal, a caught one is not inherited by them.
 func interruptible() (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
 	return ctx, stop

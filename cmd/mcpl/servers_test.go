@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -124,6 +125,73 @@ func TestInterruptedCall(t *testing.T) {
 				t.Errorf("cancelled: %s", got)
 			}
 			h.gone(t)
+		})
+	}
+}
+
+// TestF3SecondSignalEnds: a server that ignores everything takes seconds to stop, and a second signal does not wait.
+func TestF3SecondSignalEnds(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, mcptest.Script{IgnoreEOF: true, IgnoreTerm: true, IgnoreCancel: true,
+		Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}}})
+	cmd, _, stderr := h.mcpl(t, "--json", "call", "s", "hang")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for lines := 1; !strings.Contains(strings.Join(mcptest.WaitLines(t, h.received, lines), "\n"), "tools/call"); lines++ {
+	}
+	for range 2 {
+		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		mcptest.WaitLines(t, h.cancelled, 1) // the first signal has been heard
+	}
+	ended := make(chan int)
+	go func() { ended <- exitCode(t, cmd) }()
+	for {
+		select {
+		case code := <-ended:
+			if code != -1 {
+				t.Errorf("exit code %d, not the signal; stderr %s", code, stderr)
+			}
+			_ = syscall.Kill(mcptest.WaitPID(t, h.grandkids), syscall.SIGKILL) // the price of not waiting
+			return
+		case <-time.After(10 * time.Millisecond):
+			_ = cmd.Process.Signal(os.Interrupt) // the handler of the first one may not have returned yet
+		}
+	}
+}
+
+// TestF3SignalEndsWhatDoesNotLookAtIt: arguments that never come from stdin keep no process alive.
+func TestF3SignalEndsWhatDoesNotLookAtIt(t *testing.T) {
+	t.Parallel()
+	for _, more := range [][]string{{}, {"--dry-run"}} {
+		t.Run(strings.Join(more, ""), func(t *testing.T) {
+			t.Parallel()
+			h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "t"}}})
+			listed, _, _ := h.mcpl(t, "list", "--refresh")
+			if err := listed.Run(); err != nil {
+				t.Fatal(err)
+			}
+			cmd, stdout, stderr := h.mcpl(t, slices.Concat([]string{"--json", "--verbose", "call", "s", "t", "-"}, more)...)
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			// Once the pipe is empty mcpl reads it, and has been catching signals for long.
+			if _, err := in.Write(bytes.Repeat([]byte(" "), 1<<20)); err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if code := exitCode(t, cmd); code != 130 || !strings.Contains(stdout.String(), `"type":"InterruptedError"`) {
+				t.Errorf("exit code %d, stdout %s, stderr %s", code, stdout, stderr)
+			}
 		})
 	}
 }

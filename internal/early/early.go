@@ -76,12 +76,16 @@ func answer(args []string) (code int, ok bool) {
 // call. If a signal kills the process before that, the daemon sees it go and cancels its call.
 const quick = 20 * time.Millisecond
 
-// interruptible returns a context that ends with SIGINT or SIGTERM, if they come after the time for quick calls.
+// interruptible returns a context that ends with SIGINT or SIGTERM, if they come after the time for quick calls. A
+// second signal ends the process at once.
 func interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	timer := time.AfterFunc(quick, func() {
-		heard, _ := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(heard, func() { cancel(context.Cause(heard)) })
+		heard, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		context.AfterFunc(heard, func() {
+			cancel(context.Cause(heard))
+			stop()
+		})
 	})
 	return ctx, func() {
 		timer.Stop()

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -90,27 +91,39 @@ func (v *callVerb) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []
 	if err != nil {
 		return err
 	}
-	args, err := v.arguments(s, def.InputSchema, rest)
-	if err != nil {
+	a := &dryAnswer{ref: ref, server: server.Display()}
+	var failed error
+	err = engine.Interruptible(ctx, func() { failed = v.judge(a, s, def, known, rest) })
+	if err = cmp.Or(err, failed); err != nil {
 		return fault.From(err).On(ref.Server, ref.Name)
 	}
-	verdict, err := s.Engine.Verdict(&engine.Plan{Ref: ref, Args: args, Hints: def.Hints()}, "")
+	verdict, err := s.Engine.Verdict(&engine.Plan{Ref: ref, Args: a.args, Hints: def.Hints()}, "")
 	if err != nil {
 		return err
 	}
-	a := &dryAnswer{ref: ref, server: server.Display(), args: args, policy: policyVerdict(verdict)}
-	faults, err := schema.Validate(def.InputSchema, args)
-	switch {
-	case !known:
-		a.unchecked = fmt.Sprintf("the tools of %s are not known yet; list them with: mcpl list %s --refresh",
-			ref.Server, fault.Quote(ref.Server))
-	case err != nil:
-		a.unchecked = err.Error()
-	case len(faults) > 0:
-		a.faults = schema.Fault(ref, def.InputSchema, args, faults)
+	a.policy = policyVerdict(verdict)
+	if a.faults != nil {
 		s.code = a.faults.Type.ExitCode()
 	}
 	return s.Printer.Answer(a)
+}
+
+// judge builds and checks the arguments of a dry run. known says that the definition is the server's.
+func (v *callVerb) judge(a *dryAnswer, s *Session, def tool.Def, known bool, rest []string) (err error) {
+	if a.args, err = v.arguments(s, def.InputSchema, rest); err != nil {
+		return err
+	}
+	faults, err := schema.Validate(def.InputSchema, a.args)
+	switch {
+	case !known:
+		a.unchecked = fmt.Sprintf("the tools of %s are not known yet; list them with: mcpl list %s --refresh",
+			a.ref.Server, fault.Quote(a.ref.Server))
+	case err != nil:
+		a.unchecked = err.Error()
+	case len(faults) > 0:
+		a.faults = schema.Fault(a.ref, def.InputSchema, a.args, faults)
+	}
+	return nil
 }
 
 // dryAnswer is the answer of a dry run.

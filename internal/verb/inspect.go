@@ -71,22 +71,35 @@ func (v *inspectVerb) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	ref.Kind = def.Kind
-	answer := &inspectAnswer{ref: ref, def: def}
+	answer := &inspectAnswer{ref: ref, def: def, asked: v.Example && def.InputSchema != nil}
 	if d := s.Engine.Decide(ref, def.Hints()); d.Action != policy.Allow {
 		answer.policy = policyVerdict(engine.Verdict{Decision: d})
 	}
-	if v.Example && def.InputSchema != nil {
-		answer.example = schema.Example(def.InputSchema)
+	if err := engine.Interruptible(ctx, func() { answer.read(s.Printer.JSON()) }); err != nil {
+		return err
 	}
 	return s.Printer.Answer(answer)
+}
+
+// read reads the schemas, as far as the answer shows what is in them.
+func (a *inspectAnswer) read(asJSON bool) {
+	if a.asked || !asJSON {
+		a.example = schema.Example(a.def.InputSchema)
+	}
+	if !asJSON {
+		a.params, a.results = schema.Params(a.def.InputSchema), schema.Signature(schema.Params(a.def.OutputSchema))
+	}
 }
 
 // inspectAnswer is a definition, its schemas byte for byte.
 type inspectAnswer struct {
 	ref     tool.Ref
 	def     tool.Def
-	example json.RawMessage // nil without --example
-	policy  *verdict        // nil if calls are allowed
+	policy  *verdict // nil if calls are allowed
+	asked   bool     // with --example
+	example json.RawMessage
+	params  []schema.Param // as text only
+	results string         // the signature of what the tool gives; as text only
 }
 
 func (a *inspectAnswer) RawJSON() []byte {
@@ -105,7 +118,7 @@ func (a *inspectAnswer) RawJSON() []byte {
 			o = append(o, f)
 		}
 	}
-	if a.example != nil {
+	if a.asked {
 		o.Add("example", map[string]any{"arguments": a.example, "command": output.Command(schema.Step(a.ref, a.example))})
 	}
 	if a.policy != nil {
@@ -129,29 +142,27 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 		return
 	}
 	heading(t, "Signature")
-	params := schema.Params(a.def.InputSchema)
-	t.Wrap("  ", fmt.Sprintf("%s(%s)", a.ref.Name, schema.Signature(params)))
-	writeParameters(t, params)
+	t.Wrap("  ", fmt.Sprintf("%s(%s)", a.ref.Name, schema.Signature(a.params)))
+	writeParameters(t, a.params)
 	if hints := a.hints(); len(hints) > 0 {
 		heading(t, "Hints from the server")
 		for _, h := range hints {
 			t.Wrap("  ", h)
 		}
 	}
-	if results := schema.Signature(schema.Params(a.def.OutputSchema)); results != "" {
+	if a.results != "" {
 		heading(t, "Gives")
-		t.Wrap("  ", results)
+		t.Wrap("  ", a.results)
 	}
-	example := a.example
-	title := "Example"
-	if example == nil {
-		example, title = schema.Example(a.def.InputSchema), "Call it"
-		if a.ref.Kind == tool.Prompt {
-			title = "Get it"
-		}
+	title := "Call it"
+	switch {
+	case a.asked:
+		title = "Example"
+	case a.ref.Kind == tool.Prompt:
+		title = "Get it"
 	}
 	heading(t, title)
-	t.Line("  ", output.Cyan(output.Command(schema.Step(a.ref, example))))
+	t.Line("  ", output.Cyan(output.Command(schema.Step(a.ref, a.example))))
 }
 
 // writeResource writes a resource's members besides title and description, and how to read it.

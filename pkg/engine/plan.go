@@ -52,6 +52,16 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 	if err != nil {
 		return nil, err
 	}
+	var p *Plan
+	var failed error
+	if err := Interruptible(ctx, func() { p, failed = planOf(ref, def, known, build, check) }); err != nil {
+		return nil, fault.From(err).On(ref.Server, ref.Tool())
+	}
+	return p, failed
+}
+
+// planOf returns the plan of a call of the tool or prompt with this definition.
+func planOf(ref tool.Ref, def tool.Def, known tool.Known, build Builder, check bool) (*Plan, error) {
 	args, err := build(def.InputSchema)
 	if err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Tool())
