@@ -27,7 +27,7 @@ var rooms = map[string]room{
 		why:     "it measures whole processes, mcpl's included, and needs only a server to measure them against",
 	},
 	"internal/cli": {
-		imports: []string{"internal/verb", "pkg/fault"},
+		imports: []string{"internal/verb", "pkg/fault", "pkg/hidden"},
 		why: "the command tree is made of the table of verbs and explains mistakes; what a verb does, and how it is " +
 			"explained and completed, is in internal/verb, so that the early start runs it without cobra",
 	},
@@ -61,8 +61,8 @@ var rooms = map[string]room{
 	"internal/verb": {
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/approval", "pkg/atomicfile",
 			"pkg/auth/login", "pkg/catalog", "pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault",
-			"pkg/host", "pkg/index", "pkg/output", "pkg/policy", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool",
-			"pkg/trust"},
+			"pkg/hidden", "pkg/host", "pkg/index", "pkg/output", "pkg/policy", "pkg/schema", "pkg/search", "pkg/state",
+			"pkg/tool", "pkg/trust"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -71,7 +71,7 @@ var rooms = map[string]room{
 		why:     "a form knows a question and a terminal; whose call the question belongs to is the verb's business",
 	},
 	"internal/verb/render": {
-		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/output", "pkg/tool"},
+		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/hidden", "pkg/output", "pkg/tool"},
 		why:     "a result is rendered from its bytes alone, so that every verb that gets one shows it alike",
 	},
 	"pkg/approval": {
@@ -114,7 +114,7 @@ var rooms = map[string]room{
 			"in the command, in the daemon and in a test",
 	},
 	"pkg/daemon": {
-		imports: []string{"pkg/config", "pkg/engine", "pkg/fault", "pkg/host", "pkg/tool"},
+		imports: []string{"pkg/config", "pkg/engine", "pkg/fault", "pkg/hidden", "pkg/host", "pkg/tool"},
 		why: "the daemon is a host with a socket, and main says what starts the servers of the host. Without pkg/conn " +
 			"its client stays small enough for the early start",
 	},
@@ -126,6 +126,9 @@ var rooms = map[string]room{
 	},
 	"pkg/fault": {
 		why: "a leaf: every package makes faults, so this one can import none of them",
+	},
+	"pkg/hidden": {
+		why: "a leaf: text, JSON, log, completion and files share one table of characters, so that none of them forgets one",
 	},
 	"pkg/host": {
 		imports: []string{"pkg/catalog", "pkg/config", "pkg/engine", "pkg/fault", "pkg/tool", "pkg/trust"},
@@ -139,7 +142,7 @@ var rooms = map[string]room{
 			"of the configuration it needs the sources and variables that an index depends on",
 	},
 	"pkg/output": {
-		imports: []string{"pkg/fault", "pkg/tool"},
+		imports: []string{"pkg/fault", "pkg/hidden", "pkg/tool"},
 		why: "the only writer to the terminal knows how an answer looks and not where it came from; verbs give it " +
 			"values to print",
 	},

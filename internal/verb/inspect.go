@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
@@ -83,6 +84,7 @@ func (v *inspectVerb) Run(ctx context.Context, s *Session) error {
 
 // read reads the schemas, as far as the answer shows what is in them.
 func (a *inspectAnswer) read(asJSON bool) {
+	a.hidden = hidden.CountJSON(a.def.Raw())
 	if a.asked || !asJSON {
 		a.example = schema.Example(a.def.InputSchema)
 	}
@@ -97,6 +99,7 @@ type inspectAnswer struct {
 	def     tool.Def
 	policy  *verdict // nil if calls are allowed
 	asked   bool     // with --example
+	hidden  int      // hidden characters of the definition
 	example json.RawMessage
 	params  []schema.Param // as text only
 	results string         // the signature of what the tool gives; as text only
@@ -118,6 +121,9 @@ func (a *inspectAnswer) RawJSON() []byte {
 			o = append(o, f)
 		}
 	}
+	if a.hidden > 0 {
+		o.Add("hidden_characters", a.hidden)
+	}
 	if a.asked {
 		o.Add("example", map[string]any{"arguments": a.example, "command": output.Command(schema.Step(a.ref, a.example))})
 	}
@@ -129,6 +135,11 @@ func (a *inspectAnswer) RawJSON() []byte {
 
 func (a *inspectAnswer) WriteText(t *output.Text) {
 	t.Line(nameSpan(a.ref), output.Dim(output.Prefixed("  ", a.def.DisplayTitle())))
+	if a.hidden > 0 {
+		t.Line()
+		t.Wrap("  ", fmt.Sprintf("Warning: the definition has %s, which a model reads and you do not see. "+
+			"Here they are shown as symbols.", render.Plural(a.hidden, "hidden character")))
+	}
 	if a.def.Description != "" {
 		t.Line()
 		t.Wrap("  ", a.def.Description)

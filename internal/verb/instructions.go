@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -140,7 +141,7 @@ func (s *Session) snippet(view *catalog.View, describe bool) (string, error) {
 		}
 		b.WriteString(line + "\n")
 	}
-	return b.String(), nil
+	return hidden.Show(b.String()), nil // a file that every later session reads
 }
 
 // isSentence reports whether a name is more than a name: MCP allows letters, digits, _, -, . and / (2025-11-25,

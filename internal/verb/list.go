@@ -302,7 +302,7 @@ func (v *listVerb) one(ctx context.Context, s *Session, server string) error {
 	a := &toolsAnswer{Server: server, Tools: []toolLine{}, Stale: st.Server.State == index.Failed, info: st.Server,
 		Resources: st.Server.Resources + st.Server.Templates, Prompts: st.Server.Prompts}
 	for _, rec := range st.Tools {
-		a.Tools = append(a.Tools, toolLine{rec.Name, rec.Description})
+		a.Tools = append(a.Tools, toolLine{rec.Name, rec.Description, hiddenIn(rec)})
 	}
 	return s.Printer.Answer(a)
 }
@@ -320,6 +320,7 @@ type toolsAnswer struct {
 type toolLine struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
+	Hidden      int    `json:"hidden_characters,omitempty"`
 }
 
 func (a *toolsAnswer) WriteText(t *output.Text) {
@@ -327,7 +328,7 @@ func (a *toolsAnswer) WriteText(t *output.Text) {
 		if i > 0 {
 			t.Line()
 		}
-		t.Line(output.Cyan(line.Name))
+		t.Line(output.Cyan(line.Name), output.Yellow(hiddenMark(line.Hidden)))
 		if line.Description != "" {
 			t.Wrap("  ", line.Description)
 		}

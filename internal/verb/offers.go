@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -121,7 +122,23 @@ func addAbout(o *output.Object, rec index.Record, description, signature string)
 	case rec.MediaType != "":
 		o.Add("mimeType", rec.MediaType)
 	}
+	if n := hiddenIn(rec); n > 0 {
+		o.Add("hidden_characters", n)
+	}
 	return at
+}
+
+// hiddenIn counts the hidden characters of what a list shows of a record.
+func hiddenIn(rec index.Record) int {
+	return hidden.Count(rec.Name) + hidden.Count(rec.Title) + hidden.Count(rec.Description) + hidden.Count(rec.Signature)
+}
+
+// hiddenMark says how many characters are hidden, behind two spaces. It is empty if there are none.
+func hiddenMark(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return "  " + render.Plural(n, "hidden character")
 }
 
 // refOf returns the reference to a record.
@@ -157,7 +174,8 @@ func (a *offersAnswer) WriteText(t *output.Text) {
 		if rec.Title != rec.Name {
 			more = output.Prefixed("  ", rec.Title)
 		}
-		t.Line(output.Bold(rec.Server), " ", output.Cyan(rec.Name), output.Dim(more+output.Prefixed("  ", rec.MediaType)))
+		t.Line(output.Bold(rec.Server), " ", output.Cyan(rec.Name), output.Dim(more+output.Prefixed("  ", rec.MediaType)),
+			output.Yellow(hiddenMark(hiddenIn(rec))))
 		writeAbout(t, rec)
 	}
 	if a.help != "" {

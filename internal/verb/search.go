@@ -290,6 +290,7 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 		if deprecated(hit) {
 			mark += "  deprecated"
 		}
+		mark += hiddenMark(hiddenIn(hit.Record))
 		t.Line(nameSpan(refOf(hit.Record)), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark))
 		writeAbout(t, hit.Record)
 		for _, c := range hit.Hit.Explain {

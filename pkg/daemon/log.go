@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 )
 
 // maxLog is the size in bytes at which a log is rotated. There are two files of at most that size.
@@ -47,22 +47,13 @@ func newLogger(path string) *logger {
 const maxLine = 16 << 10
 
 // log writes one event. Its sender has masked secrets. People look at a log with all sorts of programs, so that it
-// contains no terminal control characters: ESC becomes "␛", as in pkg/output.
+// contains no terminal control characters and nothing hidden.
 func (l *logger) log(who, text string) {
 	if len(text) > maxLine {
-		text = text[:maxLine] + "…"
+		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
 	}
 	text = strings.NewReplacer("\n", " | ", "\r", "", "\t", " ").Replace(strings.TrimRight(text, "\n"))
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r < 0x20:
-			return 0x2400 + r
-		case unicode.IsControl(r):
-			return utf8.RuneError
-		}
-		return r
-	}, text)
-	line := fmt.Sprintf("%s\t%s\t%s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), who, text)
+	line := fmt.Sprintf("%s\t%s\t%s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), who, hidden.Show(text))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if info, err := l.file.Stat(); err == nil && info.Size()+int64(len(line)) > maxLog {

@@ -1,8 +1,8 @@
 // Package hidden is the one table of the characters that a reader does not see, or that drive a terminal, and what
 // becomes of them.
 //
-// Strangers' servers write names, descriptions and results. What a person does not see in them, a model obeys. [Show]
-// makes a text harmless for a terminal, a log or a file; [Escape] makes JSON harmless and keeps its values; [Count] and
+// Strangers' servers write names, descriptions and results, and a model obeys what a person does not see. [Show] makes
+// a text harmless for a terminal, a log or a file; [Escape] makes JSON harmless and keeps its values; [Count] and
 // [CountJSON] say how many such characters there are. The emoji that are made of several characters stay whole. The
 // package does not judge words.
 package hidden

@@ -2,9 +2,9 @@
 // questions to the person at the terminal.
 //
 // Make a [Printer] with [New]; [Printer.Answer] and [Printer.Fault] end a command. stdout carries the answer and
-// nothing else; with --json it is exactly one JSON document, also on failure. Text goes through [Text], which makes
-// control sequences harmless: names, descriptions and results come from strangers' servers and must not drive the
-// terminal.
+// nothing else; with --json it is exactly one JSON document, also on failure. Text goes through [Text], and JSON
+// through [hidden.Escape]: names, descriptions and results come from strangers' servers. They must not drive the
+// terminal, and must not tell a model what a person does not see.
 package output
 
 import (
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -72,7 +73,7 @@ func (p *Printer) Answer(d Document) error {
 		return p.write(p.opt.Out, t.buf.Bytes())
 	}
 	if raw, ok := d.(RawDocument); ok {
-		return p.write(p.opt.Out, append(raw.RawJSON(), '\n'))
+		return p.write(p.opt.Out, append(hidden.Escape(raw.RawJSON()), '\n'))
 	}
 	return p.json(d)
 }
@@ -82,11 +83,13 @@ func (p *Printer) json(v any) error {
 	if err != nil {
 		return err
 	}
-	return p.write(p.opt.Out, data)
+	return p.write(p.opt.Out, hidden.Escape(data))
 }
 
-// Raw writes bytes to stdout as they are, and a newline if they do not end in one.
+// Raw writes a JSON text of a server to stdout, and a newline if it does not end in one. Only hidden characters become
+// escapes.
 func (p *Printer) Raw(data []byte) error {
+	data = hidden.Escape(data)
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		data = append(bytes.Clone(data), '\n')
 	}
@@ -165,7 +168,7 @@ func (p *Printer) Status(status string) {
 	if !p.opt.ErrTTY.Is || p.opt.Verbose {
 		return
 	}
-	status = clip(strings.NewReplacer("\n", " ", "\t", " ").Replace(clean(status)), p.statusWidth())
+	status = clip(strings.NewReplacer("\n", " ", "\t", " ").Replace(hidden.Show(status)), p.statusWidth())
 	t := newText(p.opt.ErrTTY)
 	t.Print(Dim(status))
 	p.mu.Lock()

@@ -12,11 +12,11 @@ import (
 	"sync"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 )
 
 var update = flag.Bool("update", false, "rewrite golden files with what is printed now")
@@ -206,43 +206,49 @@ func TestObject(t *testing.T) {
 	}
 }
 
-func TestClean(t *testing.T) {
+// TestF5NothingHiddenIsPrinted prints a server's words on both streams, in every form. JSON keeps its values.
+func TestF5NothingHiddenIsPrinted(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"plain\n\ttext é 漢 👍🏽": "plain\n\ttext é 漢 👍🏽",
-		"\x1b[31mred\x1b[0m":   "␛[31mred␛[0m",
-		"\x1b]0;title\x07":     "␛]0;title␇",
-		"a\rb\r\nc":            "a␍b\nc",
-		"\x00\x08\x7f":         "␀␈␡",
-		"\u009b2J\u0085":       "\ufffd2J\ufffd",
-		"\u202egnp.exe\u202c":  "\ufffdgnp.exe\ufffd",
-		"\u2066x\u2069":        "\ufffdx\ufffd",
-		"a\u2028b\u2029":       "a\ufffdb\ufffd",
-		"\U000e0041":           "\ufffd",
-		"bad\xff\x9b":          "bad\ufffd\ufffd",
-		"\u200e\u200fmark":     "\u200e\u200fmark", // belongs to Hebrew and Arabic, and reorders nothing else
-		"👩\u200d💻":             "👩\u200d💻",         // a joiner makes one emoji of two
+	const said = "a\u200b\u202e\U000e0041\x1b[31m\u009b ❤️ 👩\u200d💻"
+	hostile := answer{A: said, write: func(t *Text) {
+		t.Line(Bold(said), said)
+		t.Wrap("  ", said)
+		t.Table("", [][]any{{said, Red(said)}})
+	}}
+	for title, use := range map[string]func(p *Printer){
+		"an answer": func(p *Printer) { _ = p.Answer(hostile) },
+		"raw":       func(p *Printer) { _ = p.Answer(rawAnswer(`{"a":"` + strings.ReplaceAll(said, "\x1b", "") + `"}`)) },
+		"untouched": func(p *Printer) { _ = p.Raw([]byte(`"` + said + `"`)) },
+		"a fault":   func(p *Printer) { _ = p.Fault(fault.New(fault.Tool, said, said).Trace(said)) },
+		"a notice":  func(p *Printer) { p.Notice("%s", said) },
+		"an event":  func(p *Printer) { p.Verbose(said, said) },
+		"a line":    func(p *Printer) { p.Aside(said) },
+		"progress":  func(p *Printer) { p.Status(said) },
 	} {
-		if got := clean(in); got != want {
-			t.Errorf("clean(%q) = %q, want %q", in, got, want)
+		tty := Terminal{Is: true}
+		for _, o := range []Options{{}, {JSON: true}, {Verbose: true, OutTTY: tty, ErrTTY: tty}} {
+			t.Run(fmt.Sprint(title, o.JSON, o.Verbose), func(t *testing.T) {
+				t.Parallel()
+				p, out, errs := printer(o)
+				use(p)
+				if text := out.String() + errs.String(); hidden.Count(text) > 0 || strings.Contains(text, "\x1b") {
+					t.Errorf("got %q", text)
+				}
+			})
 		}
+	}
+	p, out, _ := printer(Options{JSON: true})
+	var got answer
+	if err := errors.Join(p.Answer(hostile), json.Unmarshal(out.Bytes(), &got)); err != nil || got.A != said {
+		t.Errorf("%q, %v", got.A, err)
 	}
 }
 
-func FuzzClean(f *testing.F) {
-	f.Add("a\x1b[2J\u009b\u202e\xff\r\n")
-	f.Fuzz(func(t *testing.T, s string) {
-		got := clean(s)
-		if !utf8.ValidString(got) || clean(got) != got {
-			t.Fatalf("clean(%q) = %q", s, got)
-		}
-		for _, r := range got {
-			if r < 0x20 && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 {
-				t.Fatalf("clean(%q) keeps %U", s, r)
-			}
-		}
-	})
-}
+// rawAnswer is an answer of these bytes.
+type rawAnswer string
+
+func (r rawAnswer) RawJSON() []byte   { return []byte(r) }
+func (r rawAnswer) WriteText(t *Text) { t.Print(string(r)) }
 
 func TestColumns(t *testing.T) {
 	t.Parallel()

@@ -4,13 +4,14 @@ import (
 	"bytes"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"golang.org/x/text/width"
+
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 )
 
 // Text collects the text form of an answer. It makes strings harmless: control characters other than newline and tab,
-// and invisible characters that reorder text, appear as visible symbols. Colour comes only from the style functions
+// and invisible characters, appear as visible symbols (see [hidden.Show]). Colour comes only from the style functions
 // of this package.
 type Text struct {
 	buf bytes.Buffer
@@ -57,7 +58,7 @@ func (t *Text) Width() int {
 func (t *Text) Print(parts ...any) {
 	for _, part := range parts {
 		s := spanOf(part)
-		if text := clean(s.text); t.tty.Color && text != "" && s.code != "" {
+		if text := hidden.Show(s.text); t.tty.Color && text != "" && s.code != "" {
 			t.buf.WriteString("\x1b[" + s.code + "m" + text + "\x1b[0m")
 		} else {
 			t.buf.WriteString(text)
@@ -94,7 +95,7 @@ func (t *Text) Line(parts ...any) {
 
 // Wrap writes text in lines that fit the width, each behind indent. It keeps line breaks and folds longer white space.
 func (t *Text) Wrap(indent, text string) {
-	for _, par := range strings.Split(clean(strings.TrimSpace(text)), "\n") {
+	for _, par := range strings.Split(hidden.Show(strings.TrimSpace(text)), "\n") {
 		for _, line := range wrap(par, t.Width()-columns(indent)) {
 			t.Line(strings.TrimRight(indent+line, " "))
 		}
@@ -129,7 +130,7 @@ func (t *Text) Table(indent string, rows [][]any) {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			widths[i] = max(widths[i], columns(clean(spanOf(cell).text)))
+			widths[i] = max(widths[i], columns(hidden.Show(spanOf(cell).text)))
 		}
 	}
 	for _, row := range rows {
@@ -164,7 +165,7 @@ const (
 // cells writes cells, each padded to its column.
 func (t *Text) cells(row []any, widths []int) {
 	for i, cell := range row {
-		t.Print(cell, strings.Repeat(" ", widths[i]-columns(clean(spanOf(cell).text))+gap))
+		t.Print(cell, strings.Repeat(" ", widths[i]-columns(hidden.Show(spanOf(cell).text))+gap))
 	}
 }
 
@@ -179,7 +180,7 @@ func (t *Text) wrapped(cell any, at int) {
 }
 
 // line returns a cell's text on one line.
-func line(cell any) string { return strings.Join(strings.Fields(clean(spanOf(cell).text)), " ") }
+func line(cell any) string { return strings.Join(strings.Fields(hidden.Show(spanOf(cell).text)), " ") }
 
 // columns returns the columns of a terminal that s takes, or a few more: terminals disagree about emoji that are made
 // of several.
@@ -216,29 +217,4 @@ func clip(s string, limit int) string {
 		}
 	}
 	return s
-}
-
-// clean makes s harmless for a terminal: see [Text]. ESC, which begins control sequences, becomes "␛"; the one-byte
-// forms of the same (C1) and other invisible characters become "�".
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r < 0x20:
-			return 0x2400 + r // the symbol for the control character
-		case r == 0x7f:
-			return '␡'
-		case unsafeRune(r):
-			return utf8.RuneError
-		}
-		return r
-	}, strings.ReplaceAll(s, "\r\n", "\n"))
-}
-
-// unsafeRune reports C1 controls and the characters that reorder the text around them (Unicode
-// Bidirectional Algorithm, explicit directional formatting), line separators and tags.
-func unsafeRune(r rune) bool {
-	return r >= 0x80 && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 ||
-		r == 0x2028 || r == 0x2029 || r >= 0xe0000 && r <= 0xe007f
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -91,6 +92,10 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 		if a.spilled, err = v.spill(to, ref, a); err != nil {
 			return 0, err
 		}
+	}
+	if a.hidden = hidden.CountJSON(a.joined()); a.hidden > 0 && !to.Printer.JSON() {
+		to.Printer.Notice("the result has %s, which a model reads and you do not see; here they are shown as symbols",
+			Plural(a.hidden, "hidden character"))
 	}
 	return 0, to.Printer.Answer(a)
 }

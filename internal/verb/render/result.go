@@ -151,6 +151,7 @@ type answer struct {
 	queried bool              // results are those of --jq
 	results []json.RawMessage // the only result, or any number of them after --jq
 	spilled *spilled          // not nil if the result went to a file
+	hidden  int               // hidden characters of the result
 }
 
 // joined returns the results as one JSON value: several results of --jq become a list.
@@ -168,6 +169,9 @@ func (a *answer) RawJSON() []byte {
 		o.Add("spilled", a.spilled)
 	} else {
 		o = append(o, tool.Field{Key: "result", Value: a.joined()})
+	}
+	if a.hidden > 0 {
+		o.Add("hidden_characters", a.hidden)
 	}
 	var files []string
 	for _, b := range a.value.blocks {
