@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -132,21 +133,27 @@ func (c *Catalog) locate() error {
 	c.sources = sources
 	c.store = index.Store{Dir: filepath.Join(c.opt.Env.CacheDir(), sources.Key())}
 	c.looked = c.opt.Now()
-	c.current = c.open()
-	return nil
+	if c.current, err = c.open(); err != nil {
+		c.sources = nil
+	}
+	return err
 }
 
-// open opens the index on disk. It returns nil if that is missing, damaged, or made from other sources.
-func (c *Catalog) open() *opened {
+// open opens the index on disk. It returns nil if that is missing, damaged, or made from other sources. A fault says
+// that no file can be opened at all.
+func (c *Catalog) open() (*opened, error) {
 	sn, err := c.store.Open()
+	if f := new(fault.Fault); errors.As(err, &f) {
+		return nil, f
+	}
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	if !sn.Matches(c.files(), c.opt.Env.ApprovalStamp(c.sources), c.opt.Env.EnvDigest) {
 		_ = sn.Close() // it was only read
-		return nil
+		return nil, nil
 	}
-	return &opened{sn: sn, users: 1}
+	return &opened{sn: sn, users: 1}, nil
 }
 
 func (c *Catalog) files() []config.Source {

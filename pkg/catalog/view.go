@@ -118,8 +118,8 @@ func (c *Catalog) look() (replaced bool) {
 	if !trusted || old != nil && c.store.Holds(old.sn) {
 		return false
 	}
-	last := c.open()
-	if last == nil {
+	last, err := c.open()
+	if last == nil || err != nil {
 		return false
 	}
 	c.mu.Lock()

@@ -68,7 +68,8 @@ func (s Store) lock() (*flock.Flock, error) {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		return nil, err
 	}
-	return flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600)), nil
+	// For reading and writing, since opening a pipe only for reading would wait for a writer.
+	return flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR)), nil
 }
 
 // definitions is the layout of tool_index.json.
@@ -97,9 +98,12 @@ type metadata struct {
 // well, or if there was no index yet.
 func (s Store) Load() (cat *Catalog, notice string) {
 	cat = new(Catalog)
-	data, err := os.ReadFile(s.toolsFile())
+	data, err := readFile(s.toolsFile())
+	if errors.Is(err, errUnfit) {
+		notice = fmt.Sprintf("%s is built anew: %v", s.toolsFile(), err)
+	}
 	if err != nil { // there was no index, or none that can be read
-		return cat, ""
+		return cat, notice
 	}
 	defs, err := parseDefinitions(data)
 	if err != nil {
@@ -152,7 +156,7 @@ func parseDefinitions(data []byte) ([]Server, error) {
 
 // loadMeta reads the metadata that belongs to the definitions in data.
 func (s Store) loadMeta(data []byte) (metas map[string]Meta, warnings []string, version int, err error) {
-	raw, err := os.ReadFile(s.metaFile())
+	raw, err := readFile(s.metaFile())
 	if err != nil {
 		return nil, nil, 0, err
 	}
@@ -195,7 +199,10 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 		return nil, err
 	}
 	same := s.hasDefinitions(defs)
-	if err = os.MkdirAll(s.Dir, 0o700); err == nil && !same {
+	if err = os.MkdirAll(s.Dir, 0o700); err == nil && len(defs) > maxFile {
+		err = fmt.Errorf("the definitions have %d bytes, more than %d", len(defs), maxFile)
+	}
+	if err == nil && !same {
 		err = atomicfile.Write(s.toolsFile(), defs, 0o600)
 	}
 	if err == nil {

@@ -2,13 +2,11 @@
 
 package index
 
-import "os"
-
 // mapping is a file that was read whole, since a mapped file cannot be replaced on Windows.
 type mapping struct{ data []byte }
 
 func mapFile(path string) (*mapping, error) {
-	data, err := os.ReadFile(path)
+	data, err := readFile(path)
 	return &mapping{data}, err
 }
 

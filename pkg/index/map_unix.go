@@ -16,24 +16,21 @@ type mapping struct {
 }
 
 func mapFile(path string) (*mapping, error) {
-	// Not os.Open: that starts the runtime's poller, which a regular file has no use for.
-	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	file, info, err := openFile(path)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, err
 	}
-	m := &mapping{file: os.NewFile(uintptr(fd), path)}
-	info, err := m.file.Stat()
-	switch {
-	case err != nil:
-	case info.Size() < headerSize || info.Size() > 1<<40:
+	m := &mapping{file: file}
+	if info.Size() < headerSize {
 		err = fmt.Errorf("%w: it has %d bytes", ErrDamaged, info.Size())
-	default:
-		m.data, err = syscall.Mmap(fd, 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
+	} else {
+		m.data, err = syscall.Mmap(int(file.Fd()), 0, int(info.Size()), syscall.PROT_READ, syscall.MAP_SHARED)
 	}
 	if err != nil {
-		m.file.Close()
+		file.Close()
+		return nil, err
 	}
-	return m, err
+	return m, nil
 }
 
 // read reads a few bytes beside the mapping, so that they alone become resident.

@@ -12,6 +12,7 @@ import (
 	"sort"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -92,7 +93,7 @@ type Record struct {
 }
 
 // Open maps search.idx. It fails with [ErrDamaged], with fs.ErrNotExist, or if tool_index.json is not the file that
-// the packed index was made from.
+// the packed index was made from. A fault says that this process cannot open any file.
 func (s Store) Open() (*Snapshot, error) {
 	file, err := mapFile(s.packedFile())
 	if err != nil {
@@ -125,7 +126,7 @@ func (sn *Snapshot) hasDefinitions() bool {
 // Holds reports whether search.idx is the one that sn was opened from or saved as. It reads only the header: the
 // checksum there covers the times of every listing and of tool_index.json.
 func (s Store) Holds(sn *Snapshot) bool {
-	file, err := os.Open(s.packedFile())
+	file, _, err := openFile(s.packedFile())
 	if err != nil {
 		return false
 	}
@@ -136,7 +137,7 @@ func (s Store) Holds(sn *Snapshot) bool {
 }
 
 func (s Store) readDefinition(at span) ([]byte, error) {
-	file, err := os.Open(s.toolsFile())
+	file, _, err := openFile(s.toolsFile())
 	if err != nil {
 		return nil, err
 	}
@@ -346,6 +347,9 @@ func (sn *Snapshot) Definition(rec Record) (tool.Def, error) {
 // unreadable returns the error of a definition that cannot be read for the reason given. The file is looked at only
 // then: mostly nothing is wrong with it.
 func (sn *Snapshot) unreadable(reason error) error {
+	if errors.As(reason, new(*fault.Fault)) {
+		return reason
+	}
 	if !sn.hasDefinitions() {
 		return fmt.Errorf("%w: %w", ErrReplaced, reason)
 	}
