@@ -32,7 +32,7 @@ func BenchmarkMessageFilter(b *testing.B) {
 			for b.Loop() {
 				taken, dropped := 0, 0
 				f := newMessageFilter(strings.NewReader(stream.String()), func([]byte) { taken++ }, func([]byte) { dropped++ },
-					func() { b.Fatal("too long") })
+					func(err error) { b.Fatal(err) })
 				drain(b, f, 20)
 				if taken != 20 || dropped != 20 {
 					b.Fatalf("%d taken, %d dropped", taken, dropped)

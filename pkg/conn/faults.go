@@ -110,8 +110,13 @@ func (s *session) unsent(err error, ph phase) *fault.Fault {
 			"so that the calls of different clients take turns.").On(name, "").Because(tool.ErrNotSent)
 }
 
-// messageTooLong returns the fault of a response that exceeds maxMessage.
-func messageTooLong(server *config.Server) *fault.Fault {
+// messageRefused returns the fault of a message that is not read: one that exceeds maxMessage or maxDepth.
+func messageRefused(server *config.Server, err error) *fault.Fault {
+	if errors.Is(err, errTooDeep) {
+		return fault.New(fault.Protocol,
+			fmt.Sprintf("%s sent a message that is nested more than %d levels deep", server.Name, maxDepth),
+			"That is a defect of the server, or an attack: report it to whoever wrote it.").On(server.Name, "")
+	}
 	return fault.New(fault.Protocol, fmt.Sprintf("%s sent a message of more than %d MB", server.Name, maxMessage>>20),
 		"Ask the tool for less: most have a limit, page or filter argument.").On(server.Name, "")
 }

@@ -26,13 +26,13 @@ type messageFilter struct {
 	line    []byte            // buffer for a message
 	taken   func(line []byte) // if nil, requests and notifications pass too
 	dropped func(line []byte) // called with each foreign line, trimmed
-	tooLong func()            // called when a line exceeds limit; the stream ends there
+	refused func(error)       // called with errTooLong or errTooDeep; the stream ends there
 	ended   chan struct{}     // closed when the stream has ended
 }
 
-func newMessageFilter(r io.Reader, taken, dropped func([]byte), tooLong func()) *messageFilter {
+func newMessageFilter(r io.Reader, taken, dropped func([]byte), refused func(error)) *messageFilter {
 	return &messageFilter{in: bufio.NewReaderSize(r, 64<<10), limit: maxMessage,
-		taken: taken, dropped: dropped, tooLong: tooLong, ended: make(chan struct{})}
+		taken: taken, dropped: dropped, refused: refused, ended: make(chan struct{})}
 }
 
 // Read implements io.Reader.
@@ -60,6 +60,10 @@ func (f *messageFilter) next() bool {
 			}
 			f.out = append(line, '\n')
 			return true
+		case len(line) > 0 && line[0] == '{' && tooDeep(line):
+			close(f.ended)
+			f.refused(errTooDeep)
+			return false
 		case len(line) > 0:
 			f.dropped(line)
 		}
@@ -79,10 +83,28 @@ func (f *messageFilter) read() bool {
 		return true
 	}
 	if close(f.ended); errors.Is(err, errTooLong) {
-		f.tooLong()
+		f.refused(errTooLong)
 		return false
 	}
 	return len(f.line) > 0
+}
+
+// errTooDeep says that a message is nested more deeply than encoding/json reads.
+var errTooDeep = errors.New("the message is nested too deeply")
+
+// maxDepth is how deep encoding/json reads.
+const maxDepth = 10_000
+
+// tooDeep reports whether a line that is not read as JSON may be JSON that is nested more than maxDepth levels deep.
+// Dropped like other lines, such a message would be waited for until the time limit.
+func tooDeep(line []byte) bool {
+	var o objectScanner
+	for i := range line {
+		if o.ends(line[i : i+1]); o.depth > maxDepth {
+			return true
+		}
+	}
+	return false
 }
 
 // readLine appends a line to into, with its line break. It fails with errTooLong if the line exceeds limit.

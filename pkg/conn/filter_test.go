@@ -16,7 +16,7 @@ import (
 func filtered(t testing.TB, in io.Reader, limit int) (passed string, dropped []string, tooLong bool) {
 	t.Helper()
 	drop := func(line []byte) { dropped = append(dropped, string(line)) }
-	f := newMessageFilter(in, nil, drop, func() { tooLong = true })
+	f := newMessageFilter(in, nil, drop, func(err error) { tooLong = errors.Is(err, errTooLong) })
 	f.limit = limit
 	out, err := io.ReadAll(f)
 	if err != nil {
@@ -30,6 +30,35 @@ func filtered(t testing.TB, in io.Reader, limit int) (passed string, dropped []s
 		t.Fatalf("%d bytes held for a limit of %d", cap(f.line), limit)
 	}
 	return string(out), dropped, tooLong
+}
+
+// deepMessage is a message with so many levels.
+func deepMessage(levels int) string {
+	return `{"jsonrpc":"2.0","result":` + strings.Repeat("[", levels-1) + strings.Repeat("]", levels-1) + "}"
+}
+
+// TestF12DeepMessage ends the stream at a message that is nested more deeply than can be read.
+func TestF12DeepMessage(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		line string
+		want error
+	}{
+		"deep":             {deepMessage(maxDepth + 1), errTooDeep},
+		"deep and cut off": {deepMessage(12_000)[:15_000], errTooDeep},
+		"brackets in text": {`{"a":"` + strings.Repeat("[", 20_000) + `"`, nil},
+		"not an object":    {strings.Repeat("[", 20_000), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got error
+			f := newMessageFilter(strings.NewReader(tt.line+"\n"), nil, func([]byte) {}, func(err error) { got = err })
+			if out, err := io.ReadAll(f); len(out) > 0 || err != nil || !errors.Is(got, tt.want) {
+				t.Errorf("passed %d bytes, %v; refused as %v, want %v", len(out), err, got, tt.want)
+			}
+			<-f.ended
+		})
+	}
 }
 
 func TestFilter(t *testing.T) {
@@ -51,6 +80,7 @@ func TestFilter(t *testing.T) {
 		{"inside a log", `{"id":1,"got":` + m1 + "}\n", "", []string{`{"id":1,"got":` + m1 + "}"}},
 		{"inside a string", `{"id":1,"msg":"\"jsonrpc\""}` + "\n", "", []string{`{"id":1,"msg":"\"jsonrpc\""}`}},
 		{"behind a log", "got " + m1 + "\n", "", []string{"got " + m1}},
+		{"as deep as is read", deepMessage(maxDepth) + "\n", deepMessage(maxDepth) + "\n", nil},
 		{"half a message", `{"jsonrpc":"2.0","id":1,"resu` + "\n" + m1 + "\n", m1 + "\n", []string{`{"jsonrpc":"2.0","id":1,"resu`}},
 		{"two on a line", m1 + m2 + "\n", "", []string{m1 + m2}},
 		{"nothing", "", "", nil},

@@ -32,11 +32,11 @@ type process struct {
 	envFile  string
 	environ  []string // of the child
 	child    *proc.Process
-	messages *messageFilter // from its stdout
-	out      *outbox        // to its stdin
-	foreign  atomic.Int64   // lines on stdout that were not messages
-	tooLong  atomic.Bool    // a message exceeded maxMessage
-	closing  atomic.Bool    // close was called
+	messages *messageFilter        // from its stdout
+	out      *outbox               // to its stdin
+	foreign  atomic.Int64          // lines on stdout that were not messages
+	refused  atomic.Pointer[error] // why a message of it was not read; nil if all were
+	closing  atomic.Bool           // close was called
 	hurry    chan time.Duration
 }
 
@@ -78,7 +78,7 @@ func newProcess(cmd *exec.Cmd, run *proc.Spawner, opt proc.Options, log logger, 
 		p.noteRequest(message) // the reader of the messages may still be reading when close is called
 		take(message)
 	}
-	p.messages = newMessageFilter(child.Stdout, taken, foreign, func() { p.tooLong.Store(true) })
+	p.messages = newMessageFilter(child.Stdout, taken, foreign, func(err error) { p.refused.Store(&err) })
 	return p, nil
 }
 
@@ -101,7 +101,7 @@ func (p *process) close(grace time.Duration) {
 
 // readRest reads stdout after the end of the session, up to a line that is too long.
 func (p *process) readRest(stdout io.Reader) {
-	rest := newMessageFilter(stdout, p.noteRequest, func([]byte) {}, func() {})
+	rest := newMessageFilter(stdout, p.noteRequest, func([]byte) {}, func(error) {})
 	_, _ = io.Copy(io.Discard, rest)
 }
 
@@ -116,9 +116,10 @@ func (p *process) noteRequest(message []byte) {
 }
 
 func (p *process) failure(err error, ph phase) *fault.Fault {
+	refused := p.refused.Load()
 	switch {
-	case p.tooLong.Load():
-		return messageTooLong(p.server)
+	case refused != nil:
+		return messageRefused(p.server, *refused)
 	case errors.Is(err, transport.ErrTransportClosed) || p.out.failed() != nil:
 		return p.gone(ph)
 	}

@@ -107,8 +107,8 @@ func (r *remote) failure(err error, ph phase) *fault.Fault {
 		return &f
 	case errors.As(err, &bad):
 		return r.respondedBadly(bad, ph)
-	case errors.Is(err, errTooLong):
-		return messageTooLong(r.server)
+	case errors.Is(err, errTooLong), errors.Is(err, errTooDeep):
+		return messageRefused(r.server, err)
 	case errors.Is(err, errSessionEnded):
 		message := fmt.Sprintf("%s ended its session before it answered %s", name, ph.name)
 		return fault.New(fault.ServerConnection, message,

@@ -47,7 +47,7 @@ func openSSE(ctx context.Context, r *remote) (*ssePeer, *wire, error) {
 	s.body = body
 	messages := newMessageFilter(&endNotifier{body, end}, nil, func(line []byte) {
 		r.log("not a message: %s", line)
-	}, func() { end(errTooLong) })
+	}, end)
 	s.post = func(message []byte) error { return s.send(life, endpoint, message) }
 	s.out = newOutbox(s)
 	return s, newPipeWire(messages, s.out, goodbyeTimeout), nil
@@ -120,7 +120,8 @@ func (s *ssePeer) failure(err error, ph phase) *fault.Fault {
 	switch {
 	case cause == nil:
 		return s.remote.failure(err, ph)
-	case errors.As(cause, &bad), errors.As(cause, &outer), errors.Is(cause, errTooLong):
+	case errors.As(cause, &bad), errors.As(cause, &outer), errors.Is(cause, errTooLong),
+		errors.Is(cause, errTooDeep):
 		return s.remote.failure(cause, ph)
 	}
 	return s.remote.failure(&cutOff{fmt.Errorf("the stream of events ended: %w", cause)}, ph)
