@@ -88,15 +88,6 @@ func stringIn(raw json.RawMessage) (text string, ok bool) {
 	return text, bytes.HasPrefix(bytes.TrimSpace(raw), []byte(`"`)) && json.Unmarshal(raw, &text) == nil
 }
 
-// Indented renders JSON for people, each line behind indent. Text that is not JSON stays as it is.
-func Indented(raw json.RawMessage, indent string) string {
-	var b bytes.Buffer
-	if json.Indent(&b, raw, indent, "  ") != nil {
-		return indent + string(raw) + "\n"
-	}
-	return indent + b.String() + "\n"
-}
-
 // Use returns the command that uses a resource or prompt, or shows a tool, as far as known without arguments, and the
 // words that introduce it.
 func Use(ref tool.Ref) (lead, command string) {
