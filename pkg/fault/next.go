@@ -1,6 +1,9 @@
 package fault
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Next is one thing that a reader can do now: a step, a variable to set or, if both are nil, what Why says in a whole
 // sentence. It holds no words of a face: the command line writes a step as "mcpl enable github", a model gets a tool, a
@@ -42,13 +45,23 @@ func (f *Fault) ThenSet(why string, s Set) *Fault {
 	return f
 }
 
-// Words returns the step as words of a command line, not yet quoted for a shell.
+// Words returns the step as words of a command line, not yet quoted for a shell. A name that begins with - stands
+// behind --, since it would be a flag otherwise. The step's own flags then stand before that.
 func (s Step) Words() []string {
-	words := strings.Fields(s.Verb)
+	words, names := strings.Fields(s.Verb), []string{}
 	for _, word := range []string{s.Server, s.Tool} {
 		if word != "" {
-			words = append(words, word)
+			names = append(names, word)
 		}
 	}
-	return append(words, s.Args...)
+	if !slices.ContainsFunc(names, isFlag) {
+		return slices.Concat(words, names, s.Args)
+	}
+	if len(s.Args) > 0 && isFlag(s.Args[0]) {
+		return slices.Concat(words, s.Args, []string{"--"}, names)
+	}
+	return slices.Concat(words, []string{"--"}, names, s.Args)
 }
+
+// isFlag reports whether a command line takes a word for a flag.
+func isFlag(word string) bool { return strings.HasPrefix(word, "-") }

@@ -27,6 +27,12 @@ func TestInWords(t *testing.T) {
 			fault.New(fault.AuthRequired, "m", "A\n").Then("", fault.Step{Verb: "auth login", Server: "s", Tool: "t"}),
 			"A\nmcpl auth login s t",
 		},
+		"F19: a tool that looks like a flag": {
+			fault.New(fault.ToolNotFound, "m", "").Then("Try", fault.Step{Verb: "call", Server: "s", Tool: "-rf", Args: []string{"{}"}}).
+				Then("Or", fault.Step{Verb: "call", Server: "s", Tool: "--json", Args: []string{"--no-daemon"}}).
+				Then("See", fault.Step{Verb: "list", Server: "-s"}),
+			"Try: mcpl call -- s -rf '{}'. Or: mcpl call --no-daemon -- s --json. See: mcpl list -- -s",
+		},
 		"a variable": {
 			fault.New(fault.MissingVariable, "m", "").ThenSet("Add to", fault.Set{Variable: "TOKEN", File: "/x/.env"}),
 			"Add to /x/.env:\n  TOKEN=...",
