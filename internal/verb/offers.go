@@ -118,7 +118,11 @@ func addAbout(o *output.Object, rec index.Record, description, signature string)
 	switch {
 	case rec.Kind == tool.Tool || rec.Kind == tool.Prompt:
 		o.Add("signature", signature)
-		o.Add("required", rec.Required)
+		required := shortRequired(rec.Required)
+		o.Add("required", required)
+		if more := len(rec.Required) - len(required); more > 0 {
+			o.Add("more_required", more)
+		}
 	case rec.MediaType != "":
 		o.Add("mimeType", rec.MediaType)
 	}
@@ -126,6 +130,17 @@ func addAbout(o *output.Object, rec index.Record, description, signature string)
 		o.Add("hidden_characters", n)
 	}
 	return at
+}
+
+// shortRequired returns the first of the required names, as many as have room in a hit. A hostile tool has 50,000.
+func shortRequired(names []string) []string {
+	room := 1000
+	for i, name := range names {
+		if room -= len(name) + len(`"",`); room < 0 {
+			return names[:i]
+		}
+	}
+	return names
 }
 
 // hiddenIn counts the hidden characters of what a list shows of a record.

@@ -206,6 +206,10 @@ func (c *collector) add(l offered, raw json.RawMessage) {
 		c.note("a definition was left out: %v", err)
 		return
 	}
+	if most := longestName(def.Kind); len(def.Name) > most {
+		c.note("a %s was left out: its name has %d bytes, more than %d", def.Kind, len(def.Name), most)
+		return
+	}
 	if c.names[def.Name] {
 		c.note("the %s %q is defined more than once; the first definition counts", l.kind, def.Name)
 		return
@@ -215,6 +219,15 @@ func (c *collector) add(l offered, raw json.RawMessage) {
 	}
 	c.names[def.Name] = true
 	c.defs = append(c.defs, def)
+}
+
+// longestName returns how long a name may be, in bytes. Every hit shows it whole. The protocol has 128 characters for
+// tools (MCP 2025-11-25, server/tools, "Tool Names"); the names of resources are URIs.
+func longestName(kind tool.Kind) int {
+	if kind == tool.Resource || kind == tool.Template {
+		return 4096
+	}
+	return 256
 }
 
 // note adds a note, up to maxNotes.

@@ -47,7 +47,7 @@ const (
 	entryCRC      = tableEntry - 4 // where in an entry its checksum is
 )
 
-// maxDescription bounds the description of a hit, in bytes.
+// maxDescription bounds the description of a hit, in bytes, and likewise its title and media type.
 const maxDescription = 200
 
 // body is what search.idx has of the definitions: all behind the meta section.
@@ -149,8 +149,13 @@ func describe(server string, def tool.Def) (search.Document, []byte) {
 	params := schema.Params(def.InputSchema)
 	r := Record{Name: def.Name, Title: doc.Title, Description: FirstSentences(def.Description, maxDescription),
 		Signature: schema.Signature(params)}
+	if len(r.Title) > maxDescription {
+		r.Title = FirstSentences(r.Title, maxDescription)
+	}
 	if def.Kind == tool.Resource || def.Kind == tool.Template {
-		r.MediaType = tool.Text(def.Field("mimeType"))
+		if r.MediaType = tool.Text(def.Field("mimeType")); len(r.MediaType) > maxDescription {
+			r.MediaType = "" // nothing that a client could know
+		}
 	}
 	for _, p := range params {
 		doc.Params = append(doc.Params, search.Param{Name: p.Name, Description: p.Description})
