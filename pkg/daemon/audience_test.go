@@ -441,13 +441,13 @@ func TestPatience(t *testing.T) {
 		near, far := net.Pipe()
 		defer near.Close()
 		defer far.Close()
-		s := newStream(near)
+		s := newStream(near, maxFrame)
 		s.patience = time.Minute
 		if err := s.send(frame{kind: kindBeat}); err == nil {
 			t.Error("nobody reads, and it was written")
 		}
 		time.Sleep(2 * s.patience) // virtual
-		go func() { _, _, _ = readFrame(far) }()
+		go func() { _, _, _ = readFrame(far, maxFrame) }()
 		if err := s.send(frame{kind: kindBeat}); err != nil {
 			t.Error(err)
 		}
@@ -477,7 +477,7 @@ func (p *latePipe) Read(data []byte) (int, error) {
 func TestLateGreeting(t *testing.T) {
 	t.Parallel()
 	for text, isLost := range map[string]bool{"g\x00\x00\x00\x02{}": true, "": false, "g\x00\x00": false} {
-		_, err := readGreeting(newStream(&latePipe{in: bytes.NewReader([]byte(text))}))
+		_, err := readGreeting(newStream(&latePipe{in: bytes.NewReader([]byte(text))}, maxFrame))
 		var lost *lostError
 		if !errors.Is(err, os.ErrDeadlineExceeded) || errors.As(err, &lost) != isLost {
 			t.Errorf("%q: %v", text, err)
@@ -506,7 +506,7 @@ func FuzzSides(f *testing.F) {
 		_, _ = (&clientRequest{audience: p}).readAnswer(t.Context(), s)
 		p.leave(t)
 		for { // its replies are sound
-			k, payload, err := readFrame(&sent)
+			k, payload, err := readFrame(&sent, maxFrame)
 			if err != nil {
 				break
 			}

@@ -58,6 +58,9 @@ type ClientOptions struct {
 	// InProcess opens the caller for requests that the daemon does not take. If nil, the client neither starts nor
 	// replaces a daemon, and requests that it declines fail with engine.ErrNotFresh.
 	InProcess func() engine.Caller
+	// Frozen, if not nil, is called when this process has found that the daemon does not answer. For a minute no client
+	// asks it again.
+	Frozen func()
 	// Log, if not nil, is called with what happens. It may be called concurrently.
 	Log func(who, event string)
 }
@@ -72,6 +75,7 @@ type Client struct {
 	watches sync.WaitGroup // the goroutines of Watch
 
 	givenUp atomic.Bool // the daemon was given up: this process makes all requests
+	said    sync.Once   // that the daemon does not answer
 
 	mu        sync.Mutex
 	inProcess engine.Caller                  // nil until needed
@@ -197,7 +201,7 @@ func (c *Client) logf(format string, args ...any) {
 // this process has to make the request: nothing has been done yet, or the daemon was lost and doing it twice does no
 // harm. Other errors are what the daemon's host says, or faults.
 func (c *Client) ask(ctx context.Context, r *clientRequest) (*stream, []byte, error) {
-	if !c.eligible(r.query.Server) {
+	if !r.fits || !c.eligible(r.query.Server) {
 		return nil, nil, host.ErrDeclined
 	}
 	s, answer, err := c.hand(ctx, r)
@@ -258,7 +262,9 @@ func (c *Client) newRequest(q query, args json.RawMessage, audience tool.Audienc
 		EnvFiles: c.opt.Selection.EnvFiles, Trusted: c.opt.Selection.Trusted, Limits: c.opt.Limits, Idle: c.opt.Idle}
 	q.Options.Client = cmp.Or(q.Options.Client, c.id)
 	environ := []byte(strings.Join(c.opt.Environ, separator))
-	return &clientRequest{query: q, frame: pack(kindQuery, q, args, environ), audience: audience, observe: c.opt.Log}
+	f := pack(kindQuery, q, args, environ)
+	return &clientRequest{query: q, frame: f, fits: fits(f.payload[0], args, environ), audience: audience,
+		observe: c.opt.Log}
 }
 
 // connect hands a request to a daemon of this version, which it starts if need be.
@@ -383,9 +389,17 @@ func (c *Client) start(ctx context.Context, place Place, request frame) (*stream
 	return c.handOver(place, request)
 }
 
-// handOver connects to the daemon and sends it a request. It fails if the daemon is of another version or is ending.
+// handOver connects to the daemon and sends it a request. It fails if the daemon is of another version or is ending, or
+// is known not to answer.
 func (c *Client) handOver(place Place, request frame) (*stream, error) {
+	if is, mine := place.frozen(); is {
+		return nil, c.frozen(mine)
+	}
 	s, hello, err := connectTo(place, request)
+	if errors.Is(err, os.ErrDeadlineExceeded) && !errors.As(err, new(*lostError)) {
+		place.remember()
+		return nil, c.frozen(true)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -394,6 +408,14 @@ func (c *Client) handOver(place Place, request frame) (*stream, error) {
 		return nil, &otherError{hello}
 	}
 	return s, nil
+}
+
+// frozen returns errFrozen. If this process has found out, and can do without the daemon, frozen says so once.
+func (c *Client) frozen(mine bool) error {
+	if mine && c.opt.InProcess != nil && c.opt.Frozen != nil {
+		c.said.Do(c.opt.Frozen)
+	}
+	return errFrozen
 }
 
 // otherError says that the daemon is of another version, or is ending.

@@ -314,6 +314,90 @@ func TestLostDaemon(t *testing.T) {
 	}
 }
 
+// TestF17FrozenDaemon waits once for a daemon that does not answer, says so once, and asks again after a minute, or
+// as soon as there is another daemon.
+func TestF17FrozenDaemon(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	var connections, said atomic.Int64
+	impostor(t, h, func(s *stream) { connections.Add(1); _, _, _ = s.read(); _, _, _ = s.read() })
+	call := func(early bool) {
+		c := h.client(func(o *ClientOptions) {
+			if o.Frozen = func() { said.Add(1) }; early {
+				o.InProcess = nil
+			}
+		})
+		res, err := c.Call(t.Context(), ref, nil, tool.CallOptions{})
+		if !early && (err != nil || string(res.Raw) != "local") || early && !errors.Is(err, engine.ErrNotFresh) {
+			t.Errorf("%v, %v", res, err)
+		}
+	}
+	check := func(when string, connected, noted int64) {
+		t.Helper()
+		if connections.Load() != connected || said.Load() != noted {
+			t.Errorf("%s: %d connections, said %d times", when, connections.Load(), said.Load())
+		}
+	}
+	call(true)
+	check("on the early path", 1, 0)
+	call(false)
+	check("then in main", 1, 1)
+	path, content := h.place.mark(1) // as if another process had found out
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	call(false)
+	check("the next process", 1, 1)
+	past := time.Now().Add(-2 * frozenFor)
+	if err := os.Chtimes(path, past, past); err != nil {
+		t.Fatal(err)
+	}
+	call(false)
+	check("after a minute", 2, 2)
+	if err := os.Chtimes(h.place.Socket, past, past); err != nil { // another daemon's
+		t.Fatal(err)
+	}
+	call(false)
+	check("another daemon", 3, 3)
+}
+
+// TestF15LargeQuery makes requests in its own process that would have the daemon hold more than a client may.
+func TestF15LargeQuery(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	h.serve(t.Context(), nil)
+	large := strings.Repeat("x", maxQuery)
+	for name, change := range map[string]func(*ClientOptions){
+		"environment": func(o *ClientOptions) { o.Environ = []string{"A=" + large} },
+		"query":       func(o *ClientOptions) { o.Selection.EnvFiles = []string{large} },
+	} {
+		c := h.client(change)
+		if got := h.ask(c, "{}"); got != "local" {
+			t.Errorf("%s: %q", name, got)
+		}
+		r := c.newRequest(query{Op: opCall, Server: "s", Name: "t"}, nil, nil)
+		s := h.connect()
+		if err := s.send(r.frame); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, _, err := s.read(); err == nil {
+			t.Errorf("%s: the daemon took it", name)
+		}
+		s.close()
+	}
+	if got := h.ask(h.client(nil), "1"); got != "1" {
+		t.Errorf("got %q", got)
+	}
+	s := h.connect()
+	defer s.close()
+	if _, err := s.Write([]byte("q\x3f\xff\xff\xff")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.read(); err == nil {
+		t.Error("the daemon waits for a gigabyte")
+	}
+}
+
 // A listing is made again if the daemon is lost, since that does no harm.
 func TestLostListing(t *testing.T) {
 	t.Parallel()

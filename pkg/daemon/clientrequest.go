@@ -17,6 +17,7 @@ import (
 type clientRequest struct {
 	query    query
 	frame    frame         // the query with all that belongs to it
+	fits     bool          // the daemon takes it
 	audience tool.Audience // may be nil
 	observe  host.Observer // may be nil
 }

@@ -38,7 +38,7 @@ func dial(path string) (*stream, error) {
 		c.Close()
 		return nil, err
 	}
-	return newStream(c), nil
+	return newStream(c, maxFrame), nil
 }
 
 // blocking is the connection of a client. Its methods block their thread: a process that makes one request then needs

@@ -50,8 +50,14 @@ const (
 	kindRefusal    kind = 'n' // empty: the daemon is ending, nothing was done
 )
 
-// maxFrame bounds a payload. The messages of servers have a far lower bound.
-const maxFrame = 1 << 30
+// The largest payloads, in bytes. A client could make the daemon hold as much as it sends, so that its frames have a
+// lower bound: the one that messages of servers have too.
+const (
+	maxFrame     = 1 << 30                   // of any frame
+	maxQuery     = 1 << 20                   // of a query's JSON, and of its environment
+	maxArguments = 64 << 20                  // of the arguments of a query, and of the reply to a question
+	maxRequest   = maxArguments + 2*maxQuery // of a client's frame
+)
 
 // smallFrame is the largest payload that is read and written in one piece.
 const smallFrame = 64 << 10
@@ -64,13 +70,18 @@ const separator = "\x00"
 type stream struct {
 	pipe
 	in *bufio.Reader
+	// most is the largest payload that is read.
+	most uint32
 	// patience is how long one write may take. Zero sets no limit.
 	patience time.Duration
 
 	mu sync.Mutex // held for writing
 }
 
-func newStream(p pipe) *stream { return &stream{pipe: p, in: bufio.NewReader(p)} }
+// newStream returns the stream of a connection from which payloads of at most so many bytes are read.
+func newStream(p pipe, most uint32) *stream {
+	return &stream{pipe: p, in: bufio.NewReader(p), most: most}
+}
 
 // readWithin sets the time limit of the reads from now on. Zero lifts it. That fails only on a closed connection, and
 // then so does the next read.
@@ -87,17 +98,17 @@ func deadline(d time.Duration) time.Time {
 	return time.Now().Add(d)
 }
 
-func (s *stream) read() (kind, []byte, error) { return readFrame(s.in) }
+func (s *stream) read() (kind, []byte, error) { return readFrame(s.in, s.most) }
 
-// readFrame reads one frame. The memory for a large one grows as the frame arrives.
-func readFrame(r io.Reader) (kind, []byte, error) {
+// readFrame reads one frame with a payload of at most so many bytes. The memory for a large one grows as it arrives.
+func readFrame(r io.Reader, most uint32) (kind, []byte, error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, nil, err
 	}
 	size := binary.BigEndian.Uint32(head[1:])
 	switch {
-	case size > maxFrame:
+	case size > most:
 		return 0, nil, fmt.Errorf("a frame of %d bytes", size)
 	case size <= smallFrame:
 		payload := make([]byte, size)
@@ -146,6 +157,11 @@ func pack(k kind, head any, raws ...[]byte) frame {
 		f.payload = append(f.payload, []byte(separator), raw)
 	}
 	return f
+}
+
+// fits reports whether the daemon takes the query that is packed with arguments and an environment.
+func fits(head, args, environ []byte) bool {
+	return len(head) <= maxQuery && len(environ) <= maxQuery && len(args) <= maxArguments
 }
 
 // send sends a frame, a small one in one piece.

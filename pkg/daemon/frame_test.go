@@ -17,21 +17,23 @@ func TestFrame(t *testing.T) {
 	}
 	large := string(bytes.Repeat([]byte("x"), smallFrame+1))
 	for _, text := range []string{"", "{}", large} {
-		k, got, err := readFrame(bytes.NewReader(frame(uint32(len(text)), text)))
+		k, got, err := readFrame(bytes.NewReader(frame(uint32(len(text)), text)), maxFrame)
 		if err != nil || k != kindQuery || string(got) != text {
 			t.Errorf("%q, %d bytes, %v", k, len(got), err)
 		}
 		if text == "" {
 			continue
 		}
-		if _, _, err := readFrame(bytes.NewReader(frame(uint32(len(text)), text[1:]))); !errors.Is(err, io.ErrUnexpectedEOF) {
+		cut := bytes.NewReader(frame(uint32(len(text)), text[1:]))
+		if _, _, err := readFrame(cut, maxFrame); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("cut off: %v", err)
 		}
 	}
-	if _, _, err := readFrame(bytes.NewReader(nil)); !errors.Is(err, io.EOF) {
+	if _, _, err := readFrame(bytes.NewReader(nil), maxFrame); !errors.Is(err, io.EOF) {
 		t.Errorf("no frame: %v", err)
 	}
-	if _, _, err := readFrame(bytes.NewReader(frame(maxFrame+1, ""))); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+	_, _, err := readFrame(bytes.NewReader(frame(maxFrame+1, "")), maxFrame)
+	if err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("too large: %v", err)
 	}
 }
@@ -70,7 +72,7 @@ func FuzzFrames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := bytes.NewReader(data)
 		for {
-			k, payload, err := readFrame(r)
+			k, payload, err := readFrame(r, maxFrame)
 			if err != nil {
 				return
 			}

@@ -305,7 +305,7 @@ func impostor(t *testing.T, h *home, serve func(*stream)) {
 			if err != nil {
 				return
 			}
-			serve(newStream(conn))
+			serve(newStream(conn, maxRequest))
 			conn.Close()
 		}
 	})

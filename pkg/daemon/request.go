@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,7 +26,11 @@ func (d *daemon) serve(ctx context.Context, s *stream) (keep bool) {
 	var q query
 	var args, environ json.RawMessage
 	s.readWithin(queryPatience)
-	if s.expect(kindQuery, &q, &args, &environ) != nil {
+	k, payload, err := s.read()
+	if err != nil || k != kindQuery || unpack(payload, &q, &args, &environ) != nil {
+		return false
+	}
+	if head, _, _ := bytes.Cut(payload, []byte(separator)); !fits(head, args, environ) {
 		return false
 	}
 	if len(environ) > 0 {

@@ -253,7 +253,7 @@ func (d *daemon) accept(ctx context.Context, listener *net.UnixListener, wg *syn
 			conn.Close()
 			continue
 		}
-		s := newStream(conn)
+		s := newStream(conn, maxRequest)
 		d.connected(s)
 		wg.Go(func() {
 			keep := d.serve(ctx, s)
