@@ -346,6 +346,9 @@ func TestEndpointCheck(t *testing.T) {
 		{"https://h/mcp", "http://as.example.com/x", "plain http"},
 		{"https://h/mcp", "http://127.0.0.1:8/x", "this machine"},
 		{"https://h/mcp", "https://localhost/x", "this machine"},
+		{"https://h/mcp", "https://127.0.0.1.:443/", "this machine"}, // F21
+		{"https://h/mcp", "https://LOCALHOST./x", "this machine"},
+		{"http://127.0.0.1.:9/mcp", "http://localhost.:8/x", ""},
 		{"http://127.0.0.1:9/mcp", "http://[::1]:8/x", ""},
 		{"http://10.0.0.7:9/mcp", "http://10.0.0.7:9/x", ""},
 		{"http://10.0.0.7:9/mcp", "http://10.0.0.7:8/x", "plain http"},

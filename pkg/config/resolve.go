@@ -158,8 +158,9 @@ func unusableURL(text string, allowHTTP bool) (message, fix string) {
 	return "", ""
 }
 
-// IsLoopback reports whether a host is this machine: localhost, 127.0.0.0/8 or ::1.
+// IsLoopback reports whether a host is this machine: localhost, 127.0.0.0/8 or ::1, also with a final dot.
 func IsLoopback(host string) bool {
+	host = strings.TrimSuffix(host, ".")
 	addr, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && addr.Unmap().IsLoopback()
 }
