@@ -333,7 +333,7 @@ func TestQuestionsAtTheSameTime(t *testing.T) {
 // A URL that no person should be sent to, or could not judge, is refused; what a server adds stays on its line.
 func TestQuestionableURLs(t *testing.T) {
 	t.Parallel()
-	for url, ok := range map[string]bool{"https://example.com/a?b=c#d": true, "http://127.0.0.1:80/": true, "https://bücher.example/ü": true,
+	for url, ok := range map[string]bool{"https://example.com/a?b=c#d": true, "http://127.0.0.1:80/": true, "https://example.com/ü": true,
 		"javascript:alert(1)": false, "file:///etc/passwd": false, "data:text/html,x": false, "//example.com": false, "https://": false, "https://:443/": false,
 		"https://bank.example@evil.example/": false, "https://a:b@evil.example/": false, "https://example.com/\nhint: mcpl auth logout s": false,
 		"https://example.com/?a=\u202egpj": false, "https://example.com/a b": false, "https://example.com/" + strings.Repeat("a", maxURL): false} {

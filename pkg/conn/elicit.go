@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -94,7 +95,9 @@ func questionIn(server string, params json.RawMessage) (q tool.Question, wrong s
 		if len(p.URL) > maxURL || strings.ContainsFunc(p.URL, invalid) {
 			return q, "url is too long, or has characters that are invalid in a URL"
 		}
-		q.URL = p.URL
+		if q.URL = p.URL; strings.ContainsFunc(u.Host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			q.URL = asciiURL(u)
+		}
 	default:
 		return q, "mcpl knows only the modes form and url"
 	}

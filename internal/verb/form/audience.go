@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
@@ -67,10 +68,14 @@ func doing(ref tool.Ref) string {
 	return "asking for " + ref.String()
 }
 
-// CheckAnswers rejects texts that can answer no question: all but JSON objects and the words accept, decline, cancel.
+// CheckAnswers rejects texts that can answer no question: all but JSON objects and the words accept (also with the host
+// of a page), decline and cancel.
 func CheckAnswers(texts []string) error {
 	for _, text := range texts {
 		if _, err := tool.SplitObject([]byte(text)); err == nil {
+			continue
+		}
+		if host, ok := strings.CutPrefix(text, string(tool.Accept)+" "); ok && imitable(host) {
 			continue
 		}
 		switch tool.Action(text) {

@@ -195,6 +195,7 @@ func TestWithoutPerson(t *testing.T) {
 	who := formOf(`{"properties":{"name":{"type":"string"},"n":{"type":"integer","default":3},"mail":{"type":"string","format":"email"}},"required":["name"]}`)
 	defaults := formOf(`{"properties":{"n":{"type":"integer","default":3}},"required":["n"]}`)
 	page := tool.Question{Message: "Pay here", URL: "https://pay.example.com/"}
+	imitation := tool.Question{Message: "Pay here", URL: "https://xn--pypal-4ve.com/"}
 	for name, tc := range map[string]struct {
 		elicit []string
 		asks   []tool.Question
@@ -211,7 +212,14 @@ func TestWithoutPerson(t *testing.T) {
 		"unfit mail": {[]string{`{"name":"A","mail":"x"}`}, []tool.Question{who}, 2, []string{`"pointer":"/mail","problem":"is not of its format","expected":"an e-mail`}},
 		"reused":     {[]string{`{"name":"A"}`}, []tool.Question{who, defaults}, 2, []string{`--elicit '{\"name\":\"A\"}' --elicit '{\"n\":3}'`}},
 		"accept":     {[]string{"accept"}, []tool.Question{who}, 2, []string{`"pointer":"/name","problem":"is missing"`}},
-		"for a page": {[]string{`{"name":"A"}`}, []tool.Question{page}, 2, []string{`is a JSON object`, "--elicit accept"}},
+		"F20: a page that looks like another": {[]string{"accept"}, []tool.Question{imitation}, 2, []string{
+			`does not name the host of the page`, `accept xn--pypal-4ve.com, once the URL was opened: https://xn--pypal-4ve.com/`,
+			`--elicit 'accept xn--pypal-4ve.com'`, `"result":"decline"`}},
+		"its host":           {[]string{"accept xn--pypal-4ve.com"}, []tool.Question{imitation}, 0, []string{`"accept"`}},
+		"another host":       {[]string{"accept xn--bcher-kva.example"}, []tool.Question{imitation}, 2, nil},
+		"a host unanswered":  {nil, []tool.Question{imitation}, 6, []string{`--elicit 'accept xn--pypal-4ve.com'`}},
+		"a host for another": {[]string{"accept xn--pypal-4ve.com"}, []tool.Question{page}, 2, []string{"--elicit accept"}},
+		"for a page":         {[]string{`{"name":"A"}`}, []tool.Question{page}, 2, []string{`is a JSON object`, "--elicit accept"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

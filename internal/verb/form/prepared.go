@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -25,12 +26,15 @@ func (a *Audience) prepared(q tool.Question) tool.Reply {
 	switch action := tool.Action(text); {
 	case action == tool.Decline || action == tool.Cancel:
 		return tool.Reply{Action: action}
-	case q.URL != "" && action == tool.Accept:
+	case q.URL != "" && text == acceptance(q):
 		return tool.Reply{Action: tool.Accept}
 	case q.URL != "":
 		wrong := fault.Argument{Problem: "is a JSON object",
-			Expected: "accept, once the URL was opened: " + render.Cut(q.URL, maxQuoted)}
-		a.unfit = append(a.unfit, unfit{q, at, []fault.Argument{wrong}, string(tool.Accept)})
+			Expected: acceptance(q) + ", once the URL was opened: " + render.Cut(q.URL, maxQuoted)}
+		if strings.HasPrefix(text, string(tool.Accept)) {
+			wrong.Problem = "does not name the host of the page, which looks like another one"
+		}
+		a.unfit = append(a.unfit, unfit{q, at, []fault.Argument{wrong}, acceptance(q)})
 		return tool.Reply{Action: tool.Decline}
 	case action == tool.Accept:
 		text = "{}"
@@ -41,6 +45,14 @@ func (a *Audience) prepared(q tool.Question) tool.Reply {
 		return tool.Reply{Action: tool.Decline}
 	}
 	return tool.Reply{Action: tool.Accept, Content: content}
+}
+
+// acceptance returns the words that accept a page: with its host, if that has letters that look like others.
+func acceptance(q tool.Question) string {
+	if u, err := url.Parse(q.URL); err == nil && imitable(u.Host) {
+		return string(tool.Accept) + " " + u.Host
+	}
+	return string(tool.Accept)
 }
 
 // withDefaults adds to an object the defaults of the members that it lacks.
@@ -97,7 +109,7 @@ func (a *Audience) unansweredFault() *fault.Fault {
 		texts = append(texts, quoted(q))
 		help = append(help, wanted(q))
 		if q.URL != "" {
-			answers = append(answers, string(tool.Accept))
+			answers = append(answers, acceptance(q))
 		} else {
 			answers = append(answers, string(schema.Example(q.Schema)))
 		}
