@@ -750,3 +750,24 @@ func TestFaultWithoutAStep(t *testing.T) {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
+
+// TestF3RankingReadsTheBeginning bounds what a definition costs the packed index, however much it says.
+func TestF3RankingReadsTheBeginning(t *testing.T) {
+	t.Parallel()
+	words := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "word%d ", i)
+		}
+		return b.String()
+	}
+	size := func(n int) int {
+		raw := fmt.Sprintf(`{"name":"t","title":%q,"description":%q,"inputSchema":{"properties":{"a":{"description":%q},"b":{"description":"last"}}}}`,
+			words(n), words(n), words(n))
+		cat := &Catalog{Servers: []Server{{Meta: Meta{Facts: Facts{Name: "s", State: Listed}}, Tools: []tool.Def{def(t, raw)}}}}
+		return len(pack(cat, Stamp{}, make([]span, 1), 0, 0))
+	}
+	if small, large := size(20_000), size(80_000); large > small*11/10 {
+		t.Errorf("%d bytes, of four times as many words %d", small, large)
+	}
+}

@@ -143,11 +143,24 @@ func packBody(cat *Catalog, stamp Stamp, from body, defsSize, defsMTime int64) [
 
 func align(n int) int { return (n + 7) &^ 7 }
 
+// maxRanked bounds what the ranking reads of a title and of a description, and of all parameters, in bytes. Each word
+// costs the index more than its bytes, and a description may have millions.
+const maxRanked = 64 << 10
+
+// firstBytes returns the beginning of a text in at most n bytes.
+func firstBytes(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "")
+}
+
 // describe returns the ranking's view of a definition, and its packed record.
 func describe(server string, def tool.Def) (search.Document, []byte) {
-	doc := search.Document{Server: server, Name: def.Name, Title: def.DisplayTitle(), Description: def.Description}
+	doc := search.Document{Server: server, Name: def.Name, Title: firstBytes(def.DisplayTitle(), maxRanked),
+		Description: firstBytes(def.Description, maxRanked)}
 	params := schema.Params(def.InputSchema)
-	r := Record{Name: def.Name, Title: doc.Title, Description: FirstSentences(def.Description, maxDescription),
+	r := Record{Name: def.Name, Title: doc.Title, Description: FirstSentences(doc.Description, maxDescription),
 		Signature: schema.Signature(params)}
 	if len(r.Title) > maxDescription {
 		r.Title = FirstSentences(r.Title, maxDescription)
@@ -157,8 +170,11 @@ func describe(server string, def tool.Def) (search.Document, []byte) {
 			r.MediaType = "" // nothing that a client could know
 		}
 	}
+	room := maxRanked
 	for _, p := range params {
-		doc.Params = append(doc.Params, search.Param{Name: p.Name, Description: p.Description})
+		if room -= len(p.Name) + len(p.Description); room >= 0 {
+			doc.Params = append(doc.Params, search.Param{Name: p.Name, Description: p.Description})
+		}
 		if p.Required {
 			r.Required = append(r.Required, p.Name)
 		}
