@@ -198,13 +198,7 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	same := s.hasDefinitions(defs)
-	if err = os.MkdirAll(s.Dir, 0o700); err == nil && len(defs) > maxFile {
-		err = fmt.Errorf("the definitions have %d bytes, more than %d", len(defs), maxFile)
-	}
-	if err == nil && !same {
-		err = atomicfile.Write(s.toolsFile(), defs, 0o600)
-	}
+	same, err := s.writeDefinitions(defs)
 	if err == nil {
 		err = atomicfile.Write(s.metaFile(), append(text, '\n'), 0o600)
 	}
@@ -233,14 +227,21 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	return sn, err
 }
 
-// hasDefinitions reports whether tool_index.json is this text.
-func (s Store) hasDefinitions(defs []byte) bool {
-	info, err := os.Stat(s.toolsFile())
-	if err != nil || info.Size() != int64(len(defs)) {
-		return false
+// writeDefinitions writes tool_index.json, unless it is this text already.
+func (s Store) writeDefinitions(defs []byte) (same bool, err error) {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return false, err
 	}
-	data, err := os.ReadFile(s.toolsFile())
-	return err == nil && bytes.Equal(data, defs)
+	if len(defs) > maxFile {
+		return false, fmt.Errorf("the definitions have %d bytes, more than %d", len(defs), maxFile)
+	}
+	info, err := os.Stat(s.toolsFile())
+	if err == nil && info.Size() == int64(len(defs)) {
+		if data, err := readFile(s.toolsFile()); err == nil && bytes.Equal(data, defs) {
+			return true, nil
+		}
+	}
+	return false, atomicfile.Write(s.toolsFile(), defs, 0o600)
 }
 
 // repack renders search.idx with what the present one has of the definitions, which are the same. It returns nil if the
