@@ -90,6 +90,7 @@ func contracts() []contract {
 		{"MissingVariableError", 2, []string{"call", "lacks", "any"}},
 		{"ServerNotFoundError", 3, []string{"inspect", "dmo", "add"}},
 		{"ToolNotFoundError", 3, []string{"inspect", "demo", "ad"}},
+		{"ResultError", 1, call("object", "--jq", ".a.b")},
 		{"ServerConnectionError", 4, []string{"call", "down", "any"}},
 		{"ProtocolError", 4, call("refuses")},
 		{"AuthRequiredError", 6, []string{"call", "guarded", "t"}},

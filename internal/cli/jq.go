@@ -8,8 +8,9 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Query returns what a jq expression makes of a JSON value, in order. Numbers that it passes on keep their digits.
-func Query(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error) {
+// Query parses a jq expression. It returns a function that returns what the expression makes of a JSON value, in order.
+// Numbers that it passes on keep their digits.
+func Query(expr string) (func(context.Context, json.RawMessage) ([]json.RawMessage, error), error) {
 	query, err := gojq.Parse(expr)
 	if err != nil {
 		return nil, err
@@ -18,6 +19,13 @@ func Query(ctx context.Context, expr string, value json.RawMessage) ([]json.RawM
 	if err != nil {
 		return nil, err
 	}
+	return func(ctx context.Context, value json.RawMessage) ([]json.RawMessage, error) {
+		return run(ctx, code, value)
+	}, nil
+}
+
+// run applies a compiled expression to a value.
+func run(ctx context.Context, code *gojq.Code, value json.RawMessage) ([]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(value))
 	dec.UseNumber()
 	var input any

@@ -12,7 +12,6 @@ package verb
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -52,8 +52,8 @@ type App struct {
 	Script func(shell string) (string, error)
 	// ExampleServer runs the embedded example server on these streams until stdin ends.
 	ExampleServer func(ctx context.Context, stdin io.Reader, stdout io.Writer) error
-	// Query applies a jq expression to a JSON value and returns the results.
-	Query func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
+	// Query parses a jq expression. It is nil on the early path.
+	Query func(expr string) (render.Query, error)
 }
 
 // Verb is one run of a verb, with the options of its command line. The methods are called in order, each once.

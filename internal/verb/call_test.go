@@ -58,10 +58,13 @@ func TestCallAnswers(t *testing.T) {
 }
 `,
 			json: `{"success":true,"result":[{"sum":3.0},{"sum":3.0}]}`},
-		"a faulty expression": {args: strings.Fields("call demo add a=1 --jq nope"), code: 2, asked: []string{"demo"}, text: `error: --jq nope: unknown expression
-hint: The expression is applied to the result. See its shape with --jq . or with --raw.
+		"a faulty expression": {args: strings.Fields("call demo add a=1 --jq nope"), code: 2, text: `error: --jq nope: unknown expression
+hint: Nothing was started. Correct the expression; --jq . shows the whole result.
 `,
-			json: `{"success":false,"error":{"type":"UsageError","message":"--jq nope: unknown expression","traceback":"","help":"The expression is applied to the result. See its shape with --jq . or with --raw.","server":"demo","tool":"add"}}`},
+			json: `{"success":false,"error":{"type":"UsageError","message":"--jq nope: unknown expression","traceback":"","help":"Nothing was started. Correct the expression; --jq . shows the whole result."}}`},
+		"an expression that does not fit": {args: strings.Fields("call demo add a=1 --jq .a"), code: 1, asked: []string{"demo"}, says: []string{
+			"error: --jq .a does not fit the result: it does not fit", "HOME/.cache/mcpl/results/demo-add-"},
+			json: `{"success":false,"error":{"type":"ResultError","message":"--jq .a does not fit the result: it does not fit","traceback":"","help":"The tool has run: look at what it did before you call it again. Its result is in error.result. --jq . shows the result's shape.","server":"demo","tool":"add","result":{"sum":3.0}}}`},
 		"too large": {args: strings.Fields("call papers cite --max-bytes 5"), asked: []string{"papers"}, says: []string{"The result has 84 B. It is whole in:"}},
 		"a tool's error": {args: strings.Fields("call demo drop"), code: 1, asked: []string{"demo"}, text: `error: no such table
 hint: The tool ran and reported this itself. Check the arguments against: mcpl inspect demo drop

@@ -41,9 +41,13 @@ func (v *readVerb) Run(ctx context.Context, s *Session) error {
 		return fault.New(fault.Usage, fmt.Sprintf("read takes one URI, %q is too much", rest[0]), "").
 			On(ref.Server, "").Then("Type", use)
 	}
+	to, err := v.destination(s)
+	if err != nil {
+		return err
+	}
 	plan, err := s.Engine.Plan(ctx, ref, nil, false)
 	if err != nil {
 		return err
 	}
-	return v.send(ctx, s, plan)
+	return v.send(ctx, s, plan, to)
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -55,10 +57,24 @@ func (v *request) options(settings config.Settings) tool.CallOptions {
 	return o
 }
 
+// destination says where the result goes. Verbs call it before anything starts: a mistake in --jq or --output-dir must
+// not show after the tool has run.
+func (v *request) destination(s *Session) (render.Destination, error) {
+	if v.Delivery.JQ != "" { // the early path has no jq
+		if err := s.live(); err != nil {
+			return render.Destination{}, err
+		}
+	}
+	to := render.Destination{Printer: s.Printer, MaxBytes: s.Settings.MaxBytes,
+		Large: filepath.Join(s.App.Env.CacheDir(), "results"), Now: s.App.Now}
+	err := v.Delivery.Prepare(&to, s.App.Query)
+	return to, err
+}
+
 // send makes a planned request and writes its result.
-func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan) error {
-	// The early path has no jq, and prints nothing that main may print again.
-	if v.Delivery.JQ != "" || plan.Unchecked != nil || !s.App.Warm {
+func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan, to render.Destination) error {
+	// The early path prints nothing that main may print again.
+	if plan.Unchecked != nil || !s.App.Warm {
 		if err := s.live(); err != nil {
 			return err
 		}
@@ -80,9 +96,10 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan) error
 	if err != nil {
 		return err
 	}
-	to := render.Destination{Printer: s.Printer, Query: s.App.Query, MaxBytes: s.Settings.MaxBytes,
-		Large: filepath.Join(s.App.Env.CacheDir(), "results"), Now: s.App.Now}
 	s.code, err = v.Delivery.Answer(ctx, to, plan.Ref, res)
+	if lost := new(output.LostError); errors.As(err, &lost) && !isClosedPipe(err) {
+		return to.Lost(plan.Ref, res, lost)
+	}
 	return err
 }
 
@@ -108,12 +125,16 @@ func (v *argued) do(ctx context.Context, s *Session, ref tool.Ref, rest []string
 			return err
 		}
 	}
+	to, err := v.destination(s)
+	if err != nil {
+		return err
+	}
 	build := func(inputSchema []byte) (json.RawMessage, error) { return v.arguments(s, inputSchema, rest) }
 	plan, err := s.Engine.Plan(ctx, ref, build, validate)
 	if err != nil {
 		return err
 	}
-	return v.send(ctx, s, plan)
+	return v.send(ctx, s, plan, to)
 }
 
 // arguments builds the arguments object from the words behind the tool or prompt on the command line.

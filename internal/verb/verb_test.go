@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -384,11 +385,16 @@ func fixture(t *testing.T) *world {
 		"web": offering(t, "", `{"name":"look","description":"Look at a page","inputSchema":{"type":"object"}}`),
 	})
 	w.app.Logins = &logins{t: t}
-	w.app.Query = func(_ context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error) {
-		if expr != "." {
+	w.app.Query = func(expr string) (render.Query, error) {
+		if expr == "nope" {
 			return nil, errors.New("unknown expression")
 		}
-		return []json.RawMessage{value, value}, nil
+		return func(_ context.Context, value json.RawMessage) ([]json.RawMessage, error) {
+			if expr != "." {
+				return nil, errors.New("it does not fit")
+			}
+			return []json.RawMessage{value, value}, nil
+		}, nil
 	}
 	return w.built()
 }

@@ -20,6 +20,7 @@ type Type string
 // The types of faults, with the exit code each leads to.
 const (
 	Tool             Type = "ToolError"             // 1: the tool ran and reported an error
+	Result           Type = "ResultError"           // 1: the tool ran, and its result cannot be shown as asked
 	Usage            Type = "UsageError"            // 2: the command line is wrong
 	InvalidArguments Type = "InvalidArgumentsError" // 2: a tool's arguments do not fit its schema
 	Config           Type = "ConfigError"           // 2: a configuration file is missing or wrong
@@ -39,7 +40,7 @@ const (
 // An unknown type is a defect and counts as Internal.
 func (t Type) ExitCode() int {
 	switch t {
-	case Tool:
+	case Tool, Result:
 		return 1
 	case Usage, InvalidArguments, Config, MissingVariable:
 		return 2
@@ -79,7 +80,8 @@ type Fault struct {
 	// Arguments lists every argument that does not fit, for InvalidArguments.
 	Arguments []Argument `json:"arguments,omitempty"`
 	// Result is the result that the tool gave in spite of the fault: it reported an error (Tool), or it asked something
-	// and got no answer (ApprovalRequired) or one that did not fit (InvalidArguments).
+	// and got no answer (ApprovalRequired) or one that did not fit (InvalidArguments), or what the caller wanted done
+	// with it failed (Result, Protocol).
 	Result any `json:"result,omitempty"`
 	// Approval says what a person has to approve, for ApprovalRequired.
 	Approval *Approval `json:"approval,omitempty"`

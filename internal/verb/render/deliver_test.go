@@ -68,24 +68,33 @@ func (v Delivery) deliver(t *testing.T, kind tool.Kind, raw string, asJSON bool)
 	dir := t.TempDir()
 	tty := output.Terminal{Is: true, Width: 120}
 	printer := output.New(output.Options{Out: &out, Err: &out, JSON: asJSON, OutTTY: tty})
-	to := Destination{Printer: printer,
-		Large: filepath.Join(dir, "large"), Now: time.Now,
-		Query: func(_ context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error) {
-			switch expr {
-			case "none":
-				return nil, nil
-			case "twice":
-				return []json.RawMessage{value, []byte(`"x"`)}, nil
-			}
-			return nil, errors.New("unknown")
-		}}
+	to := Destination{Printer: printer, Large: filepath.Join(dir, "large"), Now: time.Now}
 	if v.OutputDir != "" {
 		v.OutputDir = filepath.Join(dir, v.OutputDir)
+	}
+	if err := v.Prepare(&to, parseQuery); err != nil {
+		return outcome{err: err, dir: dir}
 	}
 	res := &tool.Result{Raw: json.RawMessage(raw), IsError: strings.Contains(raw, `"isError":true`)}
 	exit, err := v.Answer(t.Context(), to, tool.Ref{Server: "s", Name: "t", Kind: kind}, res)
 	text := strings.ReplaceAll(out.String(), dir, "DIR")
 	return outcome{exit, err, regexp.MustCompile(`-[0-9a-f]{12}\.`).ReplaceAllString(text, "-DIGEST."), dir}
+}
+
+// parseQuery stands for jq.
+func parseQuery(expr string) (Query, error) {
+	if expr == ".[" {
+		return nil, errors.New("unknown")
+	}
+	return func(_ context.Context, value json.RawMessage) ([]json.RawMessage, error) {
+		switch expr {
+		case "none":
+			return nil, nil
+		case "twice":
+			return []json.RawMessage{value, []byte(`"x"`)}, nil
+		}
+		return nil, errors.New("it is a list")
+	}, nil
 }
 
 func TestAnswer(t *testing.T) {
@@ -118,6 +127,7 @@ func TestAnswer(t *testing.T) {
 		"selected":         {flags: Delivery{JQ: "twice"}, raw: `{"structuredContent":[1,2]}`, text: "[\n  1,\n  2\n]\nx\n", json: `{"success":true,"result":[[1,2],"x"]}`},
 		"nothing selected": {flags: Delivery{JQ: "none"}, raw: `{"structuredContent":[1]}`, text: "", json: `{"success":true,"result":[]}`},
 		"a faulty filter":  {flags: Delivery{JQ: ".["}, raw: `{"structuredContent":[1]}`, says: "--jq '.[': unknown"},
+		"no such member":   {flags: Delivery{JQ: ".a"}, raw: `{"structuredContent":[1]}`, says: "--jq .a does not fit the result: it is a list"},
 		"saved": {flags: Delivery{OutputDir: "o"}, raw: `{"content":[` + image + `,{"type":"text","text":"x"}]}`, text: "[image image/png saved as DIR/o/s-t-DIGEST.png]\nx\n",
 			json: `{"success":true,"result":[{"type":"image","mimeType":"image/png","bytes":3,"file":"DIR/o/s-t-DIGEST.png"},{"type":"text","text":"x"}],"files":["DIR/o/s-t-DIGEST.png"]}`},
 		"a saved resource": {flags: Delivery{OutputDir: "o"}, kind: tool.Resource, raw: `{"contents":[{"uri":"a:b","mimeType":"application/x+json","blob":"e30="}]}`, text: "[resource application/x+json saved as DIR/o/s-t-DIGEST.json]\n",
@@ -192,13 +202,83 @@ func TestSavedFiles(t *testing.T) {
 	if err != nil || errRead != nil || !bytes.Equal(data, []byte{1, 2, 3}) || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v, %v, %v", info, data, err, errRead)
 	}
-	file := filepath.Join(t.TempDir(), "file")
+}
+
+// TestUse31ResultIsKept: what fails after the tool has run keeps its result, in the fault for readers of JSON, in a
+// file for others, and says that the tool has run.
+func TestUse31ResultIsKept(t *testing.T) {
+	t.Parallel()
+	const raw = `{"structuredContent":[1,2.0]}`
+	for title, tc := range map[string]struct {
+		flags Delivery
+		raw   string
+		want  string // the result that is kept
+		exit  int
+	}{
+		"jq that does not fit":   {Delivery{JQ: ".a"}, raw, `[1,2.0]`, 1},
+		"not base64":             {Delivery{OutputDir: "o"}, `{"content":[{"type":"image","data":"!"}]}`, `[{"type":"image","data":"!"}]`, 4},
+		"not what protocol says": {Delivery{}, `{"content":7}`, `{"content":7}`, 4},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			f := fault.From(tc.flags.deliver(t, tool.Tool, tc.raw, true).err)
+			if string(f.Result.(json.RawMessage)) != tc.want || f.Type.ExitCode() != tc.exit ||
+				!strings.Contains(f.Help, "The tool has run") || !strings.Contains(f.Help, "error.result") {
+				t.Errorf("as JSON: %+v", f)
+			}
+			got := tc.flags.deliver(t, tool.Tool, tc.raw, false)
+			f = fault.From(got.err)
+			files, err := filepath.Glob(filepath.Join(got.dir, "large", "s-t-*.json"))
+			if err != nil || len(files) != 1 || !strings.Contains(f.Help, files[0]) {
+				t.Fatalf("as text: %q, %+v", files, f)
+			}
+			if data, err := os.ReadFile(files[0]); err != nil || string(data) != tc.want {
+				t.Errorf("the file has %s, %v", data, err)
+			}
+		})
+	}
+}
+
+// TestUse31FolderIsMadeFirst: --output-dir is made and tried before anything starts.
+func TestUse31FolderIsMadeFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := saveFile(file, tool.Ref{Server: "s", Name: "t"}, nil, ".x"); !fault.Is(err, fault.Config) ||
-		!strings.Contains(fault.From(err).Help, "The tool has run") {
+	var to Destination
+	if err := (&Delivery{OutputDir: file}).Prepare(&to, nil); !fault.Is(err, fault.Config) ||
+		!strings.Contains(fault.From(err).Help, "Nothing was started") {
 		t.Errorf("a file as the folder: %v", err)
+	}
+	deep := filepath.Join(dir, "a", "b")
+	err := (&Delivery{OutputDir: deep}).Prepare(&to, nil)
+	if entries, errRead := os.ReadDir(deep); err != nil || errRead != nil || len(entries) != 0 {
+		t.Errorf("%v, %v, %v", err, entries, errRead)
+	}
+	if _, err := saveFile(file, tool.Ref{Server: "s", Name: "t"}, nil, ".x"); !fault.Is(err, fault.Result) {
+		t.Errorf("a folder that has become a file: %v", err)
+	}
+	if err := os.Remove(deep); err != nil { // the probe is gone
+		t.Error(err)
+	}
+}
+
+// TestUse31LostAnswer: a result that stdout does not take stays in a file.
+func TestUse31LostAnswer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	to := Destination{Printer: output.New(output.Options{JSON: true}), Large: dir, Now: time.Now}
+	ref := tool.Ref{Server: "s", Name: "t"}
+	res := &tool.Result{Raw: json.RawMessage(`{"structuredContent":[1]}`)}
+	f := fault.From(to.Lost(ref, res, &output.LostError{Err: errors.New("no space")}))
+	if f.Type != fault.Result || !strings.Contains(f.Help, dir) || !strings.Contains(f.Traceback, "no space") {
+		t.Errorf("%+v", f)
+	}
+	to.Large = filepath.Join(dir, "\x00")
+	if f = fault.From(to.Lost(ref, res, &output.LostError{Err: errors.New("no space")})); !strings.Contains(f.Traceback, "[1]") {
+		t.Errorf("nowhere to keep it: %+v", f)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -32,8 +33,7 @@ func (r Result) saved(dir string, ref tool.Ref) (Result, error) {
 		content, err := base64.StdEncoding.DecodeString(data)
 		if err != nil {
 			return r, fault.New(fault.Protocol,
-				fmt.Sprintf("%s sent a %s that is not base64", ref.Server, cmp.Or(b.Type, "blob")),
-				"See it as it came with --raw.").On(ref.Server, ref.Tool()).Because(err)
+				fmt.Sprintf("%s sent a %s that is not base64", ref.Server, cmp.Or(b.Type, "blob")), "").Because(err)
 		}
 		if b.file, err = saveFile(dir, ref, content, extension(b.mime())); err != nil {
 			return r, err
@@ -66,14 +66,22 @@ func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, err
 		err = atomicfile.Write(path, content, 0o600)
 	}
 	if err != nil {
-		help := "Give --output-dir a folder that you may write to and that has room."
-		if ref.Kind == tool.Tool {
-			help += " The tool has run: look before you call it again."
-		}
-		message := fmt.Sprintf("%s has answered, but its result cannot be written to %s", ref, dir)
-		return "", fault.New(fault.Config, message, help).On(ref.Server, ref.Tool()).Because(err)
+		return "", fault.New(fault.Result, fmt.Sprintf("the result of %s cannot be written to %s", ref, dir),
+			"Give --output-dir a folder that you may write to and that has room.").Because(err)
 	}
 	return path, nil
+}
+
+// makeFolder makes a folder and tries whether files can be written there.
+func makeFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	probe, err := os.CreateTemp(dir, ".mcpl-*")
+	if err != nil {
+		return err
+	}
+	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
 // fileWord makes a name fit for a file name on every system.
