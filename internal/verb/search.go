@@ -257,6 +257,14 @@ func (v *searchVerb) emptyHelp(ctx context.Context, s *Session, q search.Query, 
 			tries = append(tries, fmt.Sprintf("look at the %ss that fit (with --kind %[1]s)", kind))
 		}
 	}
+	exact := q
+	exact.Method = search.Exact
+	switch text, err := s.Engine.Search(ctx, engine.SearchRequest{Query: exact, Servers: v.Servers, Kinds: v.kinds}); {
+	case err != nil:
+		return "", err
+	case len(text.Found) > 0:
+		tries = append(tries, "find the text as it stands (with --method exact)")
+	}
 	if q.Method != search.BM25 {
 		tries = append(tries, "search by words (without --method)")
 	} else {

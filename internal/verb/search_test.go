@@ -115,6 +115,7 @@ Read one: mcpl inspect web look
 		"nothing, but of another kind": {args: strings.Fields("search report"), text: "No tool fits. Look at the resources that fit (with --kind resource), or use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n",
 			json: `{"query":"report","method":"bm25","results":[],"help":"No tool fits. Look at the resources that fit (with --kind resource), or use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down"}`},
 		"nothing of any kind":              {args: strings.Fields("search --kind all zebra"), text: "Nothing fits. Use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n"},
+		"a piece of a word": {args: strings.Fields("search pap"), text: "No tool fits. Find the text as it stands (with --method exact), or use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n"},
 		"nothing in a server by a pattern": {args: strings.Fields("search -m regex zebra -s demo"), text: "No tool fits. Search by words (without --method), or search all servers (without --server). See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n"},
 		"asked again": {args: strings.Fields("search --refresh look"), asked: []string{"demo", "down", "papers", "web"}, text: `web/look  0.68
   Look at a page

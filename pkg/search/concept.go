@@ -21,18 +21,22 @@ type term struct {
 	count  int     // their number
 	idf    float64 // the information in it
 	weight float64 // the most it adds to a score
+	// written is the bit of the query's word if the term is that word as written, else 0.
+	written uint8
 }
 
 // maxConcepts bounds the work for one query. A longer text counts by its beginning.
 const maxConcepts = 256
 
-// parse fills concepts, ideal, bare and perRarity.
+// parse fills concepts, ideal, bare, perRarity and written.
 func (rk *ranking) parse(text string) error {
 	m := rk.m
 	seen := map[string]bool{}
 	var before queryWord
 	var beforeKnown bool
-	for _, w := range queryWords(text, m) {
+	tokens := queryWords(text, m)
+	few := isFew(text, tokens)
+	for _, w := range tokens {
 		if seen[w.text] {
 			continue
 		}
@@ -40,7 +44,12 @@ func (rk *ranking) parse(text string) error {
 			break
 		}
 		seen[w.text] = true
-		c, most, err := rk.word(w)
+		var bit uint8
+		if few && !w.hint {
+			bit = rk.written + 1
+			rk.written |= bit
+		}
+		c, most, err := rk.word(w, bit)
 		if err != nil {
 			return err
 		}
@@ -69,13 +78,17 @@ func (rk *ranking) parse(text string) error {
 	return nil
 }
 
-// word returns the concept of a word of the query, and the most that the word itself can add to a score.
-func (rk *ranking) word(w queryWord) (c concept, most float64, err error) {
+// word returns the concept of a word of the query, and the most that the word itself can add to a score. bit is that of
+// [term].
+func (rk *ranking) word(w queryWord, bit uint8) (c concept, most float64, err error) {
 	m := rk.m
 	s := stem(w.text)
-	known, err := rk.addForms(&c, w.text, s, w.text, w.weight)
+	known, written, err := rk.addForms(&c, w.text, s, w.text, w.weight)
 	if err != nil {
 		return c, 0, err
+	}
+	if written {
+		c.terms[len(c.terms)-1].written = bit
 	}
 	rarity := idf(rk.r.ix.docs, 0)
 	if known {
@@ -117,28 +130,28 @@ func (c *concept) prune() {
 	for _, t := range c.terms {
 		most = max(most, t.weight)
 	}
-	c.terms = slices.DeleteFunc(c.terms, func(t term) bool { return t.weight < negligible*most })
+	c.terms = slices.DeleteFunc(c.terms, func(t term) bool { return t.weight < negligible*most && t.written == 0 })
 }
 
-// addForms adds the terms of a word, by its stem and as it stands, and reports whether the index has them.
-func (rk *ranking) addForms(c *concept, word, stem, label string, weight float64) (bool, error) {
+// addForms adds the terms of a word, by its stem and as written, and reports whether the index has them. If it has the
+// word as written, that is the last term.
+func (rk *ranking) addForms(c *concept, word, stem, label string, weight float64) (known, written bool, err error) {
 	name := label
 	if stem != word && label == word {
 		name = label + "~" + stem
 	}
-	known, err := rk.addTerm(c, keyStem+stem, name, weight)
-	if err != nil || !known {
-		return false, err
+	if known, err = rk.addTerm(c, keyStem+stem, name, weight); err != nil || !known {
+		return false, false, err
 	}
 	n := len(c.terms)
-	known, err = rk.addTerm(c, keyExact+word, label, weight*rk.m.Exact)
-	if known && &c.terms[n].list[0] == &c.terms[n-1].list[0] {
+	written, err = rk.addTerm(c, keyExact+word, label, weight*rk.m.Exact)
+	if written && &c.terms[n].list[0] == &c.terms[n-1].list[0] {
 		// The stem has no other form: one pass serves both.
 		c.terms[n-1].label = label
 		c.terms[n-1].weight += c.terms[n].weight
 		c.terms = c.terms[:n]
 	}
-	return true, err
+	return true, written, err
 }
 
 func label(word, form string) string {
@@ -231,7 +244,7 @@ func (rk *ranking) correct(c *concept, w queryWord) error {
 		weight *= rk.m.Typo
 	}
 	for _, n := range near {
-		if _, err := rk.addForms(c, n, stem(n), label(w.text, n), weight); err != nil {
+		if _, _, err := rk.addForms(c, n, stem(n), label(w.text, n), weight); err != nil {
 			return err
 		}
 	}

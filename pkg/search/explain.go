@@ -11,14 +11,18 @@ import (
 // serverTerm stands in an explanation for the part of a score that comes from the best document of the server.
 const serverTerm = "(server)"
 
-// explain splits the score of the document at place into its parts. scale turns scores within a ranking into those
-// that users see.
-func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
+// writtenTerm stands in an explanation for what a document gets because it has the query's words as written.
+const writtenTerm = "(as written)"
+
+// explain splits the score of a candidate into its parts. scale turns scores within a ranking into those that users
+// see.
+func (rk *ranking) explain(c candidate, scale float64) ([]Contribution, error) {
+	place := c.place
 	cover := float64(rk.coverage(&rk.tallies[place]))
 	var out []Contribution
-	for _, c := range rk.concepts {
-		for i := range c.terms {
-			t := &c.terms[i]
+	for _, concept := range rk.concepts {
+		for i := range concept.terms {
+			t := &concept.terms[i]
 			freqs, err := t.find(place)
 			if err != nil {
 				return nil, err
@@ -41,6 +45,10 @@ func (rk *ranking) explain(place int, scale float64) ([]Contribution, error) {
 		}
 		return nil
 	})
+	if c.lift > 0 {
+		where := bits.TrailingZeros8(rk.tallies[place].fields)
+		out = append(out, Contribution{writtenTerm, fieldLabels[where], scale * c.lift})
+	}
 	slices.SortStableFunc(out, func(x, y Contribution) int { return cmp.Compare(y.Score, x.Score) })
 	return out, err
 }
@@ -56,23 +64,33 @@ func addContribution(list []Contribution, term, field string, score float64) []C
 	return append(list, Contribution{term, field, score})
 }
 
-// find returns the frequencies of t in the document at place. add has read the list before and found it well-formed.
+// find returns the frequencies of t in the document at place.
 func (t *term) find(place int) (freqs [fieldCount]float64, err error) {
+	err = t.each(func(at int, f [fieldCount]float64) bool {
+		if at == place {
+			freqs = f
+		}
+		return at < place
+	})
+	return freqs, err
+}
+
+// each calls use for each document that has t, in order, until it returns false. add has read the list before and found
+// it well-formed.
+func (t *term) each(use func(place int, freqs [fieldCount]float64) bool) error {
 	at, d := -1, packed.Reader{Rest: t.list}
 	for range t.count {
 		at += int(d.Uvarint())
-		head := d.Byte()
-		if d.Bad || at > place {
+		var freqs [fieldCount]float64
+		for m := d.Byte(); m != 0; m &= m - 1 {
+			freqs[bits.TrailingZeros8(m)] = float64(unpackFreq(d.Byte()))
+		}
+		if d.Bad {
+			return endsEarly()
+		}
+		if !use(at, freqs) {
 			break
 		}
-		for m := head; m != 0; m &= m - 1 {
-			if freq := d.Byte(); at == place {
-				freqs[bits.TrailingZeros8(m)] = float64(unpackFreq(freq))
-			}
-		}
 	}
-	if d.Bad {
-		err = endsEarly()
-	}
-	return freqs, err
+	return nil
 }

@@ -9,6 +9,7 @@ import (
 type queryWord struct {
 	token
 	weight float64
+	hint   bool // it does not stand in the query
 }
 
 // queryWords splits a query. The words of paths and URLs count less, since they are mostly about one thing of the
@@ -22,7 +23,7 @@ func queryWords(text string, m *Model) []queryWord {
 		ws := words(chunk)
 		for _, t := range ws {
 			t.pos += pos
-			w := queryWord{t, 1}
+			w := queryWord{token: t, weight: 1}
 			if kind != plainChunk && t.text != ext {
 				w.weight = m.PathWord
 			}
@@ -37,7 +38,7 @@ func queryWords(text string, m *Model) []queryWord {
 		// A hint is not a neighbour of any word of the query: the gap of two keeps it out of bigrams.
 		hint := [...]string{pathChunk: "file", urlChunk: "url", placeholderChunk: ""}[kind]
 		if hint != "" && m.Hint != 0 {
-			all = append(all, queryWord{token{text: hint, pos: pos + 1}, m.Hint})
+			all = append(all, queryWord{token{text: hint, pos: pos + 1}, m.Hint, true})
 			pos += 3
 		}
 	}
@@ -46,6 +47,19 @@ func queryWords(text string, m *Model) []queryWord {
 		all = meaning
 	}
 	return slices.DeleteFunc(all, func(w queryWord) bool { return w.weight == 0 })
+}
+
+// The longest query whose words are looked for as written, in words and in tokens: a long request names no tool, and of
+// words without spaces between them each gives several tokens.
+const (
+	fewWords  = 2
+	fewTokens = 8
+)
+
+// isFew reports whether a query is so short that a tool which has all of its words as written is meant.
+func isFew(text string, tokens []queryWord) bool {
+	tokens = slices.DeleteFunc(slices.Clone(tokens), func(w queryWord) bool { return w.hint })
+	return len(tokens) <= fewWords || len(tokens) <= fewTokens && len(strings.Fields(text)) <= fewWords
 }
 
 // The kinds of the parts of a query between spaces.

@@ -21,7 +21,9 @@ type ranking struct {
 	ideal    float64 // the score that counts as 1
 	// A document that has rarity r of the query keeps bare + r*perRarity of its score.
 	bare, perRarity float32
-	tallies         []tally // by place
+	// written has a bit for each word of a short query. It is 0 for a long one.
+	written uint8
+	tallies []tally // by place
 }
 
 // tally is the evidence that a document has collected.
@@ -30,6 +32,8 @@ type tally struct {
 	cover  float32 // the rarity of the concepts it has
 	last   uint16  // the last concept it had, plus one
 	fields uint8   // the fields that matched
+	// written has the bits of the query's words that stand in the document as written.
+	written uint8
 }
 
 func (ix *Index) rank(q Query) ([]Hit, error) {
@@ -92,6 +96,7 @@ func (rk *ranking) add(t *term, n uint16, rarity float32) error {
 		}
 		doc := &rk.tallies[place]
 		doc.fields |= mask
+		doc.written |= t.written
 		var freq float32
 		for ; mask != 0; mask &= mask - 1 {
 			freq += float32(fieldWeight[bits.TrailingZeros8(mask)&7] * unpackFreq(list[i]))
@@ -152,6 +157,7 @@ func (rk *ranking) servers(use func(from, to int, best float32) error) error {
 type candidate struct {
 	place, doc int
 	score      float64
+	lift       float64 // the part of score that the words as written are worth
 }
 
 // better orders candidates: higher score, then (server, name).
@@ -165,46 +171,120 @@ func (rk *ranking) fits(score float64) bool {
 	return score >= rk.m.Floor*unique || score >= rk.m.Enough*rk.ideal
 }
 
-// best returns the documents to show. It returns none if the best of all does not fit, and drops those that are far
-// behind the first.
+// best returns the documents to show: none if the best of all does not fit, and none that are far behind the first. But
+// the best document that has all words of a short query as written is shown, at the third place or before.
 func (rk *ranking) best(q Query) ([]candidate, error) {
-	top := topList{limit: q.Limit}
+	places, err := rk.asWritten()
+	if err != nil {
+		return nil, err
+	}
+	top, written := topList{limit: q.Limit}, topList{limit: q.Limit}
 	var highest float32
-	err := rk.servers(func(from, to int, best float32) error {
+	err = rk.servers(func(from, to int, best float32) error {
 		bonus := rk.bonus(best)
 		highest = max(highest, best+bonus)
+		for ; len(places) > 0 && places[0] < to; places = places[1:] {
+			if err := rk.offer(&written, q.Keep, places[0], bonus); err != nil {
+				return err
+			}
+		}
 		if !top.wants(float64(best + bonus)) {
 			return nil
 		}
 		for place := from; place < to; place++ {
-			t := &rk.tallies[place]
-			if t.score <= 0 {
-				continue
-			}
-			s := rk.covered(t) + bonus
-			if !top.wants(float64(s)) {
-				continue
-			}
-			doc, err := rk.r.doc(place)
-			if err != nil {
+			if err := rk.offer(&top, q.Keep, place, bonus); err != nil {
 				return err
-			}
-			if q.Keep == nil || q.Keep(doc) {
-				top.add(candidate{place, doc, float64(s)})
 			}
 		}
 		return nil
 	})
-	if err != nil || !rk.fits(float64(highest)) {
+	if err != nil {
 		return nil, err
 	}
-	list := top.done()
-	for i, c := range list {
-		if c.score < rk.m.Tail*list[0].score {
-			return list[:i], nil
+	sure := rk.near(written.done())
+	if !rk.fits(float64(highest)) {
+		return sure, nil
+	}
+	return withWritten(rk.near(top.done()), sure, q.Limit), nil
+}
+
+// offer adds the document at a place to a list if it matches, the list wants it, and keep returns true. If keep is nil,
+// it counts as true.
+func (rk *ranking) offer(list *topList, keep func(doc int) bool, place int, bonus float32) error {
+	t := &rk.tallies[place]
+	if t.score <= 0 {
+		return nil
+	}
+	s := float64(rk.covered(t) + bonus)
+	if !list.wants(s) {
+		return nil
+	}
+	doc, err := rk.r.doc(place)
+	if err == nil && (keep == nil || keep(doc)) {
+		list.add(candidate{place: place, doc: doc, score: s})
+	}
+	return err
+}
+
+// asWritten returns the places of the documents that have all words of a short query as written, in order.
+func (rk *ranking) asWritten() (places []int, err error) {
+	var rarest *term
+	for i := range rk.concepts {
+		for j := range rk.concepts[i].terms {
+			t := &rk.concepts[i].terms[j]
+			if t.written != 0 && (rarest == nil || t.count < rarest.count) {
+				rarest = t
+			}
 		}
 	}
-	return list, nil
+	if rarest == nil {
+		return nil, nil
+	}
+	err = rarest.each(func(place int, _ [fieldCount]float64) bool {
+		if rk.tallies[place].written == rk.written {
+			places = append(places, place)
+		}
+		return true
+	})
+	return places, err
+}
+
+// near drops the candidates that are far behind the first.
+func (rk *ranking) near(list []candidate) []candidate {
+	for i, c := range list {
+		if c.score < rk.m.Tail*list[0].score {
+			return list[:i]
+		}
+	}
+	return list
+}
+
+// surePlace is the place that the best document with the query's words as written gets at least, counted from 0.
+const surePlace = 2
+
+// withWritten makes sure that the best of the documents with the words as written is in the list, with the score of
+// the document whose place it takes.
+func withWritten(list, written []candidate, limit int) []candidate {
+	if len(written) == 0 || limit > 0 && limit <= surePlace {
+		return list
+	}
+	c := written[0]
+	at := slices.IndexFunc(list, func(o candidate) bool { return o.place == c.place })
+	if at >= 0 && at <= surePlace {
+		return list
+	}
+	if at > surePlace {
+		list = slices.Delete(list, at, at+1)
+	}
+	at = min(surePlace, len(list))
+	if at < len(list) {
+		c.lift, c.score = list[at].score-c.score, list[at].score
+	}
+	list = slices.Insert(list, at, c)
+	if limit > 0 && len(list) > limit {
+		list = list[:limit]
+	}
+	return list
 }
 
 func (rk *ranking) hits(best []candidate, explain bool) ([]Hit, error) {
@@ -213,7 +293,7 @@ func (rk *ranking) hits(best []candidate, explain bool) ([]Hit, error) {
 		h := Hit{Doc: c.doc, Score: min(c.score/rk.ideal, 1), MatchedIn: labels(rk.tallies[c.place].fields)}
 		if explain {
 			var err error
-			if h.Explain, err = rk.explain(c.place, h.Score/c.score); err != nil {
+			if h.Explain, err = rk.explain(c, h.Score/c.score); err != nil {
 				return nil, err
 			}
 		}

@@ -124,7 +124,7 @@ func (ix *Index) scan(q Query, sect int, needles []string, match, same func([]by
 		}
 		if q.Keep == nil || q.Keep(doc) {
 			fields[place] = mask
-			top.add(candidate{place, doc, score})
+			top.add(candidate{place: place, doc: doc, score: score})
 		}
 	}
 	var hits []Hit

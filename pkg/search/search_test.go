@@ -5,6 +5,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -273,5 +274,69 @@ func TestDamage(t *testing.T) {
 		if _, err := Open(good[:n]); !errors.Is(err, ErrCorrupt) {
 			t.Fatalf("%d bytes of it: %v", n, err)
 		}
+	}
+}
+
+// thinking is a tool with a long description, in which single words weigh little.
+func thinking() Document {
+	return Document{Server: "thinking", Name: "ponder", Description: "A tool for problems that need several steps. " +
+		strings.Repeat("Each thought builds on those before it, questions them, or revises them as understanding deepens. ", 6) +
+		"When the problem is plain, state a hypothesis. Check the hypothesis against the thoughts so far, and repeat until " +
+		"checking finds no more. Filter out what does not matter at this step. 支持正则和模糊匹配，限制数量范围。"}
+}
+
+// TestUse32WordsAsWrittenAreFound: a tool that has all words of a query of one or two words is found, however little
+// they weigh in it, and stands among the first three.
+func TestUse32WordsAsWrittenAreFound(t *testing.T) {
+	t.Parallel()
+	docs := append(catalogue(), thinking(),
+		Document{Server: "git", Name: "check_commit", Description: "Check the signature of a commit."},
+		Document{Server: "git", Name: "check_tag", Description: "Check the signature of a tag."},
+		Document{Server: "pgp", Name: "check", Description: "Check a signed file."},
+		Document{Server: "pgp", Name: "check_key", Description: "Check a key."})
+	for title, tc := range map[string]struct {
+		query string
+		limit int
+		found bool
+	}{
+		"one word":               {"hypothesis", 5, true},
+		"in other case":          {"HYPOTHESIS", 5, true},
+		"two words":              {"hypothesis deepens", 5, true},
+		"with function words":    {"what is the hypothesis", 5, true},
+		"others have the stem":   {"checking", 5, true},
+		"at the last sure place": {"checking", 3, true},
+		"behind the limit":       {"checking", 2, false},
+		"no limit":               {"checking", 0, true},
+		"without spaces":         {"限制", 5, true},
+		"several, without them":  {"模糊匹配", 5, true},
+		"one word is not there":  {"hypothesis zygote", 5, false},
+		"another form":           {"hypothesises", 5, false},
+		"three words":            {"hypothesis deepens checking", 5, true}, // by its score
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			got := find(t, docs, Query{Text: tc.query, Limit: tc.limit})
+			at := slices.Index(got, "ponder")
+			if (at >= 0) != tc.found || at > surePlace {
+				t.Errorf("%q finds %q", tc.query, got)
+			}
+		})
+	}
+	ix := open(t, docs)
+	hits, err := ix.Search(Query{Text: "checking", Limit: 5, Explain: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum float64
+	for _, c := range hits[surePlace].Explain {
+		sum += c.Score
+	}
+	last := hits[surePlace].Explain[0]
+	if last.Term != writtenTerm || math.Abs(sum-hits[surePlace].Score) > 1e-6 || hits[surePlace].Score > hits[1].Score {
+		t.Errorf("%+v adds up to %v", hits[surePlace], sum)
+	}
+	without := func(doc int) bool { return docs[doc].Name != "ponder" }
+	if got := find(t, docs, Query{Text: "hypothesis", Keep: without}); len(got) != 0 {
+		t.Errorf("a tool that is off is found: %q", got)
 	}
 }
