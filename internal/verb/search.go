@@ -75,8 +75,53 @@ func (v *searchVerb) Flags(fs *pflag.FlagSet) {
 type searchAnswer struct {
 	query, method string
 	hits          []engine.Found
+	unsearched    []unsearchedServer
 	help          string
 	waiting       []waitingServer
+}
+
+// unsearchedServer is a server that a search left out although it was to be searched.
+type unsearchedServer struct {
+	server    string // empty for a whole file of the configuration
+	why, help string
+}
+
+// maxUnsearchedText is how many bytes of a reason, and of a help, an answer shows: list and doctor have the whole.
+const maxUnsearchedText = 240
+
+// unsearched returns what an answer says of servers that were not searched.
+func unsearched(faults []*fault.Fault) (list []unsearchedServer) {
+	for _, f := range faults {
+		list = append(list, unsearchedServer{f.Server, render.OneLine(f.Message, maxUnsearchedText),
+			render.Cut(output.InWords(f).Help, maxUnsearchedText)})
+	}
+	return list
+}
+
+func (u unsearchedServer) rawJSON() json.RawMessage {
+	var o output.Object
+	if u.server != "" {
+		o.Add("server", u.server)
+	}
+	o.Add("why", u.why)
+	if u.help != "" {
+		o.Add("help", u.help)
+	}
+	return o.Bytes()
+}
+
+// noteUnsearched says on stderr which servers were not searched, for readers of text.
+func (s *Session) noteUnsearched(list []unsearchedServer) {
+	if len(list) == 0 || s.Globals.JSON {
+		return
+	}
+	said := make([]string, len(list))
+	for i, u := range list {
+		if said[i] = u.why; !strings.Contains(u.why, u.server) {
+			said[i] = u.server + ": " + u.why
+		}
+	}
+	s.Printer.Notice("not searched: %s. See all servers with: mcpl list", strings.Join(said, "; "))
 }
 
 // schemaOf returns the input schema of a hit, nil without --schema.
@@ -96,6 +141,13 @@ func (a *searchAnswer) RawJSON() []byte {
 	o.Add("query", a.query)
 	o.Add("method", a.method)
 	o.Add("results", render.List(results))
+	if a.unsearched != nil {
+		left := make([]json.RawMessage, len(a.unsearched))
+		for i, u := range a.unsearched {
+			left[i] = u.rawJSON()
+		}
+		o.Add("unsearched", render.List(left))
+	}
 	if a.help != "" {
 		o.Add("help", a.help)
 	}
@@ -181,12 +233,13 @@ func (v *searchVerb) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	answer := &searchAnswer{query: v.query, method: string(v.method), hits: result.Found,
-		waiting: s.waiting(result.Waiting)}
+		unsearched: unsearched(result.Unsearched), waiting: s.waiting(result.Waiting)}
 	if len(result.Found) == 0 {
-		if answer.help, err = v.emptyHelp(ctx, s, q, result.Failed); err != nil {
+		if answer.help, err = v.emptyHelp(ctx, s, q); err != nil {
 			return err
 		}
 	}
+	s.noteUnsearched(answer.unsearched)
 	return s.Printer.Answer(answer)
 }
 
@@ -241,8 +294,8 @@ func splitParams(signature string) []string {
 	return append(params, signature[begin:])
 }
 
-// emptyHelp says what to try if nothing was found, and which servers failed.
-func (v *searchVerb) emptyHelp(ctx context.Context, s *Session, q search.Query, failed []string) (string, error) {
+// emptyHelp says what to try if nothing was found.
+func (v *searchVerb) emptyHelp(ctx context.Context, s *Session, q search.Query) (string, error) {
 	var tries []string
 	q.Limit = 1
 	for _, kind := range allKinds() {
@@ -277,11 +330,7 @@ func (v *searchVerb) emptyHelp(ctx context.Context, s *Session, q search.Query, 
 	if len(v.kinds) > 1 {
 		help = "Nothing fits. "
 	}
-	help += capital(strings.Join(tries, ", or ")) + ". See which servers there are with: mcpl list"
-	if len(failed) > 0 {
-		help += fmt.Sprintf(". Not searched, because they could not be asked: %s", strings.Join(failed, ", "))
-	}
-	return help, nil
+	return help + capital(strings.Join(tries, ", or ")) + ". See which servers there are with: mcpl list", nil
 }
 
 func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }

@@ -36,8 +36,9 @@ func TestSearchAnswers(t *testing.T) {
   (a: number, b?: number)
 
 Read one: mcpl inspect demo add
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `,
-			json: `{"query":"add","method":"bm25","results":[{"server":"demo","tool":"add","score":0.757,"description":"Add two numbers. And more.","signature":"a: number, b?: number","required":["a"],"matched_in":["name","title","description"]}]}`},
+			json: `{"query":"add","method":"bm25","results":[{"server":"demo","tool":"add","score":0.757,"description":"Add two numbers. And more.","signature":"a: number, b?: number","required":["a"],"matched_in":["name","title","description"]}],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}]}`},
 		"in one server": {args: strings.Fields("search paper --server papers"), text: `papers/cite  0.56
   Cite a paper
 
@@ -48,27 +49,31 @@ Read one: mcpl inspect papers cite
   What was found.
 
 Read it: mcpl read papers paper://report
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `,
-			json: `{"query":"report","method":"bm25","results":[{"server":"papers","kind":"resource","uri":"paper://report","score":0.686,"title":"The report","description":"What was found.","mimeType":"text/plain","matched_in":["name","title"]}]}`},
+			json: `{"query":"report","method":"bm25","results":[{"server":"papers","kind":"resource","uri":"paper://report","score":0.686,"title":"The report","description":"What was found.","mimeType":"text/plain","matched_in":["name","title"]}],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}]}`},
 		"a prompt": {args: strings.Fields("search -k prompt review"), text: `papers review  prompt  0.69
   Review a paper
   (topic: string)
 
 Get it, with key=value for each argument: mcpl prompt papers review
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `,
-			json: `{"query":"review","method":"bm25","results":[{"server":"papers","kind":"prompt","prompt":"review","score":0.686,"description":"Review a paper","signature":"topic: string","required":["topic"],"matched_in":["name","description"]}]}`},
+			json: `{"query":"review","method":"bm25","results":[{"server":"papers","kind":"prompt","prompt":"review","score":0.686,"description":"Review a paper","signature":"topic: string","required":["topic"],"matched_in":["name","description"]}],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}]}`},
 		"a template": {args: strings.Fields("search -k resource year"), text: `papers paper://{year}  template  0.69
 
 Read one, with the braces filled in: mcpl read papers 'paper://{year}'
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `,
-			json: `{"query":"year","method":"bm25","results":[{"server":"papers","kind":"template","uriTemplate":"paper://{year}","score":0.686,"title":"by year","description":"","matched_in":["name","title"]}]}`},
+			json: `{"query":"year","method":"bm25","results":[{"server":"papers","kind":"template","uriTemplate":"paper://{year}","score":0.686,"title":"by year","description":"","matched_in":["name","title"]}],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}]}`},
 		"a deprecated tool": {args: strings.Fields("search table"), text: `demo/drop  0.41  deprecated
   Deprecated: drop a table
   (table?: users|orders)
 
 Read one: mcpl inspect demo drop
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `,
-			json: `{"query":"table","method":"bm25","results":[{"server":"demo","tool":"drop","score":0.411,"description":"Deprecated: drop a table","signature":"table?: users|orders","required":[],"matched_in":["description","parameters"],"deprecated":true}]}`},
+			json: `{"query":"table","method":"bm25","results":[{"server":"demo","tool":"drop","score":0.411,"description":"Deprecated: drop a table","signature":"table?: users|orders","required":[],"matched_in":["description","parameters"],"deprecated":true}],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}]}`},
 		"with its schema and score": {args: strings.Fields("search --schema --explain -n 1 add"), text: `demo/add  0.76
   Add two numbers. And more.
   (a: number, b?: number)
@@ -94,6 +99,7 @@ Read one: mcpl inspect demo drop
   }
 
 Read one: mcpl inspect demo add
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `},
 		"by a pattern": {args: strings.Fields("search -m regex ^demo/(add|drop)$"), text: `demo/add  1.00
   Add two numbers. And more.
@@ -104,23 +110,26 @@ demo/drop  1.00  deprecated
   (table?: users|orders)
 
 Read one: mcpl inspect demo add
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `},
 		"by a piece of text": {args: strings.Fields("search -m exact ook at"), text: `web/look  0.50
   Look at a page
 
 Read one: mcpl inspect web look
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `},
-		"nothing": {args: strings.Fields("search zebra"), text: "No tool fits. Use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n",
-			json: `{"query":"zebra","method":"bm25","results":[],"help":"No tool fits. Use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down"}`},
-		"nothing, but of another kind": {args: strings.Fields("search report"), text: "No tool fits. Look at the resources that fit (with --kind resource), or use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n",
-			json: `{"query":"report","method":"bm25","results":[],"help":"No tool fits. Look at the resources that fit (with --kind resource), or use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down"}`},
-		"nothing of any kind":              {args: strings.Fields("search --kind all zebra"), text: "Nothing fits. Use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n"},
-		"a piece of a word": {args: strings.Fields("search pap"), text: "No tool fits. Find the text as it stands (with --method exact), or use other or fewer words. See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n"},
-		"nothing in a server by a pattern": {args: strings.Fields("search -m regex zebra -s demo"), text: "No tool fits. Search by words (without --method), or search all servers (without --server). See which servers there are with: mcpl list. Not searched, because they could not be asked: down\n"},
+		"nothing": {args: strings.Fields("search zebra"), text: "No tool fits. Use other or fewer words. See which servers there are with: mcpl list\nnote: not searched: down exited with code 3. See all servers with: mcpl list\n",
+			json: `{"query":"zebra","method":"bm25","results":[],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}],"help":"No tool fits. Use other or fewer words. See which servers there are with: mcpl list"}`},
+		"nothing, but of another kind": {args: strings.Fields("search report"), text: "No tool fits. Look at the resources that fit (with --kind resource), or use other or fewer words. See which servers there are with: mcpl list\nnote: not searched: down exited with code 3. See all servers with: mcpl list\n",
+			json: `{"query":"report","method":"bm25","results":[],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}],"help":"No tool fits. Look at the resources that fit (with --kind resource), or use other or fewer words. See which servers there are with: mcpl list"}`},
+		"nothing of any kind":              {args: strings.Fields("search --kind all zebra"), text: "Nothing fits. Use other or fewer words. See which servers there are with: mcpl list\nnote: not searched: down exited with code 3. See all servers with: mcpl list\n"},
+		"a piece of a word":                {args: strings.Fields("search pap"), text: "No tool fits. Find the text as it stands (with --method exact), or use other or fewer words. See which servers there are with: mcpl list\nnote: not searched: down exited with code 3. See all servers with: mcpl list\n"},
+		"nothing in a server by a pattern": {args: strings.Fields("search -m regex zebra -s demo"), text: "No tool fits. Search by words (without --method), or search all servers (without --server). See which servers there are with: mcpl list\n"},
 		"asked again": {args: strings.Fields("search --refresh look"), asked: []string{"demo", "down", "papers", "web"}, text: `web/look  0.68
   Look at a page
 
 Read one: mcpl inspect web look
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `},
 		"an invalid pattern": {args: strings.Fields("search -m regex ("), code: 2, says: []string{`error: the pattern "(" is not a regular expression: missing closing ) at 0: "("`}},
 		"an unknown server":  {args: strings.Fields("search -s nosuch add"), code: 3, says: []string{`error: there is no server "nosuch"`}},

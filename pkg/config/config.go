@@ -232,6 +232,21 @@ func (c *Config) broken(name string) *Problem {
 	return &c.Problems[i]
 }
 
+// Faults returns one fault for each entry and each file that cannot be used.
+func (c *Config) Faults() []*fault.Fault {
+	var list []*fault.Fault
+	for _, name := range c.Names()[len(c.Servers):] {
+		_, err := c.Server(name)
+		list = append(list, fault.From(err))
+	}
+	for _, p := range c.Problems {
+		if p.Severity == Error && p.Server == "" {
+			list = append(list, fault.New(fault.Config, fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message), p.Fix))
+		}
+	}
+	return list
+}
+
 // Unusable returns the name and the place of an entry that cannot be used.
 func (c *Config) Unusable(name string) *Server {
 	s := &Server{Name: name}

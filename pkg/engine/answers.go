@@ -28,9 +28,9 @@ type SearchRequest struct {
 // SearchResult is the answer to a [SearchRequest].
 type SearchResult struct {
 	Found []Found
-	// Failed are the servers that are on and could not be searched, because they failed to list and nothing of them is
-	// known from before.
-	Failed []string
+	// Unsearched says why servers were not searched that were to be: they failed to list and nothing of them is known
+	// from before, or their entries cannot be used. A fault without a server is about a whole file.
+	Unsearched []*fault.Fault
 	// Waiting are the servers that are on and that a person has to approve first. Nothing of them is searched.
 	Waiting []*fault.Fault
 }
@@ -55,11 +55,35 @@ func (e *Engine) Search(ctx context.Context, r SearchRequest) (*SearchResult, er
 	}
 	var result *SearchResult
 	err := e.catalog.Read(ctx, needOf(r.Servers, r.Refresh), func(v *catalog.View) (err error) {
-		result = &SearchResult{Failed: e.failed(v), Waiting: e.waiting(v)}
-		result.Found, err = e.search(v, r)
+		result = &SearchResult{Waiting: e.waiting(v)}
+		if result.Found, err = e.search(v, r); err != nil {
+			return err
+		}
+		result.Unsearched, err = e.unsearched(v, r.Servers)
 		return err
 	})
 	return result, err
+}
+
+// unsearched returns why servers that are on were not searched.
+func (e *Engine) unsearched(v *catalog.View, servers []string) (list []*fault.Fault, err error) {
+	for _, name := range e.failed(v) {
+		if info, _ := v.Server(name); len(servers) == 0 || slices.Contains(servers, name) {
+			list = append(list, fault.From(failureOf(info)).On(name, ""))
+		}
+	}
+	// Entries that cannot be used are not in the index. The configuration is read for them only if something is wrong
+	// with it, and not if others were asked for.
+	if len(v.Warnings()) == 0 || len(servers) > 0 {
+		return list, nil
+	}
+	cfg, err := e.catalog.Config()
+	if err != nil {
+		return list, err
+	}
+	return append(list, slices.DeleteFunc(cfg.Faults(), func(f *fault.Fault) bool {
+		return f.Server != "" && !e.switches.AllowsServer(f.Server)
+	})...), nil
 }
 
 // needOf returns what most requests need of these servers.
@@ -312,7 +336,7 @@ func (e *Engine) failed(v *catalog.View) []string {
 // Offers are the records of several servers, in the order of the configuration.
 type Offers struct {
 	Records []index.Record
-	// Failed is that of a [SearchResult].
+	// Failed are the servers that are on, failed to list, and of which nothing is known from before.
 	Failed []string
 }
 

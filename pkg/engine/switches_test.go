@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func TestFiltersAndLists(t *testing.T) {
 	w.down["b"] = fault.New(fault.ServerConnection, "b is down", "wait").On("b", "")
 	asked := w.with(func(e *Engine) error {
 		found, err := e.Search(t.Context(), SearchRequest{Query: search.Query{Text: "tool"}, Servers: []string{"a"}})
-		if err == nil && (len(found.Found) != 1 || found.Found[0].Server != "a" || found.Failed != nil) {
+		if err == nil && (len(found.Found) != 1 || found.Found[0].Server != "a" || found.Unsearched != nil) {
 			t.Errorf("found %+v", found)
 		}
 		return err
@@ -84,7 +85,8 @@ func TestFiltersAndLists(t *testing.T) {
 		if _, err := e.ListServer(t.Context(), "b", false); !fault.Is(err, fault.ServerConnection) {
 			t.Errorf("server that is down: %v", err)
 		}
-		if found, err := e.Search(t.Context(), all); err != nil || !slices.Equal(found.Failed, []string{"b"}) {
+		found, err := e.Search(t.Context(), all)
+		if err != nil || len(found.Unsearched) != 1 || found.Unsearched[0].Server != "b" {
 			t.Errorf("failed: %+v, %v", found, err)
 		}
 		var syntax *search.SyntaxError
@@ -117,4 +119,43 @@ func TestFiltersAndLists(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestUse33SearchNamesWhatItLeftOut: a search names every server that was to be searched and was not, with the reason,
+// also if others have hits, if the entry cannot be used, and if a whole file is wrong.
+func TestUse33SearchNamesWhatItLeftOut(t *testing.T) {
+	t.Parallel()
+	for title, tc := range map[string]struct {
+		configuration string
+		servers       []string
+		want          []string // the servers, or what the message ends with
+	}{
+		"a server that is down":  {`{"mcpServers":{"a":{"command":"a"},"b":{"command":"b"}}}`, nil, []string{"b"}},
+		"an entry that is wrong": {`{"mcpServers":{"a":{"command":"a"},"c":{"comand":"npx"}}}`, nil, []string{"c"}},
+		"a file that is wrong":   {`{"mcpServer":{"a":{"command":"a"}}}`, nil, []string{`the file has no "mcpServers"`}},
+		"others were asked for":  {`{"mcpServers":{"a":{"command":"a"},"b":{"command":"b"},"c":{}}}`, []string{"a"}, nil},
+		"one that is off":        {`{"mcpServers":{"a":{"command":"a"},"b":{"command":"b","disabled":true}}}`, nil, nil},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "a", "b")
+			w.down["b"] = fault.New(fault.ServerConnection, "it is down", "wait")
+			w.write(".mcp.json", tc.configuration)
+			w.with(func(e *Engine) error {
+				found, err := e.Search(t.Context(), SearchRequest{Query: search.Query{Text: "tool"}, Servers: tc.servers})
+				if err != nil {
+					return err
+				}
+				var got []string
+				for _, f := range found.Unsearched {
+					_, message, _ := strings.Cut(f.Message, ":1: ")
+					got = append(got, cmp.Or(f.Server, message))
+				}
+				if !slices.Equal(got, tc.want) {
+					t.Errorf("left out are %q, want %q", got, tc.want)
+				}
+				return nil
+			})
+		})
+	}
 }
