@@ -113,9 +113,9 @@ func TestFormats(t *testing.T) {
     "/elsewhere": {"mcpServers": {"not": {"command": "x"}}}
   }
 }`, `both:10 project null
-docs:5 https://${HOST:-h}/mcp [Authorization: Bearer ${TOKEN}]
+docs:5 httphttps://${HOST:-h}/mcp [Authorization: Bearer ${TOKEN}]
 old:6 ssehttps://h/sse
-in:7 https://h/in {me 8080}
+in:7 httphttps://h/in {me 8080}
 `},
 		{"claude-desktop", "~/.config/Claude/claude_desktop_config.json", `{"globalShortcut": "x", "mcpServers": {
   "fs": {"command": "npx", "args": ["-y", "${A}", 5, true], "env": {"B": "$C", "A": "${D}", "N": null}}

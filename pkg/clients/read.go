@@ -130,8 +130,8 @@ func common(r *reader) config.Entry {
 	if url := r.string("serverUrl"); d.URL == "" {
 		d.URL = url
 	}
-	if d.URL != "" && strings.EqualFold(r.plain("type"), "sse") {
-		d.Transport = config.SSE
+	if d.URL != "" {
+		d.Transport = config.RemoteTransport(r.plain("type"))
 	}
 	if d.Command != "" && d.URL != "" {
 		r.skip("it has both a command and a url")

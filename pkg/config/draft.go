@@ -2,7 +2,6 @@ package config
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -91,11 +90,12 @@ func (s style) value(at any, indent string) string {
 	return s.object(parts, indent)
 }
 
-// json renders the entry. The type stands with every URL, since other clients that read the same file ask for it.
+// json renders the entry. A type is written only if somebody said it: without one mcpl finds out which kind of HTTP the
+// server speaks, and a guess would keep it from that.
 func (d Entry) json(s style, indent string) string {
 	members := s.members(d.fields(), indent)
-	if d.URL != "" {
-		members = slices.Insert(members, 0, `"type": `+jsonString(string(cmp.Or(d.Transport, HTTP))))
+	if d.URL != "" && d.Transport != "" && !d.FallBack {
+		members = slices.Insert(members, 0, `"type": `+jsonString(string(d.Transport)))
 	}
 	return s.object(members, indent)
 }

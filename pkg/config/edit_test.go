@@ -70,16 +70,31 @@ func TestSetEntryFields(t *testing.T) {
 		`{"command": "a b", "args": ["<&>", "\"", "é"], "env": {"A": "1", "B": "${C}"}, "cwd": "/d", "callTimeout": "1m30s", "disabled": true}`: {
 			Command: "a b", Args: []string{"<&>", `"`, "é"}, Env: []KeyValue{{"A", "1"}, {"B", "${C}"}}, Cwd: "/d",
 			CallTimeout: 90 * time.Second, Disabled: true},
-		`{"type": "http", "url": "https://h/x", "headers": {"H": "v"}, "connectTimeout": "2h"}`: {
+		`{"url": "https://h/x", "headers": {"H": "v"}, "connectTimeout": "2h"}`: {
 			URL: "https://h/x", Headers: []KeyValue{{"H", "v"}}, ConnectTimeout: 2 * time.Hour},
-		`{"type": "sse", "url": "https://h/x"}`: {URL: "https://h/x", Transport: SSE},
-		`{"type": "http", "url": "https://h/x", "oauth": {"clientId": "c", "scopes": ["r"], "redirectPort": 8765}}`: {
+		`{"type": "sse", "url": "https://h/x"}`:  {URL: "https://h/x", Transport: SSE},
+		`{"type": "http", "url": "https://h/x"}`: {URL: "https://h/x", Transport: HTTP},
+		`{"url": "https://h/x", "oauth": {"clientId": "c", "scopes": ["r"], "redirectPort": 8765}}`: {
 			URL: "https://h/x", OAuth: &OAuth{ClientID: "c", Scopes: []string{"r"}, RedirectPort: 8765}},
 	} {
 		got, _, err := SetEntry("/f", []byte(`{"mcpServers": {"a": 1}}`), "n", d, false)
 		if err != nil || string(got) != `{"mcpServers": {"a": 1, "n": `+want+`}}` {
 			t.Errorf("%v\ngot  %s\nwant %s", err, got, want)
 		}
+	}
+}
+
+// TestUse35NoTypeThatNobodySaid: a URL is written without a type unless somebody said one, so that mcpl still finds out
+// that a server speaks SSE.
+func TestUse35NoTypeThatNobodySaid(t *testing.T) {
+	t.Parallel()
+	after, _, err := SetEntry("/f", []byte(`{}`), "n", Entry{URL: "https://h/sse"}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers, _, err := parseFile("/f", after)
+	if err != nil || len(servers) != 1 || !servers[0].FallBack || strings.Contains(string(after), "type") {
+		t.Errorf("%s is read as %+v, %v", after, servers, err)
 	}
 }
 

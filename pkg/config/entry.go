@@ -17,7 +17,7 @@ type KeyValue struct{ Name, Value string }
 // Entry is a server's entry: as a file has it, as a person types it, or, in mcpl's terms, as another client has it.
 // ${NAME} in its texts is a reference, $${ a plain "${". In a [Server] its variables are filled in.
 type Entry struct {
-	// Transport may be empty in an entry to be written: Stdio with Command, HTTP with URL.
+	// Transport may be empty in an entry to be written: Stdio with Command, either kind of HTTP with URL.
 	Transport Transport
 	// Command, Args, Env and Cwd belong to a Stdio server. Env holds only what the entry sets. The Cwd of a [Server] is
 	// absolute; if empty, the server starts in the caller's working directory.
@@ -169,18 +169,13 @@ func (e *entryParser) fields(members []member, known ...field) {
 }
 
 func (e *entryParser) transport(s *Server) {
-	switch strings.ToLower(e.typ) {
-	case "":
+	s.Transport = RemoteTransport(e.typ)
+	switch {
+	case s.Transport != "":
+	case e.typ == "" && s.URL != "":
+		s.Transport, s.FallBack = HTTP, true
+	case e.typ == "" || strings.EqualFold(e.typ, "stdio"):
 		s.Transport = Stdio
-		if s.URL != "" {
-			s.Transport, s.FallBack = HTTP, true
-		}
-	case "stdio":
-		s.Transport = Stdio
-	case "http", "streamable-http", "streamablehttp", "streamable_http":
-		s.Transport = HTTP
-	case "sse":
-		s.Transport = SSE
 	default:
 		e.fail(e.at, `"type" is unknown`, `Use "stdio", "http" or "sse", or omit it.`)
 		return
@@ -198,6 +193,18 @@ func (e *entryParser) transport(s *Server) {
 		e.fail(e.at, `"type" is a remote transport, but the entry has a "command"`,
 			`Set "type" to "stdio", or replace "command" by "url".`)
 	}
+}
+
+// RemoteTransport returns the transport that a "type" in the file of any client names, "" if it names neither kind of
+// HTTP.
+func RemoteTransport(typ string) Transport {
+	switch strings.ToLower(typ) {
+	case "http", "streamable-http", "streamablehttp", "streamable_http":
+		return HTTP
+	case "sse":
+		return SSE
+	}
+	return ""
 }
 
 // wrong records that a field is not what it has to be. null is never wrong: it counts as no value.
@@ -275,8 +282,11 @@ func (e *entryParser) pairs(m member) []KeyValue {
 	return list
 }
 
-// duration reads a time limit: a text such as "30s" or "24h", or a number of milliseconds, as other clients have it.
-// Anything else is dropped with a warning.
+// fewMilliseconds is the limit below which a number is probably meant to count seconds, as in some clients' files.
+const fewMilliseconds = 1000 * time.Millisecond
+
+// duration reads a time limit: a text such as "30s" or "24h", or a number of milliseconds, as other clients have it. A
+// small number gets a warning. Anything else is dropped with a warning.
 func (e *entryParser) duration(m member) time.Duration {
 	var d time.Duration
 	switch m.value.Kind() {
@@ -287,6 +297,11 @@ func (e *entryParser) duration(m member) time.Duration {
 	case '0':
 		if ms := m.value.(hujson.Literal).Float(); ms <= math.MaxInt64/float64(time.Millisecond)/2 {
 			d = time.Duration(ms * float64(time.Millisecond))
+		}
+		if d > 0 && d < fewMilliseconds {
+			number := m.value.(hujson.Literal).String()
+			e.problem(Warning, m.at, e.name, fmt.Sprintf("%q: %s is %s: a number counts milliseconds", m.key, number, d),
+				fmt.Sprintf("For seconds write it as in: %q: \"%ss\"", m.key, number))
 		}
 	}
 	if d <= 0 {

@@ -266,6 +266,22 @@ func TestTimes(t *testing.T) {
 	}
 }
 
+// TestUse7SmallTimeoutsAreWarnedAbout: a number that was probably meant to count seconds counts milliseconds, with a
+// warning that shows both.
+func TestUse7SmallTimeoutsAreWarnedAbout(t *testing.T) {
+	t.Parallel()
+	for text, warned := range map[string]bool{`60`: true, `999`: true, `0.5`: true, `1000`: false, `"60ms"`: false} {
+		c := newWorld(t).entry(`{"command": "x", "timeout": ` + text + `}`)
+		if len(c.Servers) != 1 || c.Servers[0].CallTimeout <= 0 || (len(c.Problems) == 1) != warned {
+			t.Fatalf("%s: %+v\n%s", text, c.Servers, problems(c))
+		}
+		want := `"timeout": "` + text + `s"`
+		if warned && (!strings.Contains(c.Problems[0].Fix, want) || c.Problems[0].Severity != Warning) {
+			t.Errorf("%s: %+v", text, c.Problems[0])
+		}
+	}
+}
+
 func TestCwd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
