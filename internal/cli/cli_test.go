@@ -62,7 +62,7 @@ hint: Arguments of a tool are not flags. Write them as title=VALUE, or all of th
 hint: Arguments of a prompt are not flags. Write them as title=VALUE, or all of them as one JSON object. Its flags are --args-file, --elicit, --jq, --json, --max-bytes, --max-time, --output-dir, --raw, --stdin, --timeout. See what they do with: mcpl prompt --help
 `},
 		"a flag of a server's command": {strings.Fields("config add x npx -y"), `error: unknown shorthand flag: 'y' in -y
-hint: Flags of the server's command belong behind --, as in: mcpl config add NAME -- COMMAND -y. Its flags are --cwd, --env, --force, --header, --json, --to, --transport, --url. See what they do with: mcpl config add --help
+hint: Flags of the server's command belong behind --, as in: mcpl config add NAME -- COMMAND -y. Its flags are --cwd, --env, --force, --header, --json, --no-try, --to, --transport, --url. See what they do with: mcpl config add --help
 `},
 		"an unknown flag": {strings.Fields("list --nope"), `error: unknown flag: --nope
 hint: Its flags are --json, --refresh. See what they do with: mcpl list --help
@@ -116,7 +116,7 @@ func TestTree(t *testing.T) {
 		"help of a verb":      {strings.Fields("help call"), 0, []string{"Usage:\n  mcpl call SERVER TOOL [ARGS] [flags]", "--dry-run"}, ""},
 		"help of a word":      {strings.Fields("help run"), 0, []string{"mcpl call SERVER TOOL"}, ""},
 		"help of help":        {strings.Fields("help"), 0, []string{"The three verbs an agent needs"}, ""},
-		"help of a sub verb":  {strings.Fields("config add --help"), 0, []string{"mcpl config add NAME -- COMMAND ARGS...\n"}, "ARGS... [flags]"},
+		"help of a sub verb":  {strings.Fields("config add --help"), 0, []string{"mcpl config add NAME URL | JSON | -- COMMAND ARGS...\n"}, "ARGS... [flags]"},
 		"help as JSON":        {strings.Fields("version --help --json"), 0, []string{`{"help":"Print the version\n`}, ""},
 		"the version":         {strings.Fields("--version"), 0, []string{"mcpl v1.2.3 ("}, ""},
 		"the verb version":    {strings.Fields("version --json"), 0, []string{`"version":"v1.2.3"`}, ""},

@@ -1,8 +1,10 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -16,21 +18,25 @@ import (
 func configAddSpec() Spec {
 	return Spec{
 		Name: "config add", New: func() Verb { return new(configAddVerb) },
-		Aliases: []Alias{{Words: "add install mcp-add"}},
+		Aliases: []Alias{{Words: "add install mcp-add add-json"}},
 		Values:  map[string]Completer{"transport": fixed("http", "sse")},
-		Use:     "add NAME -- COMMAND ARGS...", Short: "Put a server into the configuration",
+		Use:     "add NAME URL | JSON | -- COMMAND ARGS...", Short: "Put a server into the configuration",
 		Long: `Add puts a server into the configuration in force. Without one it makes
 .mcp.json at the root of the repository or, outside of a repository,
-~/.claude/mcp.json.
-The words behind -- are the server's command; --url names a remote server.
+~/.claude/mcp.json. Then it tries the server and says what came of it.
+
+The words behind -- are the server's command. An address is that of a remote
+server, an object its entry as other clients have it; with "mcpServers" around
+it, as servers are often described, it brings its name along.
 
 Keep secrets out of the command line: write ${NAME}, in single quotes, and put
 NAME=... into an environment file.`,
 		Example: `  mcpl config add memory -- npx -y @modelcontextprotocol/server-memory
   mcpl config add github --env 'GITHUB_PERSONAL_ACCESS_TOKEN=${GITHUB_TOKEN}' \
       -- mcp-server-github
-  mcpl config add docs --url https://example.com/mcp \
-      --header 'Authorization=Bearer ${DOCS_TOKEN}'`,
+  mcpl config add docs https://example.com/mcp \
+      --header 'Authorization=Bearer ${DOCS_TOKEN}'
+  mcpl config add memory '{"command": "npx", "args": ["-y", "PACKAGE"]}'`,
 	}
 }
 
@@ -38,7 +44,7 @@ NAME=... into an environment file.`,
 type configAddVerb struct {
 	To, URL, Transport, Cwd string
 	Env, Headers            []string
-	Force                   bool
+	Force, NoTry            bool
 
 	name  string
 	entry config.Entry
@@ -46,16 +52,18 @@ type configAddVerb struct {
 
 func (v *configAddVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.URL, "url", "", "the `URL` of a remote server, instead of a command")
-	fs.StringVar(&v.Transport, "transport", "", "reach it by `KIND` http or sse (default http)")
+	fs.StringVar(&v.Transport, "transport", "", "reach it by `KIND` http or sse (default: what works)")
 	fs.StringArrayVar(&v.Headers, "header", nil, "send this header, `NAME=VALUE`; repeatable")
 	fs.StringArrayVar(&v.Env, "env", nil, "set this variable, `NAME=VALUE`; repeatable")
 	fs.StringVar(&v.Cwd, "cwd", "", "start the command in `FOLDER`")
 	fs.StringVar(&v.To, "to", "", "write to `FILE` (default: the one in force)")
+	fs.BoolVar(&v.NoTry, "no-try", false, "do not try whether the server works")
 	fs.BoolVar(&v.Force, "force", false, "replace a server of that name")
 }
 
 // addUsage shows how to type the verb.
-const addUsage = "Type: mcpl config add NAME -- COMMAND ARGS...   or: mcpl config add NAME --url URL"
+const addUsage = "Type: mcpl config add NAME -- COMMAND ARGS...   or: mcpl config add NAME URL   or: " +
+	"mcpl config add NAME '{\"command\": ...}'"
 
 func (v *configAddVerb) Run(ctx context.Context, s *Session) error {
 	target, err := s.App.Env.Target(s.selection(), v.To)
@@ -90,6 +98,13 @@ func (v *configAddVerb) Run(ctx context.Context, s *Session) error {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%s is not set: add %[1]s=... to %s%s", m.Name, put,
 			output.Prefixed(", get it at ", config.WhereToGet(m.Name))))
 	}
+	if !v.NoTry {
+		tried, err := s.try(ctx, target.Path, v.To != "", []string{v.name})
+		if err != nil {
+			return err
+		}
+		a.Tried = tried[v.name]
+	}
 	return s.Printer.Answer(a)
 }
 
@@ -98,7 +113,16 @@ func (v *configAddVerb) Parse(words []string) (err error) {
 	if len(words) == 0 {
 		return fault.New(fault.Usage, "the server needs a name", addUsage)
 	}
+	if last := words[len(words)-1]; len(words) <= 2 && strings.HasPrefix(strings.TrimSpace(last), "{") {
+		return v.parseJSON(words[:len(words)-1], last)
+	}
 	v.name, words = words[0], words[1:]
+	if len(words) > 0 && isAddress(words[0]) && v.URL == "" {
+		if len(words) > 1 {
+			return fault.New(fault.Usage, "an address takes no further words", addUsage)
+		}
+		v.URL, words = words[0], nil
+	}
 	if problem := v.conflict(len(words) > 0); problem != "" {
 		return fault.New(fault.Usage, problem, addUsage)
 	}
@@ -113,16 +137,53 @@ func (v *configAddVerb) Parse(words []string) (err error) {
 	return err
 }
 
+// parseJSON takes the entry that a person pasted. Its name is the one typed, or the one that it brings along.
+func (v *configAddVerb) parseJSON(name []string, text string) error {
+	if v.URL != "" || v.Transport != "" || v.Cwd != "" || len(v.Env)+len(v.Headers) > 0 {
+		return fault.New(fault.Usage, "the JSON is a whole entry: flags for parts of it do not go with it", addUsage)
+	}
+	entries, err := config.ParseEntries(strings.Join(name, ""), text)
+	if err != nil {
+		f := fault.From(err)
+		f.Help = cmp.Or(f.Help, addUsage)
+		return f
+	}
+	names := slices.Sorted(maps.Keys(entries))
+	switch {
+	case len(name) > 0:
+		v.name = name[0]
+	case len(names) > 0:
+		v.name = names[0]
+	}
+	entry, there := entries[v.name]
+	switch {
+	case there && (len(names) == 1 || len(name) > 0):
+		v.entry = entry
+	case len(names) == 1:
+		v.entry = entries[names[0]]
+	default:
+		return fault.New(fault.Usage, fmt.Sprintf("the JSON has %s", cmp.Or(strings.Join(names, ", "), "no server")),
+			"Add one server at a time: mcpl config add NAME '{...}' takes the one of that name.")
+	}
+	return nil
+}
+
+// isAddress reports whether a word is the address of a remote server, which no command is.
+func isAddress(word string) bool {
+	word = strings.ToLower(word)
+	return strings.HasPrefix(word, "https://") || strings.HasPrefix(word, "http://")
+}
+
 // conflict says which parts of the command line do not go together, "" if all do.
 func (v *configAddVerb) conflict(command bool) string {
 	transport := config.Transport(v.Transport)
 	switch {
 	case !command && v.URL == "":
-		return "the server needs a command or a --url"
+		return "the server needs a command or a URL"
 	case command && v.URL != "":
-		return "the server has either a command or a --url, not both"
+		return "the server has either a command or a URL, not both"
 	case command && (v.Transport != "" || len(v.Headers) > 0):
-		return "--transport and --header belong to a --url"
+		return "--transport and --header belong to a URL"
 	case !command && (len(v.Env) > 0 || v.Cwd != ""):
 		return "--env and --cwd belong to a command"
 	case v.Transport != "" && transport != config.HTTP && transport != config.SSE:
@@ -159,6 +220,7 @@ type addAnswer struct {
 	Replaced bool   `json:"replaced"`
 	config.Display
 	Warnings []string `json:"warnings,omitempty"`
+	Tried    *trial   `json:"tried,omitempty"`
 }
 
 func (a *addAnswer) WriteText(t *output.Text) {
@@ -175,5 +237,13 @@ func (a *addAnswer) WriteText(t *output.Text) {
 		t.Line(output.Yellow("warning"))
 		t.Wrap("  ", w)
 	}
-	t.Line("Ask it for its tools with: mcpl list ", fault.Quote(a.Name), " --refresh")
+	if a.Tried != nil {
+		t.Print("Tried: ")
+		a.Tried.write(t, "")
+	}
+	if a.Tried == nil || a.Tried.Error == nil {
+		t.Line("See its tools with: mcpl list ", fault.Quote(a.Name))
+		return
+	}
+	t.Line("Try it again with: mcpl doctor ", fault.Quote(a.Name))
 }

@@ -44,6 +44,7 @@ type configImportVerb struct {
 	From                     []string
 	To                       string
 	Yes, DryRun, KeepSecrets bool
+	NoTry                    bool
 
 	plain // the names of servers, none for all
 }
@@ -53,6 +54,7 @@ func (v *configImportVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.To, "to", "", "write to `FILE` (default: the one in force)")
 	fs.BoolVar(&v.Yes, "yes", false, "write without asking")
 	fs.BoolVar(&v.DryRun, "dry-run", false, "show what would be taken, write nothing")
+	fs.BoolVar(&v.NoTry, "no-try", false, "do not try whether the servers work")
 	fs.BoolVar(&v.KeepSecrets, "keep-secrets", false, "copy literal secrets as they are")
 }
 
@@ -92,7 +94,23 @@ func (v *configImportVerb) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	p.Written = true
+	if !v.NoTry {
+		if err := p.try(ctx, s, v.To != "", names); err != nil {
+			return err
+		}
+	}
 	return s.Printer.Answer(p)
+}
+
+// try tries the servers that were written.
+func (p *importPlan) try(ctx context.Context, s *Session, named bool, names []string) error {
+	tried, err := s.try(ctx, p.File, named, names)
+	for i := range p.Servers {
+		if p.Servers[i].Action == "add" {
+			p.Servers[i].Tried = tried[p.Servers[i].Name]
+		}
+	}
+	return err
 }
 
 func importStep(flag string) fault.Step {
@@ -332,6 +350,8 @@ type importItem struct {
 	// Kept says that the literal secrets are copied as they are.
 	Kept  bool     `json:"secrets_kept,omitempty"`
 	Notes []string `json:"notes,omitempty"`
+	// Tried is what came of trying it, once it is written.
+	Tried *trial `json:"tried,omitempty"`
 	entry config.Entry
 }
 
@@ -357,8 +377,14 @@ func (a *importPlan) WriteText(t *output.Text) {
 	added, skipped := a.of("add"), a.of("skip")
 	if a.Written {
 		t.Line(fmt.Sprintf("Wrote %s to ", render.Plural(len(added), "server")), output.Cyan(a.File))
+		for _, s := range added {
+			if s.Tried != nil {
+				t.Line("  ", output.Cyan(s.Name))
+				s.Tried.write(t, "    ")
+			}
+		}
 		a.writeVariables(t)
-		t.Line("Ask them for their tools with: mcpl list --refresh")
+		t.Line("See what they offer with: mcpl list")
 		return
 	}
 	a.writeFiles(t)

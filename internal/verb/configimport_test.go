@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 func TestConfigImportOptions(t *testing.T) {
@@ -37,6 +38,10 @@ func otherClients(t *testing.T) *world {
 }}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	w.servers = map[string]*server{
+		"scope-x":      offering(t, "", `{"name":"x","inputSchema":{"type":"object"}}`),
+		"taken-cursor": {down: fault.New(fault.ServerConnection, "it is down", "Start it.")},
+	}
 	return w
 }
 
@@ -65,7 +70,9 @@ Variables to set
   Add GITHUB_TOKEN=... to DIR/.env. Its value is in HOME/.cursor/mcp.json (env GITHUB_TOKEN)
     or get a new one at https://github.com/settings/tokens
 `},
-		"written": {args: strings.Fields("config import --yes"), says: []string{"Wrote 3 servers to DIR/.mcp.json"}},
+		"written": {args: strings.Fields("config import --yes"), asked: []string{"scope-x", "taken-cursor"}, says: []string{"Wrote 3 servers to DIR/.mcp.json",
+			"  notes\n    variable missing: ", "  taken-cursor\n    cannot be reached: it is down\n      Start it.\n", "  scope-x\n    ok: 1 tool over stdio\n"}},
+		"written untried": {args: strings.Fields("config import --yes --no-try"), says: []string{"Wrote 3 servers to DIR/.mcp.json"}},
 		"without consent": {args: strings.Fields("config import notes"), code: 6, text: `error: writing 1 server to DIR/.mcp.json needs your consent
   notes from cursor
 hint: See what would be written with: mcpl config import --dry-run. Write it with: mcpl config import --yes

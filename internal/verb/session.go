@@ -55,7 +55,7 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 	if err := v.Parse(words); err != nil {
 		return err
 	}
-	s.Engine = s.newEngine()
+	s.Engine = s.newEngine(s.selection())
 	defer func() {
 		if closeErr := s.Engine.Close(); err == nil {
 			err = closeErr
@@ -100,10 +100,10 @@ func (s *Session) server(name string) (*config.Server, error) {
 	return cfg.Server(name)
 }
 
-// newEngine returns the engine for these settings and flags.
-func (s *Session) newEngine() *engine.Engine {
+// newEngine returns the engine for these settings and flags, and for the configuration in the selection.
+func (s *Session) newEngine(selection config.Selection) *engine.Engine {
 	opt := engine.Options{Switches: s.Tools, Policy: s.Settings.Policy, Approvals: s.approvals(),
-		Catalog: catalog.Options{Env: s.App.Env, Selection: s.selection(), Settings: s.Settings, Events: s.Printer,
+		Catalog: catalog.Options{Env: s.App.Env, Selection: selection, Settings: s.Settings, Events: s.Printer,
 			Now: s.App.Now}}
 	if s.App.Detach != nil {
 		opt.Catalog.Background = s.refreshBehind

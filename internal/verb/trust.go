@@ -377,7 +377,7 @@ func (s *Session) anyWaits(servers []string) (bool, error) {
 // reopen begins anew with the configuration as it is approved now.
 func (s *Session) reopen() error {
 	err := s.Engine.Close()
-	s.Engine = s.newEngine()
+	s.Engine = s.newEngine(s.selection())
 	return err
 }
 

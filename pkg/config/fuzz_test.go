@@ -162,3 +162,22 @@ func FuzzMask(f *testing.F) {
 		}
 	})
 }
+
+// FuzzEntries: whatever is pasted as an entry is refused with a fault, or holds servers that have a command or a URL.
+func FuzzEntries(f *testing.F) {
+	for _, text := range []string{`{"command": "x"}`, `{"url": "https://h"} // c`, `{"mcpServers": {"a": {"command": "x"}}}`,
+		`{"a": {"command": "x"}, "b": {}}`, `{}`, `[`, `{"servers": 1}`, `{"env": {"A": "b"}}`, `{"":{"command":"x"}}`} {
+		f.Add("n", text)
+	}
+	f.Fuzz(func(t *testing.T, name, text string) {
+		entries, err := ParseEntries(name, text)
+		if f := fault.From(err); err != nil && f.Type == fault.Internal {
+			t.Errorf("%q: %v", text, err)
+		}
+		for name, d := range entries {
+			if name == "" || (d.Command == "") == (d.URL == "") {
+				t.Errorf("%q: %q is %+v", text, name, d)
+			}
+		}
+	})
+}
