@@ -61,8 +61,8 @@ var rooms = map[string]room{
 	"internal/verb": {
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/approval", "pkg/atomicfile",
 			"pkg/auth/login", "pkg/catalog", "pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault",
-			"pkg/hidden", "pkg/host", "pkg/index", "pkg/output", "pkg/policy", "pkg/schema", "pkg/search", "pkg/state",
-			"pkg/tool", "pkg/trust"},
+			"pkg/hidden", "pkg/host", "pkg/index", "pkg/output", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search",
+			"pkg/state", "pkg/tool", "pkg/trust"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -71,7 +71,7 @@ var rooms = map[string]room{
 		why:     "a form knows a question and a terminal; whose call the question belongs to is the verb's business",
 	},
 	"internal/verb/render": {
-		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/hidden", "pkg/output", "pkg/tool"},
+		imports: []string{"pkg/fault", "pkg/hidden", "pkg/output", "pkg/results", "pkg/tool"},
 		why:     "a result is rendered from its bytes alone, so that every verb that gets one shows it alike",
 	},
 	"pkg/approval": {
@@ -155,6 +155,11 @@ var rooms = map[string]room{
 	},
 	"pkg/packed": {
 		why: "a leaf: the packed index and the rankings inside it are written and read by two packages",
+	},
+	"pkg/results": {
+		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/tool"},
+		why: "every face keeps what is too large for its reader in one store, with one kind of ID; how a face shows the ID " +
+			"is its own business",
 	},
 	"pkg/schema": {
 		imports: []string{"pkg/fault", "pkg/tool"},

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 )
 
 // App is the process as verbs see it. Nothing of it is global.
@@ -113,6 +115,11 @@ func (a *App) Fail(p *output.Printer, err error) int {
 	}
 	_ = a.NewPrinter(Globals{}).Fault(f) // as text on stderr: stdout takes nothing, and there is nowhere else
 	return f.Type.ExitCode()
+}
+
+// results returns the store of results.
+func (a *App) results() results.Store {
+	return results.Store{Dir: filepath.Join(a.Env.CacheDir(), "results"), Now: a.Now}
 }
 
 // Globals are the flags that every verb has, before and after its name.

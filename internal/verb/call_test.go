@@ -21,7 +21,7 @@ func TestCallOptions(t *testing.T) {
 				words: []string{"s/t"}, Timeout: 2 * time.Minute, MaxTime: 90 * time.Second, Elicit: []string{"accept", "{}"},
 				Delivery: render.Delivery{JQ: ".", OutputDir: "d", MaxBytes: 7}}}}},
 		"raw and selected":       {args: []string{"s", "t", "--raw", "--jq", "."}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
-		"a negative size":        {args: []string{"s", "t", "--max-bytes", "-1"}, says: "--max-bytes -1 is not a size"},
+		"a negative size":        {args: []string{"s", "t", "--max-bytes", "-1"}, says: `invalid argument "-1" for "--max-bytes" flag: give a number of bytes like 20000 or 20k, or 0 for no limit`},
 		"an answer that is none": {args: []string{"s", "t", "--elicit", "maybe"}, says: "--elicit maybe is not an answer to a question"},
 		"no time":                {args: []string{"s", "t", "--timeout", "0"}, says: `invalid argument "0" for "--timeout" flag: give a duration like 30s or 2m`},
 	})
@@ -46,7 +46,7 @@ func TestCallAnswers(t *testing.T) {
 		"blocks": {args: strings.Fields("call papers cite"), asked: []string{"papers"}, text: `[1]
 [image image/png, 3 B; save it with --output-dir DIR]
 `,
-			json: `{"success":true,"result":[{"type":"text","text":"[1]"},{"type":"image","mimeType":"image/png","data":"AQID"}]}`},
+			json: `{"success":true,"result":[{"type":"text","text":"[1]"},{"type":"image","mimeType":"image/png","bytes":3,"file":"HOME/.cache/mcpl/results/papers-cite-039058c6f2c0.png","id":"039058c6f2c0"}],"files":["HOME/.cache/mcpl/results/papers-cite-039058c6f2c0.png"]}`},
 		"raw": {args: strings.Fields("call demo add a=1 --raw"), asked: []string{"demo"}, text: `{"content":[{"type":"text","text":"3"}],"structuredContent":{"sum":3.0}}
 `,
 			json: `{"content":[{"type":"text","text":"3"}],"structuredContent":{"sum":3.0}}`},

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -66,7 +65,7 @@ func (v *request) destination(s *Session) (render.Destination, error) {
 		}
 	}
 	to := render.Destination{Printer: s.Printer, MaxBytes: s.Settings.MaxBytes,
-		Large: filepath.Join(s.App.Env.CacheDir(), "results"), Now: s.App.Now}
+		Store: s.App.results()}
 	err := v.Delivery.Prepare(&to, s.App.Query)
 	return to, err
 }
@@ -94,11 +93,23 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan, to re
 	o.Audience = audience
 	res, err := audience.End(s.Engine.Call(ctx, plan, o))
 	if err != nil {
-		return err
+		return v.reduced(to, plan.Ref, err)
 	}
 	s.code, err = v.Delivery.Answer(ctx, to, plan.Ref, res)
 	if lost := new(output.LostError); errors.As(err, &lost) && !isClosedPipe(err) {
-		return to.Lost(plan.Ref, res, lost)
+		return v.Delivery.Lost(to, plan.Ref, res, lost)
+	}
+	return err
+}
+
+// reduced returns an error whose result, if it has one, is reduced as that of an answer.
+func (v *request) reduced(to render.Destination, ref tool.Ref, err error) error {
+	f, ok := errors.AsType[*fault.Fault](err)
+	if !ok {
+		return err
+	}
+	if raw, ok := f.Result.(json.RawMessage); ok {
+		f.Result = v.Delivery.Reduce(to, ref, raw)
 	}
 	return err
 }

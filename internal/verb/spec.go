@@ -65,7 +65,7 @@ type Alias struct {
 // Table returns all verbs. A verb of another one stands after that.
 func Table() []Spec {
 	return []Spec{
-		searchSpec(), inspectSpec(), callSpec(), listSpec(),
+		searchSpec(), inspectSpec(), callSpec(), resultSpec(), listSpec(),
 		resourcesSpec(), readSpec(), promptsSpec(), promptSpec(),
 		trustSpec(), untrustSpec(),
 		configSpec(), configImportSpec(), configAddSpec(), configRemoveSpec(),

@@ -31,7 +31,7 @@ type Settings struct {
 	Grace time.Duration
 	// Limit bounds the hits of a search.
 	Limit int
-	// MaxBytes is the size of a result above which it goes to a file. Zero means no limit.
+	// MaxBytes is the size above which a result goes to a file instead of a JSON answer. Zero means no limit.
 	MaxBytes int
 	// Daemon says that a daemon keeps servers warm. Idle is the time without a request after which it stops one.
 	Daemon bool
@@ -69,11 +69,11 @@ type Setting struct {
 // LoadSettings returns the settings in force and the source of each: the variables MCPL_CONNECT_TIMEOUT,
 // MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE and
 // MCPL_CREDENTIALS; else the same names in small letters in the settings file; else 30 s, 30 s, 10 min, 24 h, 7 days,
-// 5, no limit, true, 15 min and auto. Times are texts with a unit, such as "30s" or "24h". An unknown key and an
+// 5, 24 kB, true, 15 min and auto. Times are texts with a unit, such as "30s" or "24h". An unknown key and an
 // invalid value are a fault.Config that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
-		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, Daemon: true, Idle: 15 * time.Minute,
+		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, MaxBytes: 24_000, Daemon: true, Idle: 15 * time.Minute,
 		Credentials: AutoCredentials}
 	file, err := e.readSettings()
 	if err != nil {

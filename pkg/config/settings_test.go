@@ -27,9 +27,9 @@ func TestSettings(t *testing.T) {
 			t.Errorf("shown %s, want %s", got, shown)
 		}
 	}
-	s := Settings{30 * time.Second, 30 * time.Second, 10 * time.Minute, 24 * time.Hour, 7 * 24 * time.Hour, 5, 0, true,
-		15 * time.Minute, AutoCredentials, nil, nil}
-	check(s, "connect_timeout=30s (default), call_timeout=30s (default), max_time=10m (default), ttl=24h (default), grace=168h (default), limit=5 (default), max_bytes=0 (default), daemon=true (default), idle=15m (default), credentials=auto (default)")
+	s := Settings{30 * time.Second, 30 * time.Second, 10 * time.Minute, 24 * time.Hour, 7 * 24 * time.Hour, 5, 24_000,
+		true, 15 * time.Minute, AutoCredentials, nil, nil}
+	check(s, "connect_timeout=30s (default), call_timeout=30s (default), max_time=10m (default), ttl=24h (default), grace=168h (default), limit=5 (default), max_bytes=24000 (default), daemon=true (default), idle=15m (default), credentials=auto (default)")
 	w.write(w.SettingsFile(), "\ufeff# mine\ncall_timeout = \"1m\"\n\n\"ttl\" = '90m' # x\nlimit = 7\nmax_bytes = 1_000\ndaemon = false\n\nmax_time = '1h'\n")
 	s.CallTimeout, s.TTL, s.Limit, s.MaxBytes, s.Daemon = time.Minute, 90*time.Minute, 7, 1000, false
 	s.MaxTime = time.Hour

@@ -27,6 +27,7 @@ const (
 	MissingVariable  Type = "MissingVariableError"  // 2: a ${VAR} of the configuration has no value
 	ServerNotFound   Type = "ServerNotFoundError"   // 3: no such server, or it is disabled
 	ToolNotFound     Type = "ToolNotFoundError"     // 3: no such tool, or it is disabled
+	ResultNotFound   Type = "ResultNotFoundError"   // 3: no such result is kept, or not any more
 	ServerConnection Type = "ServerConnectionError" // 4: a server cannot be started or reached, or died
 	Protocol         Type = "ProtocolError"         // 4: a server broke the protocol or refused a request
 	Timeout          Type = "TimeoutError"          // 5: a phase took longer than its limit
@@ -44,7 +45,7 @@ func (t Type) ExitCode() int {
 		return 1
 	case Usage, InvalidArguments, Config, MissingVariable:
 		return 2
-	case ServerNotFound, ToolNotFound:
+	case ServerNotFound, ToolNotFound, ResultNotFound:
 		return 3
 	case ServerConnection, Protocol:
 		return 4

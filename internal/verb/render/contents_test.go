@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -87,6 +88,8 @@ func FuzzResults(f *testing.F) {
 	f.Add([]byte(`{"contents":[{"uri":"a:b","blob":"AQID"},null]}`))
 	f.Add([]byte(`{"description":null,"messages":[{"role":"user","content":{"type":"image","data":"AQID"}}]}`))
 	f.Add([]byte(`{"content":[{"type":"text","text":"x"}],"structuredContent":{"a":1}}`))
+	f.Add([]byte(`{"content":[{"type":"image","data":"AQID"}],"structuredContent":{"AQID" : "AQID","b":["\"AQID","AQID"]}}`))
+	f.Add([]byte(`{"content":[],"structuredContent":{"a":"iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="}}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, kind := range []tool.Kind{tool.Tool, tool.Resource, tool.Prompt} {
@@ -97,8 +100,14 @@ func FuzzResults(f *testing.F) {
 			if _, doc := rendered(t, r); !json.Valid([]byte(doc)) {
 				t.Fatalf("%s: %s is not JSON", kind, doc)
 			}
-			if r, err = r.saved(dir, tool.Ref{Server: "s", Name: "n"}); err == nil && !json.Valid(r.JSON()) {
-				t.Fatalf("%s: with files %s is not JSON", kind, r.JSON())
+			if words := r.inWords().JSON(); !json.Valid(words) {
+				t.Fatalf("%s: in words %s is not JSON", kind, words)
+			}
+			save := func(content []byte, ext string) (results.Entry, error) {
+				return results.Save(dir, "s", "n", content, ext)
+			}
+			if r, err = r.saved("s", false, save); err != nil || !json.Valid(r.JSON()) {
+				t.Fatalf("%s: with files %s is not JSON, %v", kind, r.JSON(), err)
 			}
 		}
 	})

@@ -4,15 +4,18 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -21,7 +24,8 @@ type Delivery struct {
 	Raw       bool
 	JQ        string
 	OutputDir string
-	MaxBytes  int
+	// MaxBytes is zero if the settings decide, and negative if there is no limit.
+	MaxBytes int
 }
 
 // Destination is what [Delivery.Answer] prints to and saves in.
@@ -29,12 +33,10 @@ type Destination struct {
 	Printer *output.Printer
 	// Query is the expression of --jq. [Delivery.Prepare] sets it.
 	Query Query
-	// MaxBytes is the size that results are printed up to, unless --max-bytes says another. Zero means no limit.
+	// MaxBytes is the size that results are printed up to as JSON, unless --max-bytes says another. Zero means no limit.
 	MaxBytes int
-	// Large is the folder for larger results, unless --output-dir names another.
-	Large string
-	// Now is the clock by which old results are removed from Large.
-	Now func() time.Time
+	// Store keeps larger results and binaries, unless --output-dir names a folder.
+	Store results.Store
 }
 
 // Query applies a parsed jq expression to a JSON value and returns the results.
@@ -42,10 +44,15 @@ type Query = func(ctx context.Context, value json.RawMessage) ([]json.RawMessage
 
 // Flags defines the flags, bound to v.
 func (v *Delivery) Flags(fs *pflag.FlagSet) {
+	v.KeptFlags(fs)
 	fs.BoolVar(&v.Raw, "raw", false, "print the untouched result of the server")
-	fs.StringVar(&v.JQ, "jq", "", "apply this jq `EXPR` to the result")
 	fs.StringVar(&v.OutputDir, "output-dir", "", "save images, audio and blobs in `DIR`")
-	fs.IntVar(&v.MaxBytes, "max-bytes", 0, "save a result of more than `N` bytes to a file")
+}
+
+// KeptFlags defines the flags for a result that is kept already, bound to v.
+func (v *Delivery) KeptFlags(fs *pflag.FlagSet) {
+	fs.StringVar(&v.JQ, "jq", "", "apply this jq `EXPR` to the result")
+	fs.Var((*sizeValue)(&v.MaxBytes), "max-bytes", "save a result above `N` bytes (with --json: 24k)")
 }
 
 // Check rejects conflicting flags.
@@ -54,11 +61,35 @@ func (v *Delivery) Check() error {
 		return fault.New(fault.Usage, "--raw leaves the result untouched, --jq and --output-dir change it",
 			"Use one or the other; the parts of a raw result can be selected by piping it to jq.")
 	}
-	if v.MaxBytes < 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("--max-bytes %d is not a size", v.MaxBytes),
-			"Give a number of bytes, like --max-bytes 20000.")
-	}
 	return nil
+}
+
+// sizeValue is a flag that takes a number of bytes, such as 20000, 20k or 1M. 0 becomes -1: no limit.
+type sizeValue int
+
+func (s *sizeValue) Set(text string) error {
+	number, unit := strings.ToLower(strings.TrimSpace(text)), 1
+	for suffix, size := range map[string]int{"k": 1e3, "m": 1e6} {
+		if short, ok := strings.CutSuffix(strings.TrimSuffix(number, "b"), suffix); ok {
+			number, unit = strings.TrimSpace(short), size
+			break
+		}
+	}
+	n, err := strconv.Atoi(number)
+	if err != nil || n < 0 || n > math.MaxInt32/unit {
+		return errors.New("give a number of bytes like 20000 or 20k, or 0 for no limit")
+	}
+	*s = sizeValue(cmp.Or(n*unit, -1))
+	return nil
+}
+
+func (s *sizeValue) Type() string { return "size" }
+
+func (s *sizeValue) String() string {
+	if *s == 0 {
+		return ""
+	}
+	return strconv.Itoa(max(int(*s), 0))
 }
 
 // Prepare does what can fail of the flags before anything is asked of a server: it has --jq parsed and makes the folder
@@ -92,14 +123,14 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 	value, err := Read(ref.Kind, res.Raw)
 	if err != nil {
 		f := fault.New(fault.Protocol, ref.Server+" answered with a result that is not what the protocol says", "")
-		return 0, to.keep(ref, res.Raw, f.Because(err), false)
+		return 0, v.keep(to, ref, res.Raw, f.Because(err), false)
 	}
 	if res.IsError {
-		return 0, toolError(ref, value)
+		return 0, v.toolError(to, ref, value)
 	}
 	a, err := v.answer(ctx, to, ref, value)
 	if err != nil {
-		return 0, to.keep(ref, valueOf(ref.Kind, res.Raw), fault.From(err), false)
+		return 0, v.keep(to, ref, valueOf(ref.Kind, res.Raw), fault.From(err), false)
 	}
 	if a.hidden = hidden.CountJSON(a.joined()); a.hidden > 0 && !to.Printer.JSON() {
 		to.Printer.Notice("the result has %s, which a model reads and you do not see; here they are shown as symbols",
@@ -110,10 +141,18 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 
 // answer makes the answer from a result.
 func (v *Delivery) answer(ctx context.Context, to Destination, ref tool.Ref, value Result) (a *answer, err error) {
-	if v.OutputDir != "" {
-		if value, err = value.saved(v.OutputDir, ref); err != nil {
-			return nil, err
-		}
+	switch {
+	case v.OutputDir != "":
+		value, err = value.saved(ref.Server, true, func(content []byte, ext string) (results.Entry, error) {
+			return v.save(to, ref, content, ext)
+		})
+	case to.Printer.JSON():
+		value = to.stored(ref, value)
+	case v.JQ == "":
+		value = value.inWords()
+	}
+	if err != nil {
+		return nil, err
 	}
 	a = &answer{value: value, queried: v.JQ != "", results: []json.RawMessage{value.JSON()}}
 	if a.queried {
@@ -121,10 +160,81 @@ func (v *Delivery) answer(ctx context.Context, to Destination, ref tool.Ref, val
 			return nil, queryFault(ctx, v.JQ, err)
 		}
 	}
-	if limit := cmp.Or(v.MaxBytes, to.MaxBytes); limit > 0 && len(a.joined()) > limit {
-		a.spilled, err = v.spill(to, ref, a)
-	}
+	a.spilled, err = v.spillOver(to, ref, a.joined())
 	return a, err
+}
+
+// stored returns a result whose binaries are in the store. If the store cannot be written, they stay in the result,
+// with a notice.
+func (to Destination) stored(ref tool.Ref, value Result) Result {
+	kept, err := value.saved(ref.Server, false, func(content []byte, ext string) (results.Entry, error) {
+		return to.Store.Put(ref.Server, ref.Name, content, ext)
+	})
+	if err != nil {
+		to.cannotKeep(err)
+		return value
+	}
+	return kept
+}
+
+func (to Destination) cannotKeep(err error) {
+	to.Printer.Notice("results cannot be kept in %s, so that the answer has all of this one: %v", to.Store.Dir, err)
+}
+
+// limit returns the size above which a result goes to a file, 0 for none.
+func (v *Delivery) limit(to Destination) int {
+	switch {
+	case v.MaxBytes != 0:
+		return max(v.MaxBytes, 0)
+	case to.Printer.JSON():
+		return to.MaxBytes
+	}
+	return 0
+}
+
+// spillOver writes a JSON value to a file if it is too large to print, and describes it. It returns nil if it is not,
+// and also if the store cannot be written: nothing is lost then but the limit.
+func (v *Delivery) spillOver(to Destination, ref tool.Ref, value json.RawMessage) (*spilled, error) {
+	if limit := v.limit(to); limit == 0 || len(value) <= limit {
+		return nil, nil
+	}
+	content, ext := fileOf(value)
+	entry, err := v.save(to, ref, content, ext)
+	switch {
+	case err != nil && v.OutputDir != "":
+		return nil, err
+	case err != nil:
+		to.cannotKeep(err)
+		return nil, nil
+	}
+	return spill(value, entry), nil
+}
+
+// save writes content to a file: in --output-dir, else in the store.
+func (v *Delivery) save(to Destination, ref tool.Ref, content []byte, ext string) (results.Entry, error) {
+	if v.OutputDir == "" {
+		return to.Store.Put(ref.Server, ref.Name, content, ext)
+	}
+	e, err := results.Save(v.OutputDir, ref.Server, ref.Name, content, ext)
+	if err != nil {
+		return e, fault.New(fault.Result, fmt.Sprintf("the result of %s cannot be written to %s", ref, v.OutputDir),
+			"Give --output-dir a folder that you may write to and that has room.").Because(err)
+	}
+	return e, nil
+}
+
+// Reduce returns a result as a fault holds it: as with the result of an answer, the store has its binaries, and all of
+// it if it is too large.
+func (v *Delivery) Reduce(to Destination, ref tool.Ref, result json.RawMessage) any {
+	if !to.Printer.JSON() {
+		return result
+	}
+	result = to.stored(ref, Result{kind: ref.Kind, value: result}).value
+	inner := Delivery{MaxBytes: v.MaxBytes} // without a folder, which may be what failed
+	if over, err := inner.spillOver(to, ref, result); err == nil && over != nil {
+		return map[string]any{"spilled": over}
+	}
+	return result
 }
 
 // queryFault is the fault of an expression that does not fit the result.
@@ -137,9 +247,9 @@ func queryFault(ctx context.Context, expr string, err error) error {
 }
 
 // Lost returns the fault about a result that stdout did not accept. It keeps the result in a file.
-func (to Destination) Lost(ref tool.Ref, res *tool.Result, lost *output.LostError) error {
+func (v *Delivery) Lost(to Destination, ref tool.Ref, res *tool.Result, lost *output.LostError) error {
 	f := fault.New(fault.Result, "the answer could not be written to stdout", "").Because(lost.Err)
-	return to.keep(ref, valueOf(ref.Kind, res.Raw), f, true)
+	return v.keep(to, ref, valueOf(ref.Kind, res.Raw), f, true)
 }
 
 // valueOf returns a result as the JSON value of the contract. If it is not what the protocol says, it stays as it is.
@@ -153,20 +263,20 @@ func valueOf(kind tool.Kind, raw json.RawMessage) json.RawMessage {
 
 // keep adds a result to the fault about it, so that the run of a tool is not lost. Readers of JSON find it in the
 // fault; for others, and with toFile, it goes to a file.
-func (to Destination) keep(ref tool.Ref, result json.RawMessage, f *fault.Fault, toFile bool) error {
-	f.On(ref.Server, ref.Tool()).Result = result
+func (v *Delivery) keep(to Destination, ref tool.Ref, result json.RawMessage, f *fault.Fault, toFile bool) error {
+	f.On(ref.Server, ref.Tool()).Result = v.Reduce(to, ref, result)
 	done := ref.Server + " has answered"
 	if ref.Kind == tool.Tool {
 		done = "The tool has run: look at what it did before you call it again"
 	}
 	place := "error.result"
 	if toFile || !to.Printer.JSON() {
-		file, err := saveFile(to.Large, ref, result, ".json")
+		e, err := to.Store.Put(ref.Server, ref.Name, result, ".json")
 		if err != nil {
 			f.Trace(string(result))
-			file = "the lines above"
+			e.Path = "the lines above"
 		}
-		place = file
+		place = e.Path
 	}
 	f.Help = strings.TrimSpace(fmt.Sprintf("%s. Its result is in %s. %s", done, place, f.Help))
 	return f
@@ -176,12 +286,15 @@ func (to Destination) keep(ref tool.Ref, result json.RawMessage, f *fault.Fault,
 const maxErrorText = 2000
 
 // toolError is the fault of a result that reports an error.
-func toolError(ref tool.Ref, value Result) error {
+func (v *Delivery) toolError(to Destination, ref tool.Ref, value Result) error {
 	whole := cmp.Or(strings.TrimSpace(value.Text()), ref.String()+" reported an error without saying which")
 	message := Cut(whole, maxErrorText)
 	f := fault.New(fault.Tool, message, "The tool ran and reported this itself.").On(ref.Server, ref.Name).
 		Then("Check the arguments against", fault.Step{Verb: "inspect", Server: ref.Server, Tool: ref.Name})
-	if f.Result = value.JSON(); whole != message {
+	if to.Printer.JSON() {
+		value = to.stored(ref, value)
+	}
+	if f.Result = v.Reduce(to, ref, value.JSON()); whole != message {
 		f.Help += " Its whole report is the member error.result of the JSON answer (--json), or printed by --raw."
 	}
 	return f

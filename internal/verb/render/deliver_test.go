@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -33,20 +33,24 @@ func TestFlags(t *testing.T) {
 		"raw":              {args: []string{"--raw", "--max-bytes", "5"}, want: Delivery{Raw: true, MaxBytes: 5}},
 		"raw and selected": {args: []string{"--raw", "--jq", "."}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
 		"raw and saved":    {args: []string{"--raw", "--output-dir", "d"}, says: "--raw leaves the result untouched, --jq and --output-dir change it"},
-		"a negative size":  {args: []string{"--max-bytes", "-1"}, says: "--max-bytes -1 is not a size"},
+		"no limit":         {args: []string{"--max-bytes", "0"}, want: Delivery{MaxBytes: -1}},
+		"thousands":        {args: []string{"--max-bytes", "10k"}, want: Delivery{MaxBytes: 10_000}},
+		"millions":         {args: []string{"--max-bytes", "2 MB"}, want: Delivery{MaxBytes: 2_000_000}},
+		"a negative size":  {args: []string{"--max-bytes", "-1"}, says: `invalid argument "-1" for "--max-bytes" flag: give a number of bytes like 20000 or 20k, or 0 for no limit`},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
 			var v Delivery
 			fs := pflag.NewFlagSet("mcpl", pflag.ContinueOnError)
 			v.Flags(fs)
-			if err := fs.Parse(tc.args); err != nil {
-				t.Fatal(err)
+			err := fs.Parse(tc.args)
+			if err == nil {
+				err = v.Check()
 			}
-			switch err := v.Check(); {
+			switch {
 			case err == nil && (tc.says != "" || v != tc.want):
 				t.Errorf("got %+v", v)
-			case err != nil && (err.Error() != tc.says || !fault.Is(err, fault.Usage)):
+			case err != nil && err.Error() != tc.says:
 				t.Errorf("got %v", err)
 			}
 		})
@@ -68,7 +72,8 @@ func (v Delivery) deliver(t *testing.T, kind tool.Kind, raw string, asJSON bool)
 	dir := t.TempDir()
 	tty := output.Terminal{Is: true, Width: 120}
 	printer := output.New(output.Options{Out: &out, Err: &out, JSON: asJSON, OutTTY: tty})
-	to := Destination{Printer: printer, Large: filepath.Join(dir, "large"), Now: time.Now}
+	to := Destination{Printer: printer, MaxBytes: 1000,
+		Store: results.Store{Dir: filepath.Join(dir, "large"), Now: time.Now}}
 	if v.OutputDir != "" {
 		v.OutputDir = filepath.Join(dir, v.OutputDir)
 	}
@@ -78,7 +83,7 @@ func (v Delivery) deliver(t *testing.T, kind tool.Kind, raw string, asJSON bool)
 	res := &tool.Result{Raw: json.RawMessage(raw), IsError: strings.Contains(raw, `"isError":true`)}
 	exit, err := v.Answer(t.Context(), to, tool.Ref{Server: "s", Name: "t", Kind: kind}, res)
 	text := strings.ReplaceAll(out.String(), dir, "DIR")
-	return outcome{exit, err, regexp.MustCompile(`-[0-9a-f]{12}\.`).ReplaceAllString(text, "-DIGEST."), dir}
+	return outcome{exit, err, regexp.MustCompile(`\b[0-9a-f]{12}\b`).ReplaceAllString(text, "DIGEST"), dir}
 }
 
 // parseQuery stands for jq.
@@ -115,9 +120,9 @@ func TestAnswer(t *testing.T) {
 		"text":             {raw: `{"content":[{"type":"text","text":"a\nb"}]}`, text: "a\nb\n", json: `{"success":true,"result":"a\nb"}`},
 		"JSON in text":     {raw: `{"content":[{"type":"text","text":" {\"b\": 1.0} "}]}`, text: "{\n  \"b\": 1.0\n}\n", json: `{"success":true,"result":{"b": 1.0}}`},
 		"broken JSON":      {raw: `{"content":[{"type":"text","text":"{\"b\""}]}`, text: "{\"b\"\n", json: `{"success":true,"result":"{\"b\""}`},
-		"structured":       {raw: `{"content":[{"type":"text","text":"x"},` + image + `],"structuredContent":{"a":1}}`, text: "{\n  \"a\": 1\n}\n[image image/png, 3 B; save it with --output-dir DIR]\n", json: `{"success":true,"result":{"a":1}}`},
+		"structured":       {raw: `{"content":[{"type":"text","text":"x"},` + image + `],"structuredContent":{"a":1}}`, text: "{\n  \"a\": 1\n}\n[image image/png, 3 B; save it with --output-dir DIR]\n", json: `{"success":true,"result":{"a":1},"files":["DIR/large/s-t-DIGEST.png"]}`},
 		"nothing":          {raw: `{"content":null}`, text: "(the tool answered without content)\n", json: `{"success":true,"result":[]}`},
-		"blocks":           {raw: `{"content":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","data":"AQ=="},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}]}`, text: "x\n[audio audio/wav, 1 B; save it with --output-dir DIR]\n[link n u:v]\n{\n  \"type\": \"new\",\n  \"x\": 1\n}\n", json: `{"success":true,"result":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","data":"AQ=="},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}]}`},
+		"blocks":           {raw: `{"content":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","data":"AQ=="},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}]}`, text: "x\n[audio audio/wav, 1 B; save it with --output-dir DIR]\n[link n u:v]\n{\n  \"type\": \"new\",\n  \"x\": 1\n}\n", json: `{"success":true,"result":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","bytes":1,"file":"DIR/large/s-t-DIGEST.wav","id":"DIGEST"},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}],"files":["DIR/large/s-t-DIGEST.wav"]}`},
 		"raw":              {flags: Delivery{Raw: true}, raw: `{"content": [] }`, text: "{\"content\": [] }\n", json: `{"content": [] }`},
 		"raw error":        {flags: Delivery{Raw: true}, raw: report, text: report + "\n", json: report, exit: 1},
 		"an error":         {raw: report, says: "it broke"},
@@ -143,13 +148,24 @@ Its structure:
       1
     ]
   }
-Select what you need of it with --jq EXPR.
-`, json: `{"success":true,"spilled":{"file":"DIR/large/s-t-DIGEST.json","bytes":35,"structure":{"name":"string, 11 B, 1 line","list":["list, 2 items, 5 B",1]},"help":"Select what you need of it with --jq EXPR."}}`},
+The first of its 7 lines:
+  {
+    "name": "a long text",
+    "list": [
+      1,
+      2
+    ]
+  }
+See more with: mcpl result DIGEST --jq EXPR (or --grep RE)
+`, json: `{"success":true,"spilled":{"id":"DIGEST","file":"DIR/large/s-t-DIGEST.json","bytes":35,"structure":{"name":"string, 11 B, 1 line","list":["list, 2 items, 5 B",1]},"lines":7,"first":"{\n  \"name\": \"a long text\",\n  \"list\": [\n    1,\n    2\n  ]\n}","help":"See more with: mcpl result DIGEST --jq EXPR (or --grep RE)"}}`},
 		"a large text": {flags: Delivery{MaxBytes: 3, OutputDir: "o"}, raw: `{"content":[{"type":"text","text":"one\ntwo"}]}`, text: `The result has 7 B. It is whole in:
   DIR/o/s-t-DIGEST.txt
 Its structure:
   "string, 7 B, 2 lines"
-Select what you need of it with --jq EXPR.
+The first of its 2 lines:
+  one
+  two
+Read the file, or select what you need with --jq EXPR.
 `},
 		"a prompt": {kind: tool.Prompt, raw: `{"messages":[{"role":"user","content":{"type":"text","text":"x"}}]}`, text: "user:\nx\n", json: `{"success":true,"result":{"messages":[{"role":"user","content":{"type":"text","text":"x"}}]}}`},
 	} {
@@ -239,6 +255,93 @@ func TestUse31ResultIsKept(t *testing.T) {
 	}
 }
 
+// tinyPNG is a picture of one pixel.
+const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+
+// TestUse34BinariesStayOut: no JSON answer holds base64, wherever in the result it stands, and text has words for it. A
+// string that no binary can be stays.
+func TestUse34BinariesStayOut(t *testing.T) {
+	t.Parallel()
+	const saved = `{"mimeType":"image/png","bytes":70,"file":"DIR/large/s-t-DIGEST.png","id":"DIGEST"}`
+	long := strings.Repeat("A", 400)
+	for title, tc := range map[string]struct{ raw, json, text string }{
+		"in structured content": {`{"structuredContent":{"shot":"` + tinyPNG + `","n":1}}`, `{"shot":` + saved + `,"n":1}`, "[image/png, 70 B; save it with"},
+		"a data URL":            {`{"structuredContent":["data:image/png;base64,` + tinyPNG + `"]}`, `[` + saved + `]`, "[image/png, 70 B; save it with"},
+		"with escapes":          {`{"structuredContent":["` + strings.ReplaceAll(tinyPNG, "/", `\/`) + `"]}`, `[` + saved + `]`, "[image/png, 70 B; save it with"},
+		"the data of a block": {`{"content":[{"type":"image","mimeType":"image/png","data":"AQID"}],"structuredContent":{"content":[{"type":"image","data":"AQID"}]}}`,
+			`{"content":[{"type":"image","data":{"mimeType":"image/png","bytes":3,"file":"DIR/large/s-t-DIGEST.png","id":"DIGEST"}}]}`, "[image/png, 3 B; save it with"},
+		"as the only text":    {`{"content":[{"type":"text","text":"` + tinyPNG + `"}]}`, saved, tinyPNG},
+		"as a key":            {`{"structuredContent":{"` + tinyPNG + `" : 1}}`, `{"` + tinyPNG + `" : 1}`, tinyPNG},
+		"an opaque token":     {`{"structuredContent":{"next":"` + long + `"}}`, `{"next":"` + long + `"}`, long},
+		"no base64 after all": {`{"structuredContent":{"a":"iVBORw0KGgo` + long[:60] + `"}}`, `{"a":"iVBORw0KGgo` + long[:60] + `"}`, long[:60]},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			got := Delivery{}.deliver(t, tool.Tool, tc.raw, true)
+			if !strings.HasPrefix(got.text, `{"success":true,"result":`+tc.json) {
+				t.Errorf("as JSON: %v\ngot  %swant %s", got.err, got.text, tc.json)
+			}
+			if got = (Delivery{}).deliver(t, tool.Tool, tc.raw, false); !strings.Contains(got.text, tc.text) {
+				t.Errorf("as text: %s", got.text)
+			}
+		})
+	}
+}
+
+// TestUse34LargeResults: above the limit a JSON answer describes the result, also that of an error; text and raw never
+// do, unless the flag asks for it.
+func TestUse34LargeResults(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("line\\n", 300)
+	raw := `{"content":[{"type":"text","text":"` + long + `"}]}`
+	failed := `{"content":[{"type":"text","text":"` + long + `"}],"isError":true}`
+	for title, tc := range map[string]struct {
+		flags  Delivery
+		raw    string
+		json   bool
+		spills bool
+	}{
+		"JSON":            {Delivery{}, raw, true, true},
+		"text":            {Delivery{}, raw, false, false},
+		"raw":             {Delivery{Raw: true}, raw, true, false},
+		"switched off":    {Delivery{MaxBytes: -1}, raw, true, false},
+		"a higher limit":  {Delivery{MaxBytes: 10_000}, raw, true, false},
+		"text, asked for": {Delivery{MaxBytes: 100}, raw, false, true},
+		"an error":        {Delivery{}, failed, true, true},
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			got := tc.flags.deliver(t, tool.Tool, tc.raw, tc.json)
+			said := got.text
+			if f := fault.From(got.err); f != nil {
+				data, err := json.Marshal(f.Result)
+				if err != nil {
+					t.Fatal(err)
+				}
+				said = string(data)
+			}
+			if spills := strings.Contains(said, "--lines 21:60"); spills != tc.spills || spills == (len(said) >= 1500) {
+				t.Errorf("%d bytes: %.300s", len(said), said)
+			}
+		})
+	}
+}
+
+// TestUse34NowhereToKeep: if the store cannot be written, the answer is whole, with a notice.
+func TestUse34NowhereToKeep(t *testing.T) {
+	t.Parallel()
+	var out, errs bytes.Buffer
+	to := Destination{Printer: output.New(output.Options{Out: &out, Err: &errs, JSON: true}), MaxBytes: 10,
+		Store: results.Store{Dir: "\x00", Now: time.Now}}
+	res := &tool.Result{Raw: json.RawMessage(`{"content":[{"type":"image","mimeType":"image/png","data":"AQID"}]}`)}
+	if _, err := new(Delivery).Answer(t.Context(), to, tool.Ref{Server: "s", Name: "t"}, res); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), `"data":"AQID"`) || !strings.Contains(errs.String(), "results cannot be kept in ") {
+		t.Errorf("%s%s", &out, &errs)
+	}
+}
+
 // TestUse31FolderIsMadeFirst: --output-dir is made and tried before anything starts.
 func TestUse31FolderIsMadeFirst(t *testing.T) {
 	t.Parallel()
@@ -257,9 +360,6 @@ func TestUse31FolderIsMadeFirst(t *testing.T) {
 	if entries, errRead := os.ReadDir(deep); err != nil || errRead != nil || len(entries) != 0 {
 		t.Errorf("%v, %v, %v", err, entries, errRead)
 	}
-	if _, err := saveFile(file, tool.Ref{Server: "s", Name: "t"}, nil, ".x"); !fault.Is(err, fault.Result) {
-		t.Errorf("a folder that has become a file: %v", err)
-	}
 	if err := os.Remove(deep); err != nil { // the probe is gone
 		t.Error(err)
 	}
@@ -269,60 +369,17 @@ func TestUse31FolderIsMadeFirst(t *testing.T) {
 func TestUse31LostAnswer(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	to := Destination{Printer: output.New(output.Options{JSON: true}), Large: dir, Now: time.Now}
+	to := Destination{Printer: output.New(output.Options{JSON: true}), Store: results.Store{Dir: dir, Now: time.Now}}
+	var v Delivery
 	ref := tool.Ref{Server: "s", Name: "t"}
 	res := &tool.Result{Raw: json.RawMessage(`{"structuredContent":[1]}`)}
-	f := fault.From(to.Lost(ref, res, &output.LostError{Err: errors.New("no space")}))
+	f := fault.From(v.Lost(to, ref, res, &output.LostError{Err: errors.New("no space")}))
 	if f.Type != fault.Result || !strings.Contains(f.Help, dir) || !strings.Contains(f.Traceback, "no space") {
 		t.Errorf("%+v", f)
 	}
-	to.Large = filepath.Join(dir, "\x00")
-	if f = fault.From(to.Lost(ref, res, &output.LostError{Err: errors.New("no space")})); !strings.Contains(f.Traceback, "[1]") {
+	to.Store.Dir = filepath.Join(dir, "\x00")
+	if f = fault.From(v.Lost(to, ref, res, &output.LostError{Err: errors.New("no space")})); !strings.Contains(f.Traceback, "[1]") {
 		t.Errorf("nowhere to keep it: %+v", f)
-	}
-}
-
-// TestOldFiles: with each result that is too large to print, those of more than a week ago are removed, and
-// nothing else is.
-func TestOldFiles(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	now := time.Now()
-	for name, age := range map[string]time.Duration{"old": keepSpilled + time.Hour, "new": keepSpilled - time.Hour} {
-		path := filepath.Join(dir, name)
-		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, now.Add(-age), now.Add(-age))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "folder"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	to := Destination{Large: dir, Now: func() time.Time { return now }}
-	a := &answer{results: []json.RawMessage{[]byte(`[1]`)}}
-	if _, err := new(Delivery).spill(to, tool.Ref{Server: "s", Name: "t"}, a); err != nil {
-		t.Fatal(err)
-	}
-	removeOld(filepath.Join(dir, "nosuch"), now) // which is not a failure
-	left, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil || len(left) != 3 || slices.Contains(left, filepath.Join(dir, "old")) {
-		t.Errorf("left are %q, %v", left, err)
-	}
-}
-
-func TestExtension(t *testing.T) {
-	t.Parallel()
-	for mime, want := range map[string]string{
-		"image/jpeg": ".jpg", "IMAGE/PNG": ".png", "image/svg+xml": ".svg", "image/x-icon": ".ico", "audio/mpeg": ".mp3",
-		"audio/x-wav": ".wav", "audio/mp4": ".m4a", "text/plain; charset=utf-8": ".txt", "text/markdown": ".md",
-		"application/gzip": ".gz", "": ".bin", "application/octet-stream": ".bin", "application/vnd.x+json": ".json",
-		"application/vnd.openxmlformats": ".bin", "odd": ".bin", "a/../b": ".___b",
-	} {
-		t.Run(mime, func(t *testing.T) {
-			t.Parallel()
-			if got := extension(mime); got != want {
-				t.Errorf("got %s, want %s", got, want)
-			}
-		})
 	}
 }
 

@@ -1,75 +1,212 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// saved writes the images, audio and blobs of a result to files in dir and returns the result with their names.
-func (r Result) saved(dir string, ref tool.Ref) (Result, error) {
+// saver keeps the content of a binary in a file with this extension.
+type saver func(content []byte, ext string) (results.Entry, error)
+
+// saved keeps the binaries of a result in files and returns the result with their names. If strict is false, what is
+// not base64 stays as it is.
+func (r Result) saved(server string, strict bool, save saver) (Result, error) {
+	r.blocks = slices.Clone(r.blocks)
+	place := func(mime string, content []byte) (json.RawMessage, error) {
+		entry, err := save(content, results.Extension(mime))
+		if err != nil {
+			return nil, err
+		}
+		r.files = append(r.files, entry.Path)
+		return binary(mime, entry).Bytes(), nil
+	}
+	kept := map[string]json.RawMessage{} // what takes the place of data that was saved
 	for i := range r.blocks {
 		b := &r.blocks[i]
-		data := b.Data
-		if b.Resource != nil && b.Resource.Text == nil {
-			data = b.Resource.Blob
-		} else if b.Type != "image" && b.Type != "audio" {
+		data, ok := b.binary()
+		if !ok {
 			continue
 		}
 		content, err := base64.StdEncoding.DecodeString(data)
-		if err != nil {
+		switch {
+		case err != nil && strict:
 			return r, fault.New(fault.Protocol,
-				fmt.Sprintf("%s sent a %s that is not base64", ref.Server, cmp.Or(b.Type, "blob")), "").Because(err)
+				fmt.Sprintf("%s sent a %s that is not base64", server, cmp.Or(b.Type, "blob")), "").Because(err)
+		case err != nil:
+			continue
 		}
-		if b.file, err = saveFile(dir, ref, content, extension(b.mime())); err != nil {
+		if kept[data], err = place(b.mime(), content); err != nil {
 			return r, err
 		}
-		var o output.Object
-		if b.Type != "" { // the contents of a resource have no type
-			o.Add("type", b.Type)
-		}
-		if b.Resource != nil {
-			o.Add("uri", b.Resource.URI)
-		}
-		o.Add("mimeType", b.mime())
-		o.Add("bytes", len(content))
-		o.Add("file", b.file)
-		b.raw = o.Bytes()
+		b.saved(kept[data], r.files[len(r.files)-1])
 	}
-	return r, nil
+	var err error
+	if r.plain != nil && r.kind == tool.Tool {
+		if mime, content := decoded(strings.TrimSpace(*r.plain)); content != nil {
+			r.value, err = place(mime, content)
+			r.plain = nil
+		}
+	} else if r.value != nil {
+		r.value, err = withoutBinaries(r.value, kept, place)
+	}
+	return r, err
 }
 
-// saveFile writes content to a file named after the tool and the content, so that equal contents get
-// the same name and different ones never do.
-func saveFile(dir string, ref tool.Ref, content []byte, ext string) (string, error) {
-	sum := sha256.Sum256(content)
-	name := fmt.Sprintf("%s-%s-%s%s", fileWord(ref.Server), fileWord(ref.Name), hex.EncodeToString(sum[:6]), ext)
-	path, err := filepath.Abs(filepath.Join(dir, name))
-	if err == nil {
-		err = os.MkdirAll(dir, 0o700)
+// binary returns the data of a block that is not text.
+func (b *block) binary() (data string, ok bool) {
+	if b.Resource != nil && b.Resource.Text == nil {
+		return b.Resource.Blob, true
 	}
-	if err == nil {
-		err = atomicfile.Write(path, content, 0o600)
+	return b.Data, b.Type == "image" || b.Type == "audio"
+}
+
+// saved puts the description of a file in the place of a block's data.
+func (b *block) saved(about json.RawMessage, file string) {
+	var o output.Object
+	if b.Type != "" { // the contents of a resource have no type
+		o.Add("type", b.Type)
 	}
+	if b.Resource != nil {
+		o.Add("uri", b.Resource.URI)
+	}
+	fields, _ := tool.SplitObject(about) // it is ours
+	b.raw, b.file = append(o, fields...).Bytes(), file
+}
+
+// binary describes content that was saved.
+func binary(mime string, e results.Entry) output.Object {
+	var o output.Object
+	o.Add("mimeType", mime)
+	o.Add("bytes", e.Size)
+	o.Add("file", e.Path)
+	if e.ID != "" {
+		o.Add("id", e.ID)
+	}
+	return o
+}
+
+// inWords returns the result with a few words in place of the binaries in its structured content, for people.
+func (r Result) inWords() Result {
+	if r.value == nil {
+		return r
+	}
+	words := func(mime string, content []byte) (json.RawMessage, error) {
+		return tool.Quote(fmt.Sprintf("[%s, %s; save it with --output-dir DIR]", mime, Size(len(content)))), nil
+	}
+	kept := map[string]json.RawMessage{}
+	for i := range r.blocks {
+		if data, ok := r.blocks[i].binary(); ok {
+			if content, err := base64.StdEncoding.DecodeString(data); err == nil {
+				kept[data], _ = words(r.blocks[i].mime(), content)
+			}
+		}
+	}
+	r.value, _ = withoutBinaries(r.value, kept, words) // words does not fail
+	return r
+}
+
+// leastBinary is the length of the shortest base64 that is taken for a binary inside a JSON value.
+const leastBinary = 64
+
+// withoutBinaries returns a JSON value with something else in the place of strings that hold binaries as base64: those
+// in kept, and those that begin as a file of a well-known kind does.
+func withoutBinaries(value json.RawMessage, kept map[string]json.RawMessage,
+	place func(mime string, content []byte) (json.RawMessage, error)) (json.RawMessage, error) {
+	var out []byte
+	from := 0
+	for i := 0; i < len(value); i++ {
+		if value[i] != '"' {
+			continue
+		}
+		begin, end := i, stringEnd(value, i)
+		i = end - 1
+		text := value[begin+1 : end-1]
+		if len(text) == 0 || isKey(value, end) {
+			continue
+		}
+		text = bytes.ReplaceAll(text, []byte(`\/`), []byte("/")) // the only escape of base64
+		stands, ok := kept[string(text)]
+		if !ok && len(text) >= leastBinary {
+			if mime, content := decoded(string(text)); content != nil {
+				var err error
+				if stands, err = place(mime, content); err != nil {
+					return value, err
+				}
+				ok = true
+			}
+		}
+		if ok {
+			out = append(append(out, value[from:begin]...), stands...)
+			from = end
+		}
+	}
+	return append(out, value[from:]...), nil
+}
+
+// stringEnd returns the end of the string that begins at i, in valid JSON.
+func stringEnd(value []byte, i int) int {
+	for i++; i < len(value) && value[i] != '"'; i++ {
+		if value[i] == '\\' {
+			i++
+		}
+	}
+	return min(i+1, len(value))
+}
+
+// isKey reports whether the string that ends at i is a key.
+func isKey(value []byte, i int) bool {
+	for ; i < len(value); i++ {
+		if !bytes.ContainsRune([]byte(" \t\r\n"), rune(value[i])) {
+			return value[i] == ':'
+		}
+	}
+	return false
+}
+
+// decoded returns the content of a text that is base64 of a file of a well-known kind, or a data: URL with base64 (RFC
+// 2397), and its media type. The content of other text is nil.
+func decoded(text string) (mime string, content []byte) {
+	if head, data, ok := strings.Cut(text, ";base64,"); ok && strings.HasPrefix(head, "data:") {
+		mime, text = strings.TrimPrefix(head, "data:"), data
+	} else if mime = beginsAs(text); mime == "" {
+		return "", nil
+	}
+	content, err := base64.StdEncoding.DecodeString(text)
 	if err != nil {
-		return "", fault.New(fault.Result, fmt.Sprintf("the result of %s cannot be written to %s", ref, dir),
-			"Give --output-dir a folder that you may write to and that has room.").Because(err)
+		return "", nil
 	}
-	return path, nil
+	return mime, content
+}
+
+// beginsAs returns the media type of a file by the beginning of its base64, "" for an unknown one.
+func beginsAs(text string) string {
+	for _, known := range []struct{ begin, mime string }{
+		{"iVBORw0KGgo", "image/png"}, {"/9j/", "image/jpeg"}, {"R0lGODdh", "image/gif"}, {"R0lGODlh", "image/gif"},
+		{"UklGR", "image/webp"}, {"JVBERi0", "application/pdf"}, {"UEsDB", "application/zip"}, {"SUQz", "audio/mpeg"},
+		{"T2dnU", "audio/ogg"}, {"H4sIA", "application/gzip"},
+	} {
+		if !strings.HasPrefix(text, known.begin) {
+			continue
+		}
+		if head, err := base64.StdEncoding.DecodeString(text[:16]); known.begin == "UklGR" && err == nil &&
+			string(head[8:]) == "WAVE" {
+			return "audio/wav"
+		}
+		return known.mime
+	}
+	return ""
 }
 
 // makeFolder makes a folder and tries whether files can be written there.
@@ -84,85 +221,47 @@ func makeFolder(dir string) error {
 	return errors.Join(probe.Close(), os.Remove(probe.Name()))
 }
 
-// fileWord makes a name fit for a file name on every system.
-func fileWord(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, s)
-	return s[:min(len(s), 60)]
-}
-
-// extension returns the usual file extension of a media type. The common ones are listed here,
-// since the system's table differs from machine to machine; the rest get their subtype.
-func extension(mime string) string {
-	mime, _, _ = strings.Cut(strings.ToLower(strings.TrimSpace(mime)), ";")
-	common := map[string]string{
-		"image/jpeg": ".jpg", "image/jpg": ".jpg", "image/svg+xml": ".svg",
-		"image/x-icon": ".ico", "image/vnd.microsoft.icon": ".ico",
-		"audio/mpeg": ".mp3", "audio/mp3": ".mp3", "audio/mp4": ".m4a", "audio/x-m4a": ".m4a",
-		"audio/x-wav": ".wav", "audio/wave": ".wav", "audio/vnd.wave": ".wav",
-		"text/plain": ".txt", "text/markdown": ".md",
-		"application/gzip": ".gz", "application/x-gzip": ".gz", "application/octet-stream": ".bin",
-	}
-	if ext := common[mime]; ext != "" {
-		return ext
-	}
-	_, sub, _ := strings.Cut(mime, "/")
-	if i := strings.LastIndexByte(sub, '+'); i >= 0 {
-		sub = sub[i+1:]
-	}
-	if sub = fileWord(sub); sub == "" || len(sub) > 12 {
-		return ".bin"
-	}
-	return "." + sub
-}
-
 // spilled describes a result that was too large to print.
 type spilled struct {
+	// ID names it to the verb result. It is empty in a folder of the user's.
+	ID        string `json:"id,omitempty"`
 	File      string `json:"file"`
 	Bytes     int    `json:"bytes"`
 	Structure any    `json:"structure"`
+	Lines     int    `json:"lines"` // of its text
+	First     string `json:"first"` // lines of it
 	Help      string `json:"help"`
 }
 
-const spillHelp = "Select what you need of it with --jq EXPR."
+// The first lines of a spilled result that an answer shows.
+const (
+	firstLines = 20
+	firstBytes = 1000
+)
 
-// keepSpilled is how long results that were too large to print stay in the cache.
-const keepSpilled = 7 * 24 * time.Hour
-
-// spill writes a whole result to a file: in --output-dir, else in the folder for large results, from which it removes
-// old ones.
-func (v *Delivery) spill(to Destination, ref tool.Ref, a *answer) (*spilled, error) {
-	content, ext := []byte(a.joined()), ".json"
-	if !a.queried && a.value.plain != nil {
-		content, ext = []byte(*a.value.plain), ".txt"
+// spill describes a JSON value that was written to a file.
+func spill(value json.RawMessage, e results.Entry) *spilled {
+	text := results.Text(value)
+	s := &spilled{ID: e.ID, File: e.Path, Bytes: e.Size, Structure: structure(value, 3), Lines: len(results.Lines(text)),
+		First: results.First(text, firstLines, firstBytes), Help: "Read the file, or select what you need with --jq EXPR."}
+	if e.ID == "" {
+		return s
 	}
-	dir := v.OutputDir
-	if dir == "" {
-		dir = to.Large
-		removeOld(dir, to.Now().Add(-keepSpilled))
+	step, others := fault.Step{Verb: "result", Args: []string{e.ID, "--jq", "EXPR"}}, " (or --grep RE)"
+	if shown := len(results.Lines(s.First)); shown < s.Lines {
+		step.Args = []string{e.ID, "--lines", fmt.Sprintf("%d:%d", shown+1, shown+40)}
+		others = " (or --grep RE, or --jq EXPR)"
 	}
-	path, err := saveFile(dir, ref, content, ext)
-	if err != nil {
-		return nil, err
-	}
-	return &spilled{File: path, Bytes: len(content), Structure: structure(a.joined(), 3), Help: spillHelp}, nil
+	s.Help = "See more with: " + output.Command(step) + others
+	return s
 }
 
-// removeOld removes the files of a folder that were last written before t. A file that cannot be removed stays.
-func removeOld(dir string, t time.Time) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return
+// fileOf returns the content of the file for a JSON value, and the file's extension: a string is a text.
+func fileOf(value json.RawMessage) (content []byte, ext string) {
+	if text, ok := stringIn(value); ok {
+		return []byte(text), ".txt"
 	}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && info.Mode().Type()&fs.ModeType == 0 && info.ModTime().Before(t) {
-			os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
+	return value, ".json"
 }
 
 // structure describes a JSON value: objects by their keys, lists by length and first element,
@@ -203,5 +302,9 @@ func (s *spilled) WriteText(t *output.Text) {
 	var o output.Object
 	o.Add("v", s.Structure)
 	t.Print(Indented(o[0].Value, "  "))
-	t.Line(output.Dim(spillHelp))
+	t.Line(fmt.Sprintf("The first of its %s:", Plural(s.Lines, "line")))
+	for line := range strings.Lines(s.First) {
+		t.Line("  ", strings.TrimRight(line, "\n"))
+	}
+	t.Line(output.Dim(s.Help))
 }

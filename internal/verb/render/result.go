@@ -26,6 +26,7 @@ type Result struct {
 	value  json.RawMessage // structured content or parsed text, or nil
 	plain  *string         // the text of the only block if it is not JSON, or if people see it as it is
 	blocks []block         // the content, whatever else is set
+	files  []string        // that binaries of it were saved in
 }
 
 // Read reads the raw answer to a request of something of that kind.
@@ -152,6 +153,7 @@ type answer struct {
 	results []json.RawMessage // the only result, or any number of them after --jq
 	spilled *spilled          // not nil if the result went to a file
 	hidden  int               // hidden characters of the result
+	id      string            // of the result, if it was kept before
 }
 
 // joined returns the results as one JSON value: several results of --jq become a list.
@@ -165,6 +167,9 @@ func (a *answer) joined() json.RawMessage {
 func (a *answer) RawJSON() []byte {
 	var o output.Object
 	o.Add("success", true)
+	if a.id != "" {
+		o.Add("id", a.id)
+	}
 	if a.spilled != nil {
 		o.Add("spilled", a.spilled)
 	} else {
@@ -173,14 +178,8 @@ func (a *answer) RawJSON() []byte {
 	if a.hidden > 0 {
 		o.Add("hidden_characters", a.hidden)
 	}
-	var files []string
-	for _, b := range a.value.blocks {
-		if b.file != "" {
-			files = append(files, b.file)
-		}
-	}
-	if files != nil {
-		o.Add("files", files)
+	if a.value.files != nil {
+		o.Add("files", a.value.files)
 	}
 	return o.Bytes()
 }
