@@ -208,7 +208,7 @@ func (b built) sameBytes(t *testing.T) {
 		}
 	}
 	// On an index that is not fresh, and none at all.
-	for _, line := range []string{"list demo", "--json search add", "call demo add a=x"} {
+	for _, line := range []string{"list demo", "--json search add -s demo", "call demo add a=x"} {
 		for _, off := range []string{"on", "off"} {
 			if err := os.RemoveAll(filepath.Join(b.dir, "mcpl")); err != nil {
 				t.Fatal(err)
