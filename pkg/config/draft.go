@@ -64,6 +64,8 @@ func (s style) value(at any, indent string) string {
 		return jsonString(*at)
 	case *Lifecycle:
 		return jsonString(string(*at))
+	case *Pins:
+		return jsonString(string(*at))
 	case *time.Duration:
 		return jsonString(shortDuration(*at))
 	case *int:

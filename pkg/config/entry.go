@@ -44,6 +44,8 @@ type Entry struct {
 	// say. Lifecycle says how long the server lives altogether.
 	Idle      time.Duration
 	Lifecycle Lifecycle
+	// Pin is the setting pins for this server. If empty, the entry does not say.
+	Pin Pins
 	// Disabled says that the entry has "disabled": true.
 	Disabled bool
 	// InheritEnv says that a server of a project asks for the whole environment of mcpl.
@@ -53,7 +55,7 @@ type Entry struct {
 // field is one field of an entry or of its "oauth": its key in a file, and the place of its value.
 type field struct {
 	key string
-	at  any // *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle or **OAuth
+	at  any // *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle, *Pins or **OAuth
 }
 
 // fields lists the fields that mcpl knows, but "type", in the order of a file that mcpl writes.
@@ -61,7 +63,7 @@ func (d *Entry) fields() []field {
 	return []field{{"command", &d.Command}, {"args", &d.Args}, {"env", &d.Env}, {"cwd", &d.Cwd}, {"url", &d.URL},
 		{"headers", &d.Headers}, {"roots", &d.Roots}, {"oauth", &d.OAuth}, {"connectTimeout", &d.ConnectTimeout},
 		{"callTimeout", &d.CallTimeout}, {"ttl", &d.TTL}, {"idle", &d.Idle}, {"lifecycle", &d.Lifecycle},
-		{"protocol", &d.Protocol}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP},
+		{"protocol", &d.Protocol}, {"pin", &d.Pin}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP},
 		{"inheritEnv", &d.InheritEnv}}
 }
 
@@ -162,6 +164,8 @@ func (e *entryParser) fields(members []member, known ...field) {
 			*at = e.port(m)
 		case *Lifecycle:
 			*at = e.lifecycle(m)
+		case *Pins:
+			*at = e.pins(m)
 		case **OAuth:
 			*at = e.oauth(m)
 		}
@@ -321,6 +325,16 @@ func (e *entryParser) lifecycle(m member) Lifecycle {
 	e.problem(Warning, m.at, e.name, `"lifecycle" is unknown and is ignored`,
 		`Use "ephemeral" (a process for each call) or "keep-alive" (never stopped for being idle), or omit it.`)
 	return ""
+}
+
+// pins reads what becomes of definitions that have changed. Another word makes the entry unusable: it may be meant to
+// be strict.
+func (e *entryParser) pins(m member) Pins {
+	p := Pins(text(m.value))
+	if k := m.value.Kind(); k != 'n' && (k != '"' || p != "" && !p.valid()) {
+		e.fail(m.at, `"pin" is not "warn", "hold" or "off"`, "Use one of these, or omit it.")
+	}
+	return p
 }
 
 // revisions lists the protocol's revisions that an entry can pin, newest first.

@@ -125,6 +125,22 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
+func TestPin(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]Pins{
+		`{"command": "x"}`:                "",
+		`{"command": "x", "pin": "hold"}`: HoldPins,
+		`{"command": "x", "pin": "off"}`:  NoPins,
+		`{"command": "x", "pin": null}`:   "",
+	} {
+		w := newWorld(t)
+		s := w.one(entry)
+		if s.Pin != want || s.Fingerprint() != w.one(`{"command": "x"}`).Fingerprint() {
+			t.Errorf("%s: %q", entry, s.Pin)
+		}
+	}
+}
+
 // TestBadEntries checks that each bad entry is reported with its line and a fix, that it cannot
 // be used, and that it hides no other. No report quotes a value.
 func TestBadEntries(t *testing.T) {
@@ -133,6 +149,8 @@ func TestBadEntries(t *testing.T) {
 		`"command"`: "is a string, not an object",
 		`[]`:        "is an array", `null`: "is null", `7`: "is a number", `true`: "is a boolean",
 		`{}`:                                                       `no "command"`,
+		`{"command": "x", "pin": "strict"}`:                        `"pin" is not "warn", "hold" or "off"`,
+		`{"command": "x", "pin": true}`:                            `"pin" is not "warn", "hold" or "off"`,
 		`{"command": ""}`:                                          `no "command"`,
 		`{"command": ["npx"]}`:                                     `"command" is an array`,
 		`{"command": 5}`:                                           `"command" is a number`,

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -124,6 +125,19 @@ func (s *Server) Fingerprint() string {
 		texts = append(append(texts, "roots", fmt.Sprint(len(s.Roots))), s.Roots...)
 	}
 	return digest(append(texts, s.OAuth.texts()...))
+}
+
+// PinKey names what the server has offered so far, for as long as its entry keeps its name and its place: it is a
+// digest of the two. project returns the place of the folder of a project; if nil, that is the folder.
+func (s *Server) PinKey(project func(folder string) string) string {
+	place, err := filepath.EvalSymlinks(filepath.Dir(s.File))
+	if err != nil {
+		place = filepath.Dir(s.File)
+	}
+	if project != nil {
+		place = project(place)
+	}
+	return digest([]string{"mcpl pins 1", place, filepath.Base(s.File), s.Name})
 }
 
 // Environ returns the environment of the server's process: base ("NAME=value", as os.Environ has it), then the

@@ -38,6 +38,8 @@ type Settings struct {
 	Idle   time.Duration
 	// Credentials is the place of tokens.
 	Credentials Credentials
+	// Pins says what becomes of definitions that have changed since a person last saw them.
+	Pins Pins
 	// Trusted are folders, as written: the servers of projects in them need no approval, and their files count whoever
 	// owns them. Only the settings file can name them.
 	Trusted []string
@@ -58,6 +60,19 @@ const (
 	InKeyring       Credentials = "keyring" // the system's keyring, and nowhere else
 )
 
+// Pins says what becomes of a definition that has changed since a person last saw it.
+type Pins string
+
+// The ways to treat definitions that have changed, from the strictest on.
+const (
+	HoldPins Pins = "hold" // the old one counts until a person has approved the new one
+	WarnPins Pins = "warn" // the new one counts, unless it is less safe, and answers say so
+	NoPins   Pins = "off"  // the new one counts
+)
+
+// valid reports whether p is one of these.
+func (p Pins) valid() bool { return p == HoldPins || p == WarnPins || p == NoPins }
+
 // Setting is one setting as the verb config shows it.
 type Setting struct {
 	Name  string `json:"name"`
@@ -67,14 +82,14 @@ type Setting struct {
 }
 
 // LoadSettings returns the settings in force and the source of each: the variables MCPL_CONNECT_TIMEOUT,
-// MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE and
-// MCPL_CREDENTIALS; else the same names in small letters in the settings file; else 30 s, 30 s, 10 min, 24 h, 7 days,
-// 5, 24 kB, true, 15 min and auto. Times are texts with a unit, such as "30s" or "24h". An unknown key and an
-// invalid value are a fault.Config that names the line. A missing file costs one failed open.
+// MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE,
+// MCPL_CREDENTIALS and MCPL_PINS; else the same names in small letters in the settings file; else 30 s, 30 s, 10 min,
+// 24 h, 7 days, 5, 24 kB, true, 15 min, auto and warn. Times are texts with a unit, such as "30s" or "24h". An
+// unknown key and an invalid value are a fault.Config that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
 		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, MaxBytes: 24_000, Daemon: true, Idle: 15 * time.Minute,
-		Credentials: AutoCredentials}
+		Credentials: AutoCredentials, Pins: WarnPins}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err
@@ -112,7 +127,7 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 // slot is one setting by its name in the file.
 type slot struct {
 	name string
-	at   any      // a *time.Duration, *int, *bool or *Credentials
+	at   any      // a *time.Duration, *int, *bool, *Credentials or *Pins
 	text *rawText // in the settings file; nil if that does not set it
 	zero bool     // the time or number may be 0
 }
@@ -129,6 +144,7 @@ func (s *Settings) slots(file settingValues) []slot {
 		{"daemon", &s.Daemon, file.Daemon, false},
 		{"idle", &s.Idle, file.Idle, false},
 		{"credentials", &s.Credentials, file.Credentials, false},
+		{"pins", &s.Pins, file.Pins, false},
 	}
 }
 
@@ -141,9 +157,10 @@ func (s slot) set(text string) error {
 	switch at := s.at.(type) {
 	case *Credentials:
 		*at = Credentials(word)
-		if *at != AutoCredentials && *at != InFiles && *at != InKeyring {
-			return errors.New(`it is not "auto", "file" or "keyring"`)
-		}
+		return oneOf(word, string(AutoCredentials), string(InFiles), string(InKeyring))
+	case *Pins:
+		*at = Pins(word)
+		return oneOf(word, string(WarnPins), string(HoldPins), string(NoPins))
 	case *bool:
 		*at = slices.Contains([]string{"true", "on", "yes", "1"}, word)
 		if !*at && !slices.Contains([]string{"false", "off", "no", "0"}, word) {
@@ -163,6 +180,14 @@ func (s slot) set(text string) error {
 		*at = int(n)
 	}
 	return nil
+}
+
+// oneOf fails for a word that is none of three.
+func oneOf(word, a, b, c string) error {
+	if word == a || word == b || word == c {
+		return nil
+	}
+	return fmt.Errorf("it is not %q, %q or %q", a, b, c)
 }
 
 func (s slot) show() string {
@@ -210,6 +235,7 @@ type settingValues struct {
 	Daemon         *rawText `toml:"daemon"`
 	Idle           *rawText `toml:"idle"`
 	Credentials    *rawText `toml:"credentials"`
+	Pins           *rawText `toml:"pins"`
 	Trusted        []string `toml:"trusted"`
 
 	Policy []policyTable `toml:"policy"`

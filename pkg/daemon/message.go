@@ -93,7 +93,7 @@ func (a answer) frame() frame {
 	for _, list := range listsOf(&a.listing) {
 		var defs [][]byte
 		for _, def := range *list {
-			defs = append(defs, def.Raw())
+			defs = append(defs, def.Whole())
 		}
 		arrays = append(arrays, slices.Concat([]byte("["), bytes.Join(defs, []byte(",")), []byte("]")))
 		*list = nil

@@ -86,13 +86,16 @@ type Fault struct {
 	Result any `json:"result,omitempty"`
 	// Approval says what a person has to approve, for ApprovalRequired.
 	Approval *Approval `json:"approval,omitempty"`
+	// Diff is what has changed of a definition, a line each, for an approval of the kind "pin". It is safe to show.
+	Diff []string `json:"diff,omitempty"`
 
 	cause error
 }
 
 // Approval is what a person has to approve before something is done.
 type Approval struct {
-	// Kind is "trust" for a server of a project, "policy" for a call that a rule asks about or denies.
+	// Kind is "trust" for a server of a project, "policy" for a call that a rule asks about or denies, "pin" for a
+	// definition that has changed.
 	Kind string `json:"kind"`
 	// Why says in a few words why an approval is needed.
 	Why string `json:"why"`

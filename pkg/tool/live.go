@@ -68,6 +68,12 @@ type CallOptions struct {
 	// Brief says that the server is needed for this request only: if it was started for it, it ends before the request
 	// returns.
 	Brief bool `json:",omitempty"`
+	// Pin is the hash of the definition (its canonical JSON, without icons and _meta) that the call was checked with. If
+	// the server has listed another one in the connection that the call uses, or says that its list has changed and then
+	// lists another one, the call is not made, and its fault holds that definition. If empty, nothing is compared. PinNow
+	// also lists what was not listed in the connection before.
+	Pin    string `json:",omitempty"`
+	PinNow bool   `json:",omitempty"`
 	// Audience receives progress, log messages and requests of the server. If nil, they are dropped and declined.
 	Audience Audience `json:"-"`
 	// Principal is the one who the request is made for.

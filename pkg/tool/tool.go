@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -66,6 +67,8 @@ type Def struct {
 	Annotations  json.RawMessage
 	// Fields holds all members of the definition except icons and _meta, in the server's order.
 	Fields []Field
+	// Unshown holds those two, as a server lists them. A definition from the index has none.
+	Unshown []Field
 }
 
 // Field is one member of a JSON object, its value byte for byte.
@@ -87,6 +90,7 @@ func parse(raw []byte) (Def, error) {
 	for _, f := range fields {
 		switch f.Key {
 		case "icons", "_meta":
+			d.Unshown = append(d.Unshown, f)
 			continue
 		case "name":
 			d.Name = Text(f.Value)
@@ -109,6 +113,9 @@ func parse(raw []byte) (Def, error) {
 // Raw returns the definition as one JSON object, its values byte for byte, without icons and _meta. If a key is
 // repeated, only its last value counts, but Raw keeps all of them.
 func (d Def) Raw() []byte { return JoinObject(d.Fields) }
+
+// Whole returns the definition with icons and _meta, which stand last.
+func (d Def) Whole() []byte { return JoinObject(slices.Concat(d.Fields, d.Unshown)) }
 
 // DisplayTitle returns the definition's own title, else the one in its annotations (its place before 2025-06-18). It
 // may be empty.

@@ -30,6 +30,9 @@ func TestParseDef(t *testing.T) {
 	if d.Tokens() != (len(want)+3)/4 {
 		t.Errorf("%d tokens of %d bytes", d.Tokens(), len(want))
 	}
+	if whole := string(d.Whole()); whole != want[:len(want)-1]+`,"icons":[{"src":"x"}],"_meta":{"k":1}}` {
+		t.Errorf("whole it is %s", whole)
+	}
 	again, err := Parse(Tool, d.Raw())
 	if err != nil || !bytes.Equal(again.Raw(), d.Raw()) {
 		t.Errorf("again: %s, %v", again.Raw(), err)

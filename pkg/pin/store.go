@@ -1,0 +1,284 @@
+package pin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// version is that of the files of pins. A file of another version is refused.
+//
+//	1: the first
+const version = 1
+
+// lockWait bounds how long an update waits for another mcpl.
+const lockWait = 10 * time.Second
+
+// Store is the folder of the pins: a file for each server, by the digest that identifies its entry. It lies outside the
+// cache, so that an empty cache approves nothing. The folder need not exist.
+type Store struct{ Dir string }
+
+// StoreIn returns the store in mcpl's state directory.
+func StoreIn(dir string) Store { return Store{Dir: filepath.Join(dir, "pins")} }
+
+func (s Store) path(id string) string { return filepath.Join(s.Dir, id+".json") }
+
+// Read returns the pins of a server. Without a file they are empty. A file that cannot be read or has another version
+// is a fault.Config, which names the line to mend; it stays where it is.
+func (s Store) Read(id string) (*Pins, error) {
+	data, err := s.load(id)
+	if err != nil || data == nil {
+		return new(Pins), err
+	}
+	p, err := parseFile(data)
+	if err != nil {
+		return nil, s.damaged(id, data, err)
+	}
+	return p, nil
+}
+
+// Changes returns what has not been seen yet of a server. It reads the beginning of its file only, whatever the server
+// offers. Errors are those of Read.
+func (s Store) Changes(id string) ([]Change, error) {
+	f, err := os.Open(s.path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.unreadable(id, err)
+	}
+	defer f.Close()
+	changes, err := parseHead(json.NewDecoder(f))
+	if err != nil {
+		return nil, s.damaged(id, nil, err)
+	}
+	return changes, nil
+}
+
+// Update changes the pins of a server: one locked read, edit and atomic replacement. An edit that fails, or that
+// changes nothing, writes nothing. If the folder cannot be written, the error is also an [ErrUnwritable].
+func (s Store) Update(ctx context.Context, id string, edit func(*Pins) error) error {
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		return s.unwritable(err)
+	}
+	lock := flock.New(s.path(id)+".lock", flock.SetPermissions(0o600))
+	limited, cancel := context.WithTimeout(ctx, lockWait)
+	defer cancel()
+	if ok, err := lock.TryLockContext(limited, 5*time.Millisecond); err != nil || !ok {
+		return s.unwritable(err)
+	}
+	defer lock.Unlock()
+	data, err := s.load(id)
+	if err != nil {
+		return err
+	}
+	p := new(Pins)
+	if data != nil {
+		if p, err = parseFile(data); err != nil {
+			return s.damaged(id, data, err)
+		}
+	}
+	if err := edit(p); err != nil {
+		return err
+	}
+	next, err := p.render()
+	if err != nil {
+		return err
+	}
+	if bytes.Equal(next, data) {
+		return nil
+	}
+	if err := errors.Join(atomicfile.Sweep(s.path(id)), atomicfile.Write(s.path(id), next, 0o600)); err != nil {
+		return s.unwritable(err)
+	}
+	return nil
+}
+
+// load returns the file of a server, nil if there is none.
+func (s Store) load(id string) ([]byte, error) {
+	data, err := os.ReadFile(s.path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.unreadable(id, err)
+	}
+	return data, nil
+}
+
+func (s Store) unreadable(id string, err error) *fault.Fault {
+	return fault.New(fault.Config, "cannot read "+s.path(id),
+		"Make it readable for you. It holds what the server's tools were when you last saw them.").Because(err)
+}
+
+// ErrUnwritable is the cause of faults of a store that cannot be written.
+var ErrUnwritable = errors.New("the pins cannot be written")
+
+func (s Store) unwritable(err error) *fault.Fault {
+	return fault.New(fault.Config, "cannot write to "+s.Dir,
+		"Make the folder writable for you, or point XDG_STATE_HOME to one that is.").
+		Because(errors.Join(ErrUnwritable, err))
+}
+
+// damaged returns the fault of a file that is not what it should be. data is its content, or nil.
+func (s Store) damaged(id string, data []byte, err error) *fault.Fault {
+	where := s.path(id)
+	if syntax := new(json.SyntaxError); data != nil && errors.As(err, &syntax) {
+		before := data[:min(max(int(syntax.Offset), 0), len(data))]
+		where += fmt.Sprintf(":%d", 1+bytes.Count(before, []byte("\n")))
+	}
+	return fault.New(fault.Config, fmt.Sprintf("%s is damaged: %v", where, err),
+		"Mend it there, or delete the file: then the server's tools count as seen as it lists them next.").Because(err)
+}
+
+// pinFile is the layout of a file. The changes stand before the definitions, so that they are read alone.
+type pinFile struct {
+	Version int       `json:"version"`
+	Server  string    `json:"server"`
+	Changes []Change  `json:"changes"`
+	Pins    []pinLine `json:"pins"`
+}
+
+type pinLine struct {
+	Kind  tool.Kind       `json:"kind"`
+	Name  string          `json:"name"`
+	Since time.Time       `json:"since"`
+	Gone  time.Time       `json:"gone"`
+	Seen  json.RawMessage `json:"seen"`
+	New   json.RawMessage `json:"new"`
+}
+
+func checkVersion(v int) error {
+	if v != version {
+		return fmt.Errorf("it has version %d, this mcpl reads version %d", v, version)
+	}
+	return nil
+}
+
+func parseFile(data []byte) (*Pins, error) {
+	var file pinFile
+	if err := json.Unmarshal(data, &file); err != nil {
+		return nil, err
+	}
+	if err := checkVersion(file.Version); err != nil {
+		return nil, err
+	}
+	p := &Pins{Server: file.Server, changes: file.Changes}
+	for _, l := range file.Pins {
+		pin := &Pin{Kind: l.Kind, Name: l.Name, Since: l.Since, Gone: l.Gone, Seen: l.Seen, New: l.New}
+		for _, raw := range []json.RawMessage{l.Seen, l.New} {
+			if err := readable(l, raw); err != nil {
+				return nil, err
+			}
+		}
+		p.pins = append(p.pins, pin)
+	}
+	return p, nil
+}
+
+// readable fails for a definition that is none of its kind, or has another name. That of an earlier name has.
+func readable(l pinLine, raw json.RawMessage) (err error) {
+	switch {
+	case raw == nil:
+	case l.Kind == instructions:
+		var s string
+		err = json.Unmarshal(raw, &s)
+	default:
+		_, err = tool.Parse(l.Kind, raw)
+	}
+	if err != nil {
+		return fmt.Errorf("the pin of %q is not a definition: %w", l.Name, err)
+	}
+	return nil
+}
+
+// parseHead reads the members of a file up to its changes.
+func parseHead(d *json.Decoder) ([]Change, error) {
+	if t, err := d.Token(); err != nil || t != json.Delim('{') {
+		return nil, errors.Join(errors.New("it does not begin with an object"), err)
+	}
+	known := false
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		switch name {
+		case "version":
+			var v int
+			if err := errors.Join(d.Decode(&v), checkVersion(v)); err != nil {
+				return nil, err
+			}
+			known = true
+		case "changes":
+			var changes []Change
+			if !known {
+				return nil, checkVersion(0)
+			}
+			return changes, d.Decode(&changes)
+		default:
+			var other json.RawMessage
+			if err := d.Decode(&other); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return nil, errors.New("it has no changes")
+}
+
+// render writes the file, a definition a line, each byte for byte.
+func (p *Pins) render() ([]byte, error) {
+	var b bytes.Buffer
+	changes := p.changes
+	if changes == nil {
+		changes = []Change{}
+	}
+	list, err := json.Marshal(changes)
+	if err != nil {
+		return nil, err
+	}
+	fmt.Fprintf(&b, "{\"version\":%d,\"server\":%s,\n\"changes\":%s,\n\"pins\":[", version, tool.Quote(p.Server), list)
+	for i, pin := range p.pins {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteByte('\n')
+		b.Write(pin.render())
+	}
+	b.WriteString("\n]}\n")
+	return b.Bytes(), nil
+}
+
+func (p *Pin) render() []byte {
+	var fields []tool.Field
+	add := func(key string, value []byte) {
+		if value != nil {
+			fields = append(fields, tool.Field{Key: key, Value: value})
+		}
+	}
+	if p.Kind != tool.Tool {
+		add("kind", tool.Quote(string(p.Kind)))
+	}
+	if p.Name != "" {
+		add("name", tool.Quote(p.Name))
+	}
+	add("since", tool.Quote(p.Since.UTC().Format(time.RFC3339)))
+	if !p.Gone.IsZero() {
+		add("gone", tool.Quote(p.Gone.UTC().Format(time.RFC3339)))
+	}
+	add("seen", p.Seen)
+	add("new", p.New)
+	return tool.JoinObject(fields)
+}
