@@ -109,7 +109,7 @@ var rooms = map[string]room{
 		why:     "everything above reads configuration, so configuration reads nothing of theirs",
 	},
 	"pkg/conn": {
-		imports: []string{"pkg/config", "pkg/fault", "pkg/proc", "pkg/tool"},
+		imports: []string{"pkg/canonical", "pkg/config", "pkg/fault", "pkg/proc", "pkg/tool"},
 		why: "a connection speaks the protocol and keeps nothing: without the index and the daemon it works the same " +
 			"in the command, in the daemon and in a test",
 	},

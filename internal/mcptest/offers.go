@@ -21,7 +21,7 @@ func (s *server) capabilities() Raw {
 	if s.script.Prompts != nil {
 		text += `,"prompts":{"listChanged":true}`
 	}
-	for _, t := range s.tools {
+	for _, t := range s.offered() {
 		if t.Task != nil {
 			text += `,"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}`
 			break
@@ -37,7 +37,7 @@ func (s *server) answerList(m message) {
 	switch m.Method {
 	case "tools/list":
 		key = "tools"
-		for _, t := range s.tools {
+		for _, t := range s.offered() {
 			defs = append(defs, t.def())
 		}
 	case "resources/list":
@@ -131,9 +131,10 @@ func named(m message) (name, uri string) {
 // called returns the tool that a tools/call names, or nil.
 func (s *server) called(m message) *Tool {
 	name, _ := named(m)
-	for i := range s.tools {
-		if m.Method == "tools/call" && s.tools[i].callName() == name {
-			return &s.tools[i]
+	tools := s.offered()
+	for i := range tools {
+		if m.Method == "tools/call" && tools[i].callName() == name {
+			return &tools[i]
 		}
 	}
 	return nil
@@ -169,8 +170,20 @@ func (s *server) answerCall(m message) {
 	case t.Task != nil && (declared(m) == modern || wantsTask(m)):
 		s.startTask(m, t)
 	default:
+		if t.Then != nil {
+			s.mu.Lock()
+			s.tools = t.Then
+			s.mu.Unlock()
+		}
 		s.reply(m, s.complete(m, t.result(m)))
 	}
+}
+
+// offered returns the tools that the server has now.
+func (s *server) offered() []Tool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.tools
 }
 
 // answerRead answers a resources/read.

@@ -177,6 +177,8 @@ type Tool struct {
 	// Replies adds a text block with what the client answered to each of the Asks that waited, or to
 	// the last of the Rounds.
 	Replies bool `json:"replies,omitempty"`
+	// Then are the tools that the server has in place of all others once the tool has been called.
+	Then []Tool `json:"then,omitempty"`
 	// IsError marks the result as a failure of the tool.
 	IsError bool `json:"isError,omitempty"`
 	// Task makes a task of a call that asks for one, or of any in revision 2026-07-28.

@@ -25,7 +25,6 @@ const (
 // loop itself; slow ones get a goroutine, which ends with its work or when done is closed.
 type server struct {
 	script Script
-	tools  []Tool // the script's and the generated ones
 
 	initialized bool          // initialize has arrived; used by the loop alone
 	end         chan int      // the exit code that a behaviour asked for
@@ -37,6 +36,7 @@ type server struct {
 	stderr io.Writer
 
 	mu     sync.Mutex
+	tools  []Tool                   // the script's and the generated ones, or those that came Then
 	asked  int                      // requests of our own so far
 	asks   map[string]chan []byte   // by id: those whose answer something waits for
 	active map[string]chan struct{} // by id: slow requests, closed when cancelled

@@ -17,16 +17,25 @@ import (
 func (s *session) invoke(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration,
 	opt tool.CallOptions) (res *tool.Result, err error) {
 	method, params := requestFor(ref, args)
+	var other *redefined
 	f := s.inCall(ctx, method, limit, opt, func(ctx context.Context, c *call) error {
 		started := time.Now()
+		if err := s.checkPin(ctx, c, ref, opt); errors.As(err, &other) {
+			return nil
+		} else if err != nil {
+			return err
+		}
 		s.learnHeader(ref, opt.HeaderSchema)
 		if res, err = s.repeated(ctx, c, method, params, opt.Task); err == nil {
 			s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
 		}
 		return err
 	})
-	if f != nil {
+	switch {
+	case f != nil:
 		return nil, f.On(ref.Server, ref.Name)
+	case other != nil:
+		return nil, s.redefined(other, ref)
 	}
 	return res, nil
 }

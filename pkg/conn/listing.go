@@ -36,6 +36,11 @@ type offered struct {
 // toolList is the list that every server is asked for.
 func toolList() offered { return offered{"tools", string(mcp.MethodToolsList), "tools", tool.Tool} }
 
+// promptList is the list of prompts.
+func promptList() offered {
+	return offered{"prompts", string(mcp.MethodPromptsList), "prompts", tool.Prompt}
+}
+
 // otherLists are the lists that the server declares beside its tools.
 func (s *session) otherLists() []offered {
 	var lists []offered
@@ -44,7 +49,7 @@ func (s *session) otherLists() []offered {
 			offered{"resource templates", string(mcp.MethodResourcesTemplatesList), "resourceTemplates", tool.Template})
 	}
 	if s.offers.Prompts != nil {
-		lists = append(lists, offered{"prompts", string(mcp.MethodPromptsList), "prompts", tool.Prompt})
+		lists = append(lists, promptList())
 	}
 	return lists
 }
@@ -60,6 +65,8 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 	rest, giveUp := context.WithCancelCause(ctx)
 	defer giveUp(nil)
 	lists := s.otherLists()
+	s.offer.begin(tool.Tool)
+	s.offer.begin(tool.Prompt)
 	found := make([]collector, len(lists))
 	failed := make([]error, len(lists))
 	var wg sync.WaitGroup
@@ -85,6 +92,7 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 		l.Stderr = p.stderr()
 	}
 	l.Tools = s.withHeaders(&tools)
+	s.offer.listed(tool.Tool, l.Tools)
 	l.Notes = tools.notes
 	for i, list := range lists {
 		if failed[i] != nil {
@@ -94,6 +102,9 @@ func (s *session) list(ctx context.Context, limit time.Duration, opt tool.CallOp
 		l.Notes = append(l.Notes, found[i].notes...)
 		if list.kind == tool.Prompt {
 			l.Prompts = found[i].defs
+			if failed[i] == nil {
+				s.offer.listed(tool.Prompt, l.Prompts)
+			}
 		} else {
 			l.Resources = append(l.Resources, found[i].defs...)
 		}

@@ -213,6 +213,12 @@ func (s *session) notified(request, method string, params json.RawMessage) {
 		mcp.MethodNotificationPromptsListChanged:
 		s.log("%s", method)
 		s.moved.Store(true)
+		switch method {
+		case mcp.MethodNotificationToolsListChanged:
+			s.offer.changed(tool.Tool)
+		case mcp.MethodNotificationPromptsListChanged:
+			s.offer.changed(tool.Prompt)
+		}
 		if s.opt.Changed != nil && s.ready.Load() {
 			s.opt.Changed(s.server.Name)
 		}

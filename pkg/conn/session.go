@@ -44,6 +44,7 @@ type session struct {
 	connected    time.Duration // how long start and handshake took
 	ready        atomic.Bool   // the handshake is over
 
+	offer       offer
 	headerTools sync.Map // by name: *mcp.Tool of those whose arguments are repeated in headers
 
 	retired atomic.Bool // no more calls; see router.spoiled
