@@ -96,7 +96,7 @@ var rooms = map[string]room{
 		why: "a leaf: hashes of definitions and signatures over arguments need one form of JSON, wherever they are made",
 	},
 	"pkg/catalog": {
-		imports: []string{"pkg/config", "pkg/fault", "pkg/index", "pkg/tool"},
+		imports: []string{"pkg/config", "pkg/fault", "pkg/index", "pkg/pin", "pkg/tool"},
 		why: "it decides when the index is too old and who may read it; what is searched in it, and how servers are " +
 			"reached, it need not know",
 	},

@@ -57,6 +57,8 @@ type Options struct {
 	Now    func() time.Time
 	// Background starts a process that ensures [ListDue]. If nil, nothing is refreshed behind an answer.
 	Background func(*config.Sources) error
+	// Pins remember what servers offered. The zero value remembers nothing.
+	Pins Pins
 	// Lister reaches live servers. If nil, the catalog answers from a fresh index or fails with ErrNotFresh.
 	Lister Lister
 

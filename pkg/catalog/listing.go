@@ -131,7 +131,11 @@ func (c *Catalog) startOne(ctx context.Context, u *update, s *config.Server, ent
 	list := c.lister(u.cfg, s, tool.CallOptions{Known: entry.Known, Brief: l.brief}, !l.brief)
 	c.listings.Go(func() { // ends when the server has answered, or with its last request
 		defer cancel()
-		c.finish(l, list(ctx))
+		a := list(ctx)
+		if a.err == nil {
+			a.listing, a.pinned, a.err = c.enterPins(ctx, s, c.knownOf(u, s.Name), a.listing)
+		}
+		c.finish(l, a)
 	})
 	return l
 }
@@ -144,7 +148,7 @@ func (c *Catalog) lister(
 	list := func(ctx context.Context) answer {
 		started := time.Now()
 		got, err := c.opt.Lister(ctx, cfg, s.Name, opt)
-		return answer{got, err, time.Since(started)}
+		return answer{listing: got, err: err, took: time.Since(started)}
 	}
 	if atOnce || s.Transport != config.Stdio {
 		return list
@@ -189,6 +193,7 @@ func (c *Catalog) giveUp(listings []*listing, answers chan *listing) {
 // answer is the outcome of a listing.
 type answer struct {
 	listing tool.Listing
+	pinned  pinned
 	err     error
 	took    time.Duration
 }
@@ -227,7 +232,8 @@ func (c *Catalog) enter(l *listing, a answer) bool {
 	c.tried[name] = l.number
 	entry := l.update.cat.Find(name)
 	if l.once {
-		if l.err = a.err; a.err != nil || entry.State == index.Listed && offers(entry, a.listing) {
+		same := entry.State == index.Listed && entry.Changes == a.pinned.changes && offers(entry, a.listing)
+		if l.err = a.err; a.err != nil || same {
 			return false
 		}
 	}
@@ -242,6 +248,7 @@ func (c *Catalog) enter(l *listing, a answer) bool {
 	entry.Tools, entry.Resources, entry.Prompts = got.Tools, got.Resources, got.Prompts
 	entry.Known, entry.Instructions = got.Known, got.Instructions
 	entry.ServerName, entry.ServerVersion = got.ServerName, got.ServerVersion
+	entry.Pins, entry.Changes = a.pinned.key, a.pinned.changes
 	entry.SaidTTL, entry.TTL = got.TTL, cmp.Or(got.TTL, l.server.TTL)
 	return true
 }
@@ -285,6 +292,7 @@ func (c *Catalog) reconcile(cfg *config.Config, old *index.Catalog) *index.Catal
 			*entry = *known
 		}
 		entry.Name, entry.Transport, entry.Off = s.Name, string(s.Transport), s.Disabled
+		entry.Pin = s.Pin
 		entry.TTL = cmp.Or(entry.SaidTTL, s.TTL)
 		if entry.State == "" {
 			entry.State = index.Unknown

@@ -84,6 +84,12 @@ type Facts struct {
 	Error        *fault.Fault `json:"error,omitempty"`
 	// Off says that the entry itself switches the server off ("disabled": true).
 	Off bool `json:"off,omitempty"`
+	// Pin is the entry's word on definitions that have changed. It may be empty.
+	Pin config.Pins `json:"pin,omitempty"`
+	// Pins is the key of what the server has offered so far, empty if that was not kept. Changes is how many changes of
+	// it a person had not seen when it was listed.
+	Pins    string `json:"pins,omitempty"`
+	Changes int    `json:"changes,omitempty"`
 }
 
 // Meta is everything known of a server except its definitions.

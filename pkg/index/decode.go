@@ -26,6 +26,9 @@ func (sn *Snapshot) codeMeta(c *packed.Codec) {
 func codeServer(c *packed.Codec, s *ServerInfo) {
 	packed.Text(c, &s.State)
 	packed.Text(c, &s.Name, &s.ServerName, &s.Instructions, &s.Known.Protocol, &s.Known.Transport)
+	packed.Text(c, &s.Pin)
+	packed.Text(c, &s.Pins)
+	packed.Number(c, &s.Changes)
 	packed.Texts(c, &s.Notes)
 	packed.Number(c, &s.TTL)
 	packed.Number(c, &s.Tools, &s.Resources, &s.Templates, &s.Prompts, &s.Tokens)

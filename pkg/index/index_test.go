@@ -44,7 +44,8 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 		Warnings: []string{"/x/.mcp.json:3: something is odd"},
 		Servers: []Server{
 			{Meta: Meta{Facts: Facts{Name: "git", State: Listed, ListedAt: at, TriedAt: at, TTL: time.Hour,
-				Known:      tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true},
+				Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true},
+				Pin:   config.HoldPins, Pins: "0123abcd", Changes: 2,
 				ServerName: "git-server", Instructions: "Keeps repositories. Use it well.", Notes: []string{"a note"}},
 				Transport: "stdio", Fingerprint: "f1", SaidTTL: time.Hour, Took: time.Second, ServerVersion: "1.2"},
 				Tools: []tool.Def{

@@ -39,9 +39,10 @@ import (
 //	4: the same, but all numbers of the meta section are varints
 //	6: a checksum of each definition; of a failure its type and message, and what to do next
 //	7: what was approved when the index was made; what a server's failure says of its approval
+//	8: the key of a server's pins, and how many changes of it were not seen
 const (
 	packedMagic   = "MCPLIDX\x00"
-	packedVersion = 7
+	packedVersion = 8
 	headerSize    = 8 + 4 + 4 + (4+2*rankings)*8
 	tableEntry    = 8 + 8 + 8 + 4 + 4 + 4
 	entryCRC      = tableEntry - 4 // where in an entry its checksum is

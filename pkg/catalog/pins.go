@@ -1,0 +1,109 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Pins are how a catalog remembers what servers offered. The zero value remembers nothing.
+type Pins struct {
+	Store pin.Store
+	// Place returns what tells the projects apart that lie in different folders. If nil, a folder stands for itself.
+	Place func(folder string) string
+	// Allows reports whether a person lets a tool be used.
+	Allows func(server, name string) bool
+	// Disable switches a tool off that is another one, which a person has switched off, under a new name.
+	Disable func(ctx context.Context, server, name string) error
+}
+
+// PinMode returns what becomes of changed definitions of a server in the index.
+func (c *Catalog) PinMode(f index.Facts) pin.Mode {
+	if c.opt.Pins.Store.Dir == "" {
+		return pin.Off
+	}
+	return pin.Mode(cmp.Or(f.Pin, c.opt.Settings.Pins, config.WarnPins))
+}
+
+// Pins returns the store of pins. [index.Facts] have the key of a server in it.
+func (c *Catalog) Pins() pin.Store { return c.opt.Pins.Store }
+
+// pinKey returns the key of a server's pins: its name and the place of its entry, which stay the same when the entry is
+// edited. So another version of a server, or other arguments, show what they change.
+func (c *Catalog) pinKey(s *config.Server) string {
+	return s.PinKey(c.opt.Pins.Place)
+}
+
+// pinned is what the pins say of a listing.
+type pinned struct {
+	key     string // empty if nothing is pinned
+	changes int    // that no one has seen yet
+}
+
+// enterPins compares a listing with the pins of its server, and returns it as it may be used. old is what the index
+// knows of the server.
+func (c *Catalog) enterPins(ctx context.Context, s *config.Server, old index.Server, l tool.Listing) (
+	tool.Listing, pinned, error) {
+	old.Pin = s.Pin
+	mode := c.PinMode(old.Facts)
+	if mode == pin.Off {
+		return l, pinned{}, nil
+	}
+	known := pinned{key: c.pinKey(s)}
+	entry := pin.Entry{Mode: mode, Now: c.opt.Now(),
+		Off: func(name string) bool { return !c.opt.Pins.Allows(s.Name, name) }}
+	used := l
+	err := c.opt.Pins.Store.Update(ctx, known.key, func(p *pin.Pins) (err error) {
+		p.Server = s.Name
+		var renames []pin.Rename
+		if p.Empty() && len(old.Tools) > 0 && old.State != index.Unknown {
+			// The server was listed before there were pins: what it offered then is what a person has seen.
+			before := tool.Listing{Tools: old.Tools, Prompts: old.Prompts, Instructions: old.Instructions}
+			if _, _, err := p.Enter(before, entry); err != nil {
+				return err
+			}
+		}
+		if used, renames, err = p.Enter(l, entry); err != nil {
+			return err
+		}
+		known.changes = len(p.Changes())
+		return c.inherit(ctx, s.Name, renames)
+	})
+	if errors.Is(err, pin.ErrUnwritable) && mode != pin.Hold && ctx.Err() == nil {
+		c.opt.Events.Notice("what %s offers cannot be remembered, so a change of it will not be noticed: %v", s.Name, err)
+		return l, pinned{}, nil
+	}
+	if err != nil {
+		return tool.Listing{}, pinned{}, err
+	}
+	return used, known, nil
+}
+
+// inherit switches off what a person has switched off under another name.
+func (c *Catalog) inherit(ctx context.Context, server string, renames []pin.Rename) error {
+	for _, r := range renames {
+		if c.opt.Pins.Allows(server, r.Before) || !c.opt.Pins.Allows(server, r.After) {
+			continue
+		}
+		if err := c.opt.Pins.Disable(ctx, server, r.After); err != nil {
+			return err
+		}
+		c.opt.Events.Notice("%s/%s is %s under another name, so it is disabled too", server, r.After, r.Before)
+	}
+	return nil
+}
+
+// knownOf returns what the index knows of a server.
+func (c *Catalog) knownOf(u *update, server string) index.Server {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := *u.cat.Find(server)
+	s.Tools, s.Prompts = slices.Clone(s.Tools), slices.Clone(s.Prompts)
+	return s
+}
