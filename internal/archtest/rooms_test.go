@@ -61,8 +61,8 @@ var rooms = map[string]room{
 	"internal/verb": {
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/approval", "pkg/atomicfile",
 			"pkg/auth/login", "pkg/catalog", "pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault",
-			"pkg/hidden", "pkg/host", "pkg/index", "pkg/output", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search",
-			"pkg/state", "pkg/tool", "pkg/trust"},
+			"pkg/hidden", "pkg/host", "pkg/index", "pkg/output", "pkg/pin", "pkg/policy", "pkg/results", "pkg/schema",
+			"pkg/search", "pkg/state", "pkg/tool", "pkg/trust"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -119,8 +119,8 @@ var rooms = map[string]room{
 			"its client stays small enough for the early start",
 	},
 	"pkg/engine": {
-		imports: []string{"pkg/approval", "pkg/catalog", "pkg/config", "pkg/fault", "pkg/index", "pkg/policy",
-			"pkg/schema", "pkg/search", "pkg/tool"},
+		imports: []string{"pkg/approval", "pkg/canonical", "pkg/catalog", "pkg/config", "pkg/fault", "pkg/index", "pkg/pin",
+			"pkg/policy", "pkg/schema", "pkg/search", "pkg/tool"},
 		why: "the use cases know neither terminals nor sockets nor connections: every face uses them, and each " +
 			"brings its own Caller. They keep nothing of a request: what is kept is in the catalog",
 	},

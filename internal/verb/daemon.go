@@ -174,8 +174,10 @@ func (a *App) daemonCatalog(o host.CatalogOptions) (host.Catalog, error) {
 	for _, notice := range notices {
 		events.Notice("%s", notice)
 	}
+	choice := &choice{dir: o.Env.StateDir(), folder: o.Env.Dir, tools: tools}
 	return catalog.New(catalog.Options{Env: o.Env, Selection: o.Selection, Settings: settings,
-		Allows: tools.AllowsServer, Events: events, Now: a.Now, Lister: o.Lister}), nil
+		Allows: choice.AllowsServer, Events: events, Now: a.Now, Lister: o.Lister,
+		Pins: pinsIn(o.Env.StateDir(), choice)}), nil
 }
 
 // daemonEvents, a [catalog.Events], writes the events of a catalog into the daemon's log.

@@ -7,12 +7,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
 )
 
 func doctorSpec() Spec {
@@ -23,18 +26,34 @@ func doctorSpec() Spec {
 		Long: `Doctor starts or reaches every server, or those named. It says for each whether
 it answered, what it offers, how long that took, which protocol it speaks, the
 state of its login, what went wrong and what to do next. With --verbose it shows
-what the servers wrote to stderr. The exit code is that of the first failure.`,
+what the servers wrote to stderr. The exit code is that of the first failure.
+
+With --locked it also compares what they offer with mcpl.lock, which a team
+commits. The exit code is 6 if anything differs.`,
 		Example: `  mcpl doctor
-  mcpl --json doctor github`,
+  mcpl --json doctor github
+  mcpl doctor --locked`,
 	}
 }
 
 // doctorVerb tries every server, or those named, and says what is wrong with each: mcpl doctor.
-type doctorVerb struct{ plain }
+type doctorVerb struct {
+	plain
+	Locked bool
+}
+
+// Flags defines the verb's flags.
+func (v *doctorVerb) Flags(fs *pflag.FlagSet) {
+	fs.BoolVar(&v.Locked, "locked", false, "compare with mcpl.lock too")
+}
 
 // Run makes the failure of a server an answer, not a fault; the exit code is then that of the first failure.
 func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 	if err := s.approveWaiting(ctx, v.words); err != nil {
+		return err
+	}
+	locked, err := v.lock(s)
+	if err != nil {
 		return err
 	}
 	probes, err := s.Engine.Probe(ctx, v.words)
@@ -56,7 +75,24 @@ func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 			s.code = d.Error.Type.ExitCode()
 		}
 	}
+	if locked != nil {
+		if a.Mismatches, err = s.checkLock(locked, probes, len(v.words) > 0); err != nil {
+			return err
+		}
+		same := len(a.Mismatches) == 0
+		if a.Locked = &same; !same && s.code == 0 {
+			s.code = fault.ApprovalRequired.ExitCode()
+		}
+	}
 	return s.Printer.Answer(a)
+}
+
+// lock reads the lock of the project, which is nil without --locked.
+func (v *doctorVerb) lock(s *Session) (*pin.Lock, error) {
+	if !v.Locked {
+		return nil, nil
+	}
+	return s.readLock()
 }
 
 // diagnose returns what trying one server has shown.
@@ -91,6 +127,9 @@ func diagnose(p engine.Probe) diagnosis {
 type doctorAnswer struct {
 	Servers []diagnosis `json:"servers"`
 	Healthy int         `json:"healthy"`
+	// Locked says whether all is as mcpl.lock says, and Mismatches what is not. Both are nil without --locked.
+	Locked     *bool          `json:"locked,omitempty"`
+	Mismatches []pin.Mismatch `json:"mismatches,omitempty"`
 }
 
 // diagnosis is what trying one server has shown.
@@ -135,6 +174,12 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 		others = fmt.Sprintf(", %d disabled", off)
 	}
 	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
+	for _, m := range a.Mismatches {
+		t.Line(output.Red("not locked "), mismatchText(m))
+	}
+	if a.Locked != nil && *a.Locked {
+		t.Line("All is as ", pin.LockFile, " says.")
+	}
 }
 
 // facts returns the rows that say which server it is and what it offers, what is odd or wrong, and what to do.

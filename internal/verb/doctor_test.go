@@ -11,8 +11,8 @@ import (
 func TestDoctorOptions(t *testing.T) {
 	t.Parallel()
 	checkOptions(t, "doctor", map[string]options{
-		"all":  {want: &doctorVerb{plain{[]string{}}}},
-		"some": {args: []string{"a", "b"}, want: &doctorVerb{plain{[]string{"a", "b"}}}},
+		"all":  {want: &doctorVerb{plain: plain{[]string{}}}},
+		"some": {args: []string{"a", "b"}, want: &doctorVerb{plain: plain{[]string{"a", "b"}}}},
 	})
 }
 

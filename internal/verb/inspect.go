@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -67,19 +68,27 @@ func (v *inspectVerb) Run(ctx context.Context, s *Session) error {
 		return fault.New(fault.Usage, fmt.Sprintf("inspect takes one %s, %q is too much", v.kind, rest[0]), "").
 			Then("Type", fault.Step{Verb: "inspect", Server: ref.Server, Tool: ref.Name})
 	}
-	def, err := s.Engine.Inspect(ctx, ref)
+	def, change, err := s.Engine.Inspect(ctx, ref)
 	if err != nil {
 		return err
 	}
 	ref.Kind = def.Kind
-	answer := &inspectAnswer{ref: ref, def: def, asked: v.Example && def.InputSchema != nil}
+	answer := &inspectAnswer{ref: ref, def: def, change: change, asked: v.Example && def.InputSchema != nil}
 	if d := s.Engine.Decide(ref, def.Hints()); d.Action != policy.Allow {
 		answer.policy = policyVerdict(engine.Verdict{Decision: d})
 	}
 	if err := engine.Interruptible(ctx, func() { answer.read(s.Printer.JSON()) }); err != nil {
 		return err
 	}
-	return s.Printer.Answer(answer)
+	if change != nil && s.App.OutTTY.Is {
+		if answer.diff, err = s.Engine.Diff(ref.Server, *change, false); err != nil {
+			return err
+		}
+	}
+	if err := s.Printer.Answer(answer); err != nil {
+		return err
+	}
+	return s.seen(ctx, ref.Server, change)
 }
 
 // read reads the schemas, as far as the answer shows what is in them.
@@ -97,9 +106,11 @@ func (a *inspectAnswer) read(asJSON bool) {
 type inspectAnswer struct {
 	ref     tool.Ref
 	def     tool.Def
-	policy  *verdict // nil if calls are allowed
-	asked   bool     // with --example
-	hidden  int      // hidden characters of the definition
+	policy  *verdict    // nil if calls are allowed
+	change  *pin.Change // since a person last saw it; nil if there is none
+	diff    []string    // of the change, for a person
+	asked   bool        // with --example
+	hidden  int         // hidden characters of the definition
 	example json.RawMessage
 	params  []schema.Param // as text only
 	results string         // the signature of what the tool gives; as text only
@@ -124,6 +135,9 @@ func (a *inspectAnswer) RawJSON() []byte {
 	if a.hidden > 0 {
 		o.Add("hidden_characters", a.hidden)
 	}
+	if a.change != nil {
+		o.Add("changed", changedOf(a.change).JSON())
+	}
 	if a.asked {
 		o.Add("example", map[string]any{"arguments": a.example, "command": output.Command(schema.Step(a.ref, a.example))})
 	}
@@ -147,6 +161,11 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	if a.policy != nil {
 		heading(t, "Policy")
 		t.Wrap("  ", a.policy.text())
+	}
+	if a.change != nil {
+		t.Line()
+		t.Wrap("  ", capital(changedOf(a.change).String())+".")
+		t.Diff("  ", a.diff)
 	}
 	if a.ref.Kind == tool.Resource || a.ref.Kind == tool.Template {
 		a.writeResource(t)

@@ -15,6 +15,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
 
@@ -99,6 +101,7 @@ func lineOf(l engine.Listed) serverLine {
 		ListedAt: l.ListedAt.UTC().Truncate(time.Second)}
 	if !l.Disabled {
 		line.Resources, line.Prompts, line.Error = l.Resources+l.Templates, l.Prompts, output.InWords(l.Error)
+		line.Changed = len(l.Changes)
 	}
 	return line
 }
@@ -143,7 +146,9 @@ type serverLine struct {
 	ListedAt  time.Time    `json:"listed_at,omitzero"`
 	Notes     []string     `json:"notes,omitempty"`
 	Error     *fault.Fault `json:"error,omitempty"`
-	asked     time.Time
+	// Changed counts what has changed since a person last saw it.
+	Changed int `json:"changed,omitempty"`
+	asked   time.Time
 }
 
 func (a *listAnswer) WriteText(t *output.Text) {
@@ -228,12 +233,19 @@ func (a *listAnswer) writeServers(t *output.Text) {
 	if more {
 		row = append(row, dim("RESOURCES", "PROMPTS")...)
 	}
+	changed := slices.ContainsFunc(a.Servers, func(s serverLine) bool { return s.Changed > 0 })
+	if changed {
+		row = append(row, dim("CHANGED")...)
+	}
 	rows := [][]any{append(row, output.Dim("ASKED"))}
 	for _, s := range a.Servers {
 		row := []any{output.Bold(s.Name), stateSpan(s.Status), fmt.Sprintf("%5d", s.Tools),
 			fmt.Sprintf("%6s", render.Count(s.Tokens))}
 		if more {
 			row = append(row, fmt.Sprintf("%9d", s.Resources), fmt.Sprintf("%7d", s.Prompts))
+		}
+		if changed {
+			row = append(row, output.Yellow(fmt.Sprintf("%7d", s.Changed)))
 		}
 		rows = append(rows, append(row, render.Ago(a.now, s.asked)))
 	}
@@ -302,8 +314,9 @@ func (v *listVerb) one(ctx context.Context, s *Session, server string) error {
 	a := &toolsAnswer{Server: server, Tools: []toolLine{}, Stale: st.Server.State == index.Failed, info: st.Server,
 		Resources: st.Server.Resources + st.Server.Templates, Prompts: st.Server.Prompts}
 	for _, rec := range st.Tools {
-		a.Tools = append(a.Tools, toolLine{rec.Name, rec.Description, hiddenIn(rec)})
+		a.Tools = append(a.Tools, toolLine{Name: rec.Name, Description: rec.Description, Hidden: hiddenIn(rec)})
 	}
+	a.mark(st.Changes)
 	return s.Printer.Answer(a)
 }
 
@@ -314,13 +327,36 @@ type toolsAnswer struct {
 	Resources int        `json:"resources,omitempty"`
 	Prompts   int        `json:"prompts,omitempty"`
 	Stale     bool       `json:"stale,omitempty"`
-	info      index.ServerInfo
+	// Changed is what has changed beside those tools.
+	Changed []otherChange `json:"changed,omitempty"`
+	info    index.ServerInfo
 }
 
 type toolLine struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Hidden      int    `json:"hidden_characters,omitempty"`
+	Name        string   `json:"name"`
+	Description string   `json:"description"`
+	Hidden      int      `json:"hidden_characters,omitempty"`
+	Changed     *changed `json:"changed,omitempty"`
+}
+
+// mark notes what has changed of the tools, and of what is not among them.
+func (a *toolsAnswer) mark(changes []pin.Change) {
+	for _, c := range changes {
+		i := slices.IndexFunc(a.Tools, func(l toolLine) bool { return c.Of == tool.Tool && l.Name == c.Name })
+		if i >= 0 {
+			a.Tools[i].Changed = changedOf(&c)
+			continue
+		}
+		a.Changed = append(a.Changed, otherChange{string(c.Of), c.Name, *changedOf(&c)})
+	}
+}
+
+// otherChange is a change of something that is not among the tools of a list: a prompt, the instructions, or a tool
+// that is held because it is new.
+type otherChange struct {
+	Kind string `json:"of,omitempty"` // "" for a tool
+	Name string `json:"name,omitempty"`
+	changed
 }
 
 func (a *toolsAnswer) WriteText(t *output.Text) {
@@ -328,7 +364,7 @@ func (a *toolsAnswer) WriteText(t *output.Text) {
 		if i > 0 {
 			t.Line()
 		}
-		t.Line(output.Cyan(line.Name), output.Yellow(hiddenMark(line.Hidden)))
+		t.Line(output.Cyan(line.Name), output.Yellow(hiddenMark(line.Hidden)), line.Changed.span())
 		if line.Description != "" {
 			t.Wrap("  ", line.Description)
 		}
@@ -339,6 +375,9 @@ func (a *toolsAnswer) WriteText(t *output.Text) {
 	t.Line(a.Server, " has ", render.Plural(len(a.Tools), "tool"), ", about ", render.Count(a.info.Tokens), " tokens.")
 	if more := others(a.Server, a.Resources, a.Prompts); more != "" {
 		t.Line("It also has ", more)
+	}
+	for _, c := range a.Changed {
+		t.Line(output.Yellow(strings.TrimSpace(c.Kind+" "+c.Name)+": "), c.String())
 	}
 	if a.Stale {
 		t.Line(output.Yellow("They may be out of date: "), a.info.Error.Message)

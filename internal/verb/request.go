@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -91,10 +92,14 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan, to re
 	audience := form.New(ask)
 	o := v.options(s.Settings)
 	o.Audience = audience
+	var change *pin.Change
+	plan.Changed = func(c pin.Change) { change = &c }
 	res, err := audience.End(s.Engine.Call(ctx, plan, o))
 	if err != nil {
 		return v.reduced(to, plan.Ref, err)
 	}
+	s.noteChanged(plan.Ref, change)
+	to.Changed = changedOf(change).JSON()
 	s.code, err = v.Delivery.Answer(ctx, to, plan.Ref, res)
 	if lost := new(output.LostError); errors.As(err, &lost) && !isClosedPipe(err) {
 		return v.Delivery.Lost(to, plan.Ref, res, lost)

@@ -183,6 +183,9 @@ func hitJSON(h engine.Found) []byte {
 	if deprecated(h) {
 		o.Add("deprecated", true)
 	}
+	if h.Changed != nil {
+		o.Add("changed", changedOf(h.Changed).JSON())
+	}
 	if len(h.Hit.Explain) > 0 {
 		o.Add("explain", h.Hit.Explain)
 	}
@@ -348,7 +351,8 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 			mark += "  deprecated"
 		}
 		mark += hiddenMark(hiddenIn(hit.Record))
-		t.Line(nameSpan(refOf(hit.Record)), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark))
+		t.Line(nameSpan(refOf(hit.Record)), output.Dim(fmt.Sprintf("  %.2f", hit.Score)), output.Yellow(mark),
+			changedOf(hit.Changed).span())
 		writeAbout(t, hit.Record)
 		for _, c := range hit.Hit.Explain {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))

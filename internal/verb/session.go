@@ -102,9 +102,10 @@ func (s *Session) server(name string) (*config.Server, error) {
 
 // newEngine returns the engine for these settings and flags, and for the configuration in the selection.
 func (s *Session) newEngine(selection config.Selection) *engine.Engine {
-	opt := engine.Options{Switches: s.Tools, Policy: s.Settings.Policy, Approvals: s.approvals(),
+	choice := &choice{dir: s.App.Env.StateDir(), folder: s.App.Env.Dir, tools: s.Tools}
+	opt := engine.Options{Switches: choice, Policy: s.Settings.Policy, Approvals: s.approvals(),
 		Catalog: catalog.Options{Env: s.App.Env, Selection: selection, Settings: s.Settings, Events: s.Printer,
-			Now: s.App.Now}}
+			Now: s.App.Now, Pins: pinsIn(s.App.Env.StateDir(), choice)}}
 	if s.App.Detach != nil {
 		opt.Catalog.Background = s.refreshBehind
 	}

@@ -19,8 +19,8 @@ type Pins struct {
 	Place func(folder string) string
 	// Allows reports whether a person lets a tool be used.
 	Allows func(server, name string) bool
-	// Disable switches a tool off that is another one, which a person has switched off, under a new name.
-	Disable func(ctx context.Context, server, name string) error
+	// Inherit switches a tool off under its new name, since a person has switched it off under the one before.
+	Inherit func(ctx context.Context, server, before, after string) error
 }
 
 // PinMode returns what becomes of changed definitions of a server in the index.
@@ -91,7 +91,7 @@ func (c *Catalog) inherit(ctx context.Context, server string, renames []pin.Rena
 		if c.opt.Pins.Allows(server, r.Before) || !c.opt.Pins.Allows(server, r.After) {
 			continue
 		}
-		if err := c.opt.Pins.Disable(ctx, server, r.After); err != nil {
+		if err := c.opt.Pins.Inherit(ctx, server, r.Before, r.After); err != nil {
 			return err
 		}
 		c.opt.Events.Notice("%s/%s is %s under another name, so it is disabled too", server, r.After, r.Before)

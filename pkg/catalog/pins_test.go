@@ -53,7 +53,7 @@ func (b *bank) list(list List) (definitions string, facts index.Facts) {
 		Allows: func(server, name string) bool {
 			return !strings.Contains(strings.Join(b.off, " "), server+"/"+name+";")
 		},
-		Disable: func(_ context.Context, server, name string) error {
+		Inherit: func(_ context.Context, server, _, name string) error {
 			b.disabled = append(b.disabled, server+"/"+name)
 			return nil
 		}}

@@ -8,6 +8,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -43,6 +44,8 @@ type Found struct {
 	Definition *tool.Def
 	// Stale is true if the server failed when it was last listed.
 	Stale bool
+	// Changed is what has changed since a person last saw it; nil if nothing has.
+	Changed *pin.Change
 }
 
 // Search ranks tools, resources and prompts. Each kind is ranked for itself and the hits are merged by score.
@@ -111,6 +114,7 @@ func (e *Engine) search(v *catalog.View, r SearchRequest) ([]Found, error) {
 	if len(r.Kinds) > 1 {
 		list = merged(list, r.Query)
 	}
+	e.markChanged(list, v.Server)
 	if !r.Definitions {
 		return list, nil
 	}
@@ -182,25 +186,29 @@ func (e *Engine) filter(v *catalog.View, servers []string, kind tool.Kind) func(
 // isOn reports whether a server is on, by its entry and by choice.
 func (e *Engine) isOn(s index.ServerInfo) bool { return !s.Off && e.switches.AllowsServer(s.Name) }
 
-// Inspect returns the definition that ref names. If ref is a resource it may be a template.
-func (e *Engine) Inspect(ctx context.Context, ref tool.Ref) (tool.Def, error) {
-	def, _, err := e.definition(ctx, ref, false)
-	return def, err
+// Inspect returns the definition that ref names, and what has changed of it since a person last saw it; nil if nothing
+// has. If ref is a resource it may be a template.
+func (e *Engine) Inspect(ctx context.Context, ref tool.Ref) (tool.Def, *pin.Change, error) {
+	def, server, err := e.definition(ctx, ref, false)
+	if err != nil {
+		return def, nil, err
+	}
+	return def, changeOf(e.changesOf(server), ref), nil
 }
 
-// definition returns the definition that ref names, and how its server was last reached. keep is that of a
+// definition returns the definition that ref names, and what is known of its server. keep is that of a
 // [catalog.Need].
 func (e *Engine) definition(ctx context.Context, ref tool.Ref, keep bool) (
-	def tool.Def, known tool.Known, err error) {
+	def tool.Def, server index.Facts, err error) {
 	err = e.find(ctx, ref, keep, func(f found) (err error) {
+		server = f.server.Facts
 		if f.missing != nil {
-			return f.missing
+			return e.heldNew(server, ref, f.missing)
 		}
-		known = f.server.Known
 		def, err = f.view.Definition(f.record)
 		return err
 	})
-	return def, known, err
+	return def, server, err
 }
 
 // Known returns the definition of a tool as the index has it, however old, and lists no server.
@@ -231,6 +239,8 @@ type Listed struct {
 	Disabled bool
 	// On is how many of its tools are on.
 	On int
+	// Changes are what has changed of it since a person last saw it.
+	Changes []pin.Change
 }
 
 // Servers are all servers in configuration order.
@@ -252,7 +262,8 @@ func (e *Engine) List(ctx context.Context, refresh bool) (*Servers, error) {
 			if err != nil {
 				return err
 			}
-			list.Servers = append(list.Servers, Listed{ServerInfo: s, Disabled: !e.isOn(s), On: on})
+			changes := e.changesOf(s.Facts)
+			list.Servers = append(list.Servers, Listed{ServerInfo: s, Disabled: !e.isOn(s), On: on, Changes: changes})
 		}
 		return nil
 	})
@@ -279,6 +290,8 @@ func (e *Engine) toolsOn(v *catalog.View, server string) ([]index.Record, error)
 type ServerTools struct {
 	Server index.ServerInfo
 	Tools  []index.Record
+	// Changes are what has changed since a person last saw it. Tools that are new and held are among them only.
+	Changes []pin.Change
 }
 
 // ListServer returns one server and its tools that are on. If the server failed and nothing is known of what it offers,
@@ -293,6 +306,7 @@ func (e *Engine) ListServer(ctx context.Context, server string, refresh bool) (S
 		if unknown(list.Server) {
 			return failureOf(list.Server)
 		}
+		list.Changes = e.changesOf(list.Server.Facts)
 		list.Tools, err = e.toolsOn(v, server)
 		return err
 	})

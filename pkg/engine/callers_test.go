@@ -57,14 +57,14 @@ func TestThousandAtOnce(t *testing.T) {
 			return err
 		},
 		func(server string) error {
-			def, err := e.Inspect(t.Context(), tool.Ref{Server: server, Name: server + "_tool"})
+			def, _, err := e.Inspect(t.Context(), tool.Ref{Server: server, Name: server + "_tool"})
 			if err == nil && def.Name != server+"_tool" {
 				return fmt.Errorf("inspected %s", def.Name)
 			}
 			return err
 		},
 		func(server string) error { // of a server that is down all get the same fault, which each may complete
-			_, err := e.Inspect(t.Context(), tool.Ref{Server: "s0", Name: "any"})
+			_, _, err := e.Inspect(t.Context(), tool.Ref{Server: "s0", Name: "any"})
 			if f := fault.From(err); f == nil || f.Message != "s0 is down" || f.Tool != "" {
 				return fmt.Errorf("of a server that is down: %w", err)
 			} else {

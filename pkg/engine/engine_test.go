@@ -197,7 +197,7 @@ func TestFailures(t *testing.T) {
 	bad := tool.Ref{Server: "bad", Name: "bad_tool"}
 	for range 2 {
 		asked := w.with(func(e *Engine) error {
-			if _, err := e.Inspect(t.Context(), bad); !fault.Is(err, fault.ServerConnection) {
+			if _, _, err := e.Inspect(t.Context(), bad); !fault.Is(err, fault.ServerConnection) {
 				t.Errorf("inspect: %v", err)
 			}
 			return nil
@@ -213,7 +213,7 @@ func TestFailures(t *testing.T) {
 	w.down["bad"] = down
 	w.with(list)
 	w.search("", "bad/bad_tool stale", "good/good_tool")
-	if asked := w.with(func(e *Engine) error { _, err := e.Inspect(t.Context(), bad); return err }); len(asked) > 0 {
+	if asked := w.with(func(e *Engine) error { _, _, err := e.Inspect(t.Context(), bad); return err }); len(asked) > 0 {
 		t.Errorf("asked %v", asked)
 	}
 }
@@ -282,7 +282,7 @@ func TestEarly(t *testing.T) {
 			_, err := e.Search(t.Context(), SearchRequest{Query: search.Query{Text: "a"}})
 			return err
 		},
-		"inspect": func(e *Engine) error { _, err := e.Inspect(t.Context(), ref); return err },
+		"inspect": func(e *Engine) error { _, _, err := e.Inspect(t.Context(), ref); return err },
 		"list":    func(e *Engine) error { _, err := e.List(t.Context(), false); return err },
 		"resolve": func(e *Engine) error { _, _, err := e.Resolve([]string{"a", "a_tool"}, tool.Tool); return err },
 		"server":  func(e *Engine) error { return e.CheckServers([]string{"a"}) },

@@ -35,11 +35,14 @@ func (e *Engine) Verdict(p *Plan, who tool.Principal) (Verdict, error) {
 	return v, err
 }
 
-// gate fails unless a planned call may be made now: what it calls is on, and the policy allows it, or it was approved.
-// An approval is used up then. All faces make their calls with [Engine.Call], which comes through here: a list that a
-// face filters is a courtesy, the gate is the rule.
+// gate fails unless a planned call may be made now: what it calls is on, its definition is not held, and the policy
+// allows it, or it was approved. An approval is used up then. All faces make their calls with [Engine.Call], which
+// comes through here: a list that a face filters is a courtesy, the gate is the rule.
 func (e *Engine) gate(ctx context.Context, p *Plan, who tool.Principal) error {
 	if err := e.switchedOff(p.Ref); err != nil {
+		return err
+	}
+	if err := e.pinGate(p); err != nil {
 		return err
 	}
 	d := e.policy.Decide(p.Ref, p.Hints)

@@ -119,7 +119,8 @@ func TestKindsOff(t *testing.T) {
 	}
 	asked := w.with(func(e *Engine) error {
 		for _, kind := range []tool.Kind{tool.Resource, tool.Prompt} {
-			if _, err := e.Inspect(t.Context(), tool.Ref{Server: "books", Name: "recommend", Kind: kind}); !fault.Is(err, fault.ServerNotFound) {
+			_, _, err := e.Inspect(t.Context(), tool.Ref{Server: "books", Name: "recommend", Kind: kind})
+			if !fault.Is(err, fault.ServerNotFound) {
 				t.Errorf("inspect of a %s: %v", kind, err)
 			}
 		}
@@ -142,7 +143,7 @@ func TestInspectKinds(t *testing.T) {
 			{Server: "books", Name: "book://catalogue", Kind: tool.Resource}: `"mimeType":"text/csv"`,
 			{Server: "books", Name: "book://{isbn}", Kind: tool.Resource}:    `"uriTemplate":"book://{isbn}"`,
 		} {
-			def, err := e.Inspect(t.Context(), ref)
+			def, _, err := e.Inspect(t.Context(), ref)
 			if err != nil || !strings.Contains(string(def.Raw()), want) {
 				t.Errorf("%s: %s, %v", ref, def.Raw(), err)
 			}
@@ -159,7 +160,7 @@ func TestInspectKinds(t *testing.T) {
 		{Server: "books", Name: "book://rules", Kind: tool.Prompt}:     {"", "mcpl read books book://rules", "has no prompt"},
 	} {
 		w.with(func(e *Engine) error {
-			_, err := e.Inspect(t.Context(), ref)
+			_, _, err := e.Inspect(t.Context(), ref)
 			f := output.InWords(fault.From(err))
 			if f == nil || f.Type != fault.ToolNotFound ||
 				!strings.Contains(f.Help, want[1]) || !strings.Contains(f.Message, want[2]) ||
@@ -291,11 +292,11 @@ func TestFailedKinds(t *testing.T) {
 			t.Errorf("tools of a: %v", err)
 		}
 		ref := tool.Ref{Server: "a", Name: "q", Kind: tool.Prompt}
-		if _, err := e.Inspect(t.Context(), ref); !fault.Is(err, fault.ToolNotFound) {
+		if _, _, err := e.Inspect(t.Context(), ref); !fault.Is(err, fault.ToolNotFound) {
 			t.Errorf("another prompt of a: %v", err)
 		}
 		ref.Server = "c"
-		if _, err := e.Inspect(t.Context(), ref); !fault.Is(err, fault.ServerConnection) {
+		if _, _, err := e.Inspect(t.Context(), ref); !fault.Is(err, fault.ServerConnection) {
 			t.Errorf("a prompt of c: %v", err)
 		}
 		_, err = e.Offers(t.Context(), []string{"none"}, false, tool.Prompt)

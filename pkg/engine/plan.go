@@ -9,6 +9,8 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/index"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -36,6 +38,12 @@ type Plan struct {
 	// Approve asks the person who makes the call whether to make it, if the policy wants that. If nil, there is no person
 	// to ask. An error ends the call.
 	Approve func(ctx context.Context, about approval.About) (yes bool, err error)
+	// Changed is called if what is called has changed since a person last saw it, before the call. If nil, no one hears
+	// of it.
+	Changed func(pin.Change)
+
+	server     index.Facts
+	definition *tool.Def // that the arguments were checked with; nil for a resource
 }
 
 // Builder builds the arguments of a call for an input schema.
@@ -48,27 +56,27 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 	if ref.Kind == tool.Resource {
 		return e.planRead(ctx, ref)
 	}
-	def, known, err := e.definition(ctx, ref, true)
+	def, server, err := e.definition(ctx, ref, true)
 	if err != nil {
 		return nil, err
 	}
 	var p *Plan
 	var failed error
-	if err := Interruptible(ctx, func() { p, failed = planOf(ref, def, known, build, check) }); err != nil {
+	if err := Interruptible(ctx, func() { p, failed = planOf(ref, def, server, build, check) }); err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Tool())
 	}
 	return p, failed
 }
 
 // planOf returns the plan of a call of the tool or prompt with this definition.
-func planOf(ref tool.Ref, def tool.Def, known tool.Known, build Builder, check bool) (*Plan, error) {
+func planOf(ref tool.Ref, def tool.Def, server index.Facts, build Builder, check bool) (*Plan, error) {
 	args, err := build(def.InputSchema)
 	if err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Tool())
 	}
 	hints := def.Hints()
-	p := &Plan{Ref: ref, Args: args, Known: known, Hints: hints, Task: needsTask(def),
-		ReadOnly: ref.Kind == tool.Prompt || is(hints.ReadOnly)}
+	p := &Plan{Ref: ref, Args: args, Known: server.Known, Hints: hints, server: server, definition: &def,
+		Task: needsTask(def), ReadOnly: ref.Kind == tool.Prompt || is(hints.ReadOnly)}
 	p.Repeatable = p.ReadOnly || is(hints.Idempotent)
 	if bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
 		p.HeaderSchema = string(def.InputSchema)
@@ -140,7 +148,7 @@ func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool
 	}
 	opt.Repeatable, opt.ReadOnly, opt.Task = p.Repeatable, p.ReadOnly, p.Task
 	opt.Known, opt.HeaderSchema = p.Known, p.HeaderSchema
-	return caller.Call(ctx, p.Ref, p.Args, opt)
+	return e.callPinned(ctx, caller, p, opt)
 }
 
 func is(hint *bool) bool { return hint != nil && *hint }

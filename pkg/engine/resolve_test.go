@@ -90,7 +90,7 @@ func TestToolNotFound(t *testing.T) {
 		"zebra":             "",
 	} {
 		w.with(func(e *Engine) error {
-			_, err := e.Inspect(t.Context(), tool.Ref{Server: "git", Name: name})
+			_, _, err := e.Inspect(t.Context(), tool.Ref{Server: "git", Name: name})
 			f := output.InWords(fault.From(err))
 			if f == nil || f.Type != fault.ToolNotFound || f.Server != "git" || f.Tool != name || !strings.Contains(f.Help, "mcpl list git --refresh") {
 				t.Errorf("%s: %+v", name, f)

@@ -48,7 +48,7 @@ func TestSwitches(t *testing.T) {
 	w.configure("a", "b", `c: {"command": "changed"}`)
 	w.switches.Enabled, w.switches.Disabled = nil, []string{"c/c_tool"}
 	asked := w.with(func(e *Engine) error {
-		if _, err := e.Inspect(t.Context(), tool.Ref{Server: "c", Name: "c_tool"}); !fault.Is(err, fault.ToolNotFound) {
+		if _, _, err := e.Inspect(t.Context(), tool.Ref{Server: "c", Name: "c_tool"}); !fault.Is(err, fault.ToolNotFound) {
 			t.Errorf("got %v", err)
 		}
 		return nil

@@ -116,6 +116,7 @@ func (p *Printer) Fault(f *fault.Fault) error {
 		t.Line("  ", Bold(cmp.Or(a.Pointer, "(the whole object)")), ": ", a.Problem, Prefixed("; expected ", a.Expected),
 			Prefixed("; did you mean ", a.Nearest))
 	}
+	t.Diff("  ", f.Diff)
 	for line := range strings.Lines(f.Traceback) {
 		t.Line(Dim("  " + strings.TrimRight(line, "\n")))
 	}

@@ -93,6 +93,20 @@ func (t *Text) Line(parts ...any) {
 	t.buf.WriteByte('\n')
 }
 
+// Diff writes a line each behind indent: red if it begins with "-", green if it begins with "+", else dim.
+func (t *Text) Diff(indent string, lines []string) {
+	for _, line := range lines {
+		style := Dim
+		switch {
+		case strings.HasPrefix(line, "-"):
+			style = Red
+		case strings.HasPrefix(line, "+"):
+			style = Green
+		}
+		t.Line(indent, style(line))
+	}
+}
+
 // Wrap writes text in lines that fit the width, each behind indent. It keeps line breaks and folds longer white space.
 func (t *Text) Wrap(indent, text string) {
 	for _, par := range strings.Split(hidden.Show(strings.TrimSpace(text)), "\n") {

@@ -37,6 +37,8 @@ type Destination struct {
 	MaxBytes int
 	// Store keeps larger results and binaries, unless --output-dir names a folder.
 	Store results.Store
+	// Changed is what has changed of what was called since a person last saw it, for the answer. It may be nil.
+	Changed json.RawMessage
 }
 
 // Query applies a parsed jq expression to a JSON value and returns the results.
@@ -132,6 +134,7 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 	if err != nil {
 		return 0, v.keep(to, ref, valueOf(ref.Kind, res.Raw), fault.From(err), false)
 	}
+	a.changed = to.Changed
 	if a.hidden = hidden.CountJSON(a.joined()); a.hidden > 0 && !to.Printer.JSON() {
 		to.Printer.Notice("the result has %s, which a model reads and you do not see; here they are shown as symbols",
 			Plural(a.hidden, "hidden character"))

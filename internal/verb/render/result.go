@@ -154,6 +154,7 @@ type answer struct {
 	spilled *spilled          // not nil if the result went to a file
 	hidden  int               // hidden characters of the result
 	id      string            // of the result, if it was kept before
+	changed json.RawMessage   // what has changed of what was called; may be nil
 }
 
 // joined returns the results as one JSON value: several results of --jq become a list.
@@ -180,6 +181,9 @@ func (a *answer) RawJSON() []byte {
 	}
 	if a.value.files != nil {
 		o.Add("files", a.value.files)
+	}
+	if a.changed != nil {
+		o.Add("changed", a.changed)
 	}
 	return o.Bytes()
 }
