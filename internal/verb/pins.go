@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
+	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
 
 // choice is what a person has switched on and off. It follows what is switched off while a verb runs, because a server
@@ -66,7 +67,7 @@ func (c *choice) inherit(ctx context.Context, server, before, after string) erro
 
 // pinsIn returns how a catalog remembers what servers offered, in a state folder.
 func pinsIn(stateDir string, c *choice) catalog.Pins {
-	return catalog.Pins{Store: pin.StoreIn(stateDir), Allows: c.Allows, Inherit: c.inherit}
+	return catalog.Pins{Store: pin.StoreIn(stateDir), Place: trust.Project, Allows: c.Allows, Inherit: c.inherit}
 }
 
 // changed is what has changed of a definition since a person last saw it, in an answer.

@@ -22,26 +22,32 @@ func trustSpec() Spec {
 		Name: "trust", Group: Setup, New: func() Verb { return new(trustVerb) },
 		Aliases:  []Alias{{Words: "allow"}},
 		Complete: completeServers,
-		Use:      "trust [SERVER...]", Short: "Approve servers that come with a project",
+		Use:      "trust [SERVER|SERVER/TOOL...]", Short: "Approve servers that come with a project",
 		Long: `A configuration that lies in a project can name any program. mcpl starts and
 contacts its servers only after a person has approved them. Trust shows what
 each one runs and gets, and asks. Without a name it asks about all that wait.
 
 An approval covers the entry as written, and the files of the repository that
 it names. If one of them changes, mcpl asks again. Servers of your own files
-need no approval.`,
+need no approval.
+
+Trust also asks about tools that their server has made less safe since you saw
+them. --diff shows all that has changed. --lock writes mcpl.lock, the hashes of
+what the servers of the project offer, for "doctor --locked".`,
 		Example: `  mcpl trust
   mcpl trust github
   mcpl trust --list
   mcpl trust github --diff
-  mcpl trust github --yes 3f1c0a9b72de`,
+  mcpl trust github --yes 3f1c0a9b72de
+  mcpl trust github/create_issue
+  mcpl trust --lock`,
 	}
 }
 
 // trustVerb approves servers that come with a project: mcpl trust [SERVER...].
 type trustVerb struct {
-	All, List, Diff bool
-	Yes             string
+	All, List, Diff, Lock bool
+	Yes                   string
 
 	names []string
 }
@@ -49,7 +55,8 @@ type trustVerb struct {
 func (v *trustVerb) Flags(fs *pflag.FlagSet) {
 	fs.BoolVar(&v.All, "all", false, "ask once for all servers that wait")
 	fs.BoolVar(&v.List, "list", false, "show how each server stands, and change nothing")
-	fs.BoolVar(&v.Diff, "diff", false, "show what changed since the approval, and change nothing")
+	fs.BoolVar(&v.Diff, "diff", false, "show what has changed since the approval, and of tools")
+	fs.BoolVar(&v.Lock, "lock", false, "write mcpl.lock, the hashes of what the servers offer")
 	fs.StringVar(&v.Yes, "yes", "", "approve the server whose `HASH` was shown, without a question")
 }
 
@@ -71,16 +78,28 @@ func (v *trustVerb) Parse(words []string) error {
 }
 
 func (v *trustVerb) Run(ctx context.Context, s *Session) error {
-	list, err := s.trustStatuses(v.names)
+	if v.Lock {
+		return s.lock(ctx, v.names)
+	}
+	servers, tools, err := s.splitNames(v.names)
 	if err != nil {
 		return err
 	}
-	if v.List || v.Diff {
-		return s.Printer.Answer(&trustAnswer{Servers: list, diff: v.Diff})
+	var list []*trustStatus
+	if tools == nil || servers != nil {
+		if list, err = s.trustStatuses(servers); err != nil {
+			return err
+		}
+	}
+	if v.List {
+		return s.Printer.Answer(&trustAnswer{Servers: list})
+	}
+	if v.Diff {
+		return s.trustDiff(ctx, list, servers, tools)
 	}
 	waiting := slices.DeleteFunc(list, func(l *trustStatus) bool { return !l.Waits() })
 	if len(waiting) == 0 {
-		return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{}, none: true})
+		return s.trustDefinitions(ctx, v, servers, tools)
 	}
 	if v.Yes != "" {
 		if name := waiting[0].Server; !strings.HasPrefix(waiting[0].Hash, v.Yes) {
@@ -196,6 +215,8 @@ func changes(before, after []string) (list []string) {
 // trustAnswer is the answer of trust.
 type trustAnswer struct {
 	Servers []*trustStatus `json:"servers"`
+	// Definitions are what has changed of tools, prompts and instructions, or what was approved of them.
+	Definitions []*definition `json:"definitions,omitempty"`
 
 	approved, diff, none bool
 }
@@ -217,10 +238,11 @@ func (a *trustAnswer) WriteText(t *output.Text) {
 			l.write(t)
 		}
 	}
+	a.writeDefinitions(t)
 	switch {
 	case a.none:
 		t.Line("No server waits for an approval.")
-	case a.approved && len(a.Servers) == 0:
+	case a.approved && len(a.Servers)+len(a.Definitions) == 0:
 		t.Line("Nothing was approved.")
 	}
 }

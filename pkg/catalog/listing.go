@@ -292,7 +292,7 @@ func (c *Catalog) reconcile(cfg *config.Config, old *index.Catalog) *index.Catal
 			*entry = *known
 		}
 		entry.Name, entry.Transport, entry.Off = s.Name, string(s.Transport), s.Disabled
-		entry.Pin = s.Pin
+		entry.Pin = pinOf(s)
 		entry.TTL = cmp.Or(entry.SaidTTL, s.TTL)
 		if entry.State == "" {
 			entry.State = index.Unknown

@@ -34,6 +34,15 @@ func (c *Catalog) PinMode(f index.Facts) pin.Mode {
 // Pins returns the store of pins. [index.Facts] have the key of a server in it.
 func (c *Catalog) Pins() pin.Store { return c.opt.Pins.Store }
 
+// pinOf returns what an entry says of changed definitions. That of a project can be stricter than the setting, but not
+// less strict: a repository must not switch off what guards against it.
+func pinOf(s *config.Server) config.Pins {
+	if s.Project != "" && s.Pin != config.HoldPins {
+		return ""
+	}
+	return s.Pin
+}
+
 // pinKey returns the key of a server's pins: its name and the place of its entry, which stay the same when the entry is
 // edited. So another version of a server, or other arguments, show what they change.
 func (c *Catalog) pinKey(s *config.Server) string {
@@ -50,7 +59,7 @@ type pinned struct {
 // knows of the server.
 func (c *Catalog) enterPins(ctx context.Context, s *config.Server, old index.Server, l tool.Listing) (
 	tool.Listing, pinned, error) {
-	old.Pin = s.Pin
+	old.Pin = pinOf(s)
 	mode := c.PinMode(old.Facts)
 	if mode == pin.Off {
 		return l, pinned{}, nil

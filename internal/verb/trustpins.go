@@ -1,0 +1,290 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// definition is a definition that has changed since a person last saw it, in an answer.
+type definition struct {
+	Server string `json:"server"`
+	// Of is "prompt" or "instructions", empty for a tool. Instructions have no name.
+	Of   string `json:"of,omitempty"`
+	Name string `json:"name,omitempty"`
+	changed
+	Hash string   `json:"hash"`
+	Diff []string `json:"diff"`
+
+	change pin.Change
+}
+
+// ref names the definition as a person types it.
+func (d *definition) ref() string {
+	if d.Name == "" {
+		return d.Server
+	}
+	return tool.Ref{Server: d.Server, Name: d.Name}.String()
+}
+
+// splitNames tells the names of servers from those of tools, "server/tool".
+func (s *Session) splitNames(words []string) (servers []string, tools []tool.Ref, err error) {
+	cfg, err := s.catalog().Config()
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, word := range words {
+		ref, _, unresolved := s.Engine.Resolve([]string{word}, tool.Tool)
+		if slices.Contains(cfg.Names(), word) || unresolved != nil {
+			servers = append(servers, word)
+			continue
+		}
+		tools = append(tools, ref)
+	}
+	return servers, tools, nil
+}
+
+// definitions returns what has changed of servers and tools. Without either, of all servers. The diff of a tool that is
+// named is whole.
+func (s *Session) definitions(ctx context.Context, servers []string, tools []tool.Ref) ([]*definition, error) {
+	asked := slices.Clone(servers)
+	for _, ref := range tools {
+		asked = append(asked, ref.Server)
+	}
+	unseen, err := s.Engine.Unseen(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	list := []*definition{}
+	for _, of := range unseen {
+		for _, c := range of.Changes {
+			named := slices.Contains(tools, tool.Ref{Server: of.Server, Name: c.Name})
+			if !named && len(asked) > 0 && !slices.Contains(servers, of.Server) {
+				continue
+			}
+			diff, err := s.Engine.Diff(of.Server, c, named)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, &definition{Server: of.Server, Of: string(c.Of), Name: c.Name, changed: *changedOf(&c),
+				Hash: c.Hash, Diff: diff, change: c})
+		}
+	}
+	return list, nil
+}
+
+// trustDiff answers with what has changed of servers since they were approved, and of what they offer since a person
+// last saw it. Changes that are not held have been seen then.
+func (s *Session) trustDiff(ctx context.Context, list []*trustStatus, servers []string, tools []tool.Ref) error {
+	defs, err := s.definitions(ctx, servers, tools)
+	if err != nil {
+		return err
+	}
+	if list == nil {
+		list = []*trustStatus{}
+	}
+	if err := s.Printer.Answer(&trustAnswer{Servers: list, Definitions: defs, diff: true}); err != nil {
+		return err
+	}
+	return s.seeDefinitions(ctx, defs, false)
+}
+
+// trustDefinitions approves definitions that are held: those with the hash of --yes, or those that the person at the
+// terminal approves.
+func (s *Session) trustDefinitions(ctx context.Context, v *trustVerb, servers []string, tools []tool.Ref) error {
+	list, err := s.definitions(ctx, servers, tools)
+	if err != nil {
+		return err
+	}
+	list = slices.DeleteFunc(list, func(d *definition) bool { return !d.Held })
+	switch {
+	case v.Yes != "":
+		list, err = approveHash(list, v.names[0], v.Yes)
+	case len(list) == 0:
+		return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{}, none: true})
+	default:
+		list, err = s.askDefinitions(ctx, list, v.All)
+	}
+	if err == nil {
+		err = s.seeDefinitions(ctx, list, true)
+	}
+	if err != nil {
+		return err
+	}
+	return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{}, Definitions: list, approved: true})
+}
+
+// askDefinitions asks the person at the terminal about definitions, one by one or once for all, and returns those that
+// were approved. Without a terminal it fails with a fault.ApprovalRequired.
+func (s *Session) askDefinitions(ctx context.Context, list []*definition, once bool) (
+	approved []*definition, err error) {
+	tty, err := openTerminal()
+	if err != nil || s.Globals.JSON || !s.App.ErrTTY.Is {
+		return nil, noPersonFor(list)
+	}
+	defer tty.Close() // it was only read
+	dialog := s.Printer.NewDialog(tty)
+	dialog.Open()
+	defer dialog.Close()
+	for i, d := range list {
+		dialog.Show(func(t *output.Text) { d.write(t) })
+		question := "Approve " + d.ref() + "?"
+		if once && i < len(list)-1 {
+			continue
+		} else if once {
+			question = "Approve " + render.Plural(len(list), "change") + "?"
+		}
+		line, err := dialog.Line(ctx, output.Bold(question), " [y/N] ")
+		if ctx.Err() != nil {
+			return nil, fault.New(fault.Interrupted, "interrupted; nothing was approved", "").Because(ctx.Err())
+		}
+		yes := strings.ToLower(strings.TrimSpace(line))
+		switch yes := err == nil && (yes == "y" || yes == "yes"); {
+		case yes && once:
+			return list, nil
+		case yes:
+			approved = append(approved, d)
+		}
+	}
+	return approved, nil
+}
+
+// noPersonFor is the fault of a question about definitions that no one at a terminal can answer.
+func noPersonFor(list []*definition) *fault.Fault {
+	first := list[0]
+	f := fault.New(fault.ApprovalRequired, "approving what has changed of "+first.ref()+" takes a person at a terminal",
+		"Do not approve it yourself: show the person what has changed.").On(first.Server, first.Name).
+		Then("A person types", fault.Step{Verb: "trust", Args: []string{first.ref()}})
+	f.Approval = &fault.Approval{Kind: "pin", Why: first.changed.String(), Tool: first.ref()}
+	f.Diff = first.Diff
+	return f
+}
+
+// writeDefinitions writes the definitions of an answer.
+func (a *trustAnswer) writeDefinitions(t *output.Text) {
+	for i, d := range a.Definitions {
+		if a.approved {
+			t.Line("Approved ", output.Cyan(d.ref()), ".")
+			continue
+		}
+		if i+len(a.Servers) > 0 {
+			t.Line()
+		}
+		d.write(t)
+	}
+}
+
+// seeDefinitions marks changes as seen: those that are not held, since a person has read them, or all, since a person
+// has approved them. A server whose changes were held is listed once more, so that the new definitions count at once.
+func (s *Session) seeDefinitions(ctx context.Context, list []*definition, approved bool) error {
+	var again []string
+	for _, d := range list {
+		if d.Held && !approved {
+			continue
+		}
+		_, err := s.Engine.See(ctx, d.Server, func(c pin.Change) bool {
+			return c.Of == d.change.Of && c.Name == d.Name && c.Hash == d.Hash
+		})
+		if err != nil {
+			return err
+		}
+		if d.Held && !slices.Contains(again, d.Server) {
+			again = append(again, d.Server)
+		}
+	}
+	if again == nil {
+		return nil
+	}
+	return s.catalog().Read(ctx, catalog.Need{Servers: again, List: catalog.ListAll}, nil)
+}
+
+// write shows a change before it is approved.
+func (d *definition) write(t *output.Text) {
+	name := d.ref()
+	if d.Of != "" {
+		name += " (" + d.Of + ")"
+	}
+	t.Line(output.Bold(name), d.span())
+	t.Diff("  ", d.Diff)
+	t.Line("  ", output.Dim("hash: "), d.Hash[:shortHash])
+}
+
+// shortHash is how many digits of a hash a person is shown, and --yes needs at least.
+const shortHash = 12
+
+// approveHash returns those of the definitions whose hash begins with yes.
+func approveHash(list []*definition, word, yes string) ([]*definition, error) {
+	approved := slices.DeleteFunc(slices.Clone(list), func(d *definition) bool { return !strings.HasPrefix(d.Hash, yes) })
+	if len(approved) > 0 {
+		return approved, nil
+	}
+	f := fault.New(fault.ApprovalRequired, word+" has no change with that hash",
+		"It may have changed once more, or was approved.").
+		Then("See what has changed with", fault.Step{Verb: "trust", Args: []string{"--diff", word}})
+	f.Approval = &fault.Approval{Kind: "pin", Why: "another definition than was shown", Tool: word}
+	return nil, f
+}
+
+// lock writes what the servers offer now into the lock file of the project, and answers with it. A server that cannot
+// be asked, or has a change that is held, leaves the file as it is.
+func (s *Session) lock(ctx context.Context, servers []string) error {
+	path, err := s.lockPath()
+	if err != nil {
+		return err
+	}
+	held, err := s.definitions(ctx, servers, nil)
+	if err != nil {
+		return err
+	}
+	probes, err := s.Engine.Probe(ctx, servers)
+	if err != nil {
+		return err
+	}
+	if probes, err = lockable(s, probes, len(servers) > 0); err != nil {
+		return err
+	}
+	l, a := pin.NewLock(), &lockAnswer{File: path, Servers: []string{}}
+	for _, p := range probes {
+		name := p.Server.Name
+		if p.Failure != nil {
+			return p.Failure
+		}
+		if i := slices.IndexFunc(held, func(d *definition) bool { return d.Server == name && d.Held }); i >= 0 {
+			f := fault.New(fault.ApprovalRequired, held[i].ref()+" has "+held[i].changed.String(), "").On(name, held[i].Name).
+				Then("A person reads it with", fault.Step{Verb: "trust", Args: []string{"--diff", held[i].ref()}})
+			f.Approval = &fault.Approval{Kind: "pin", Why: held[i].changed.String(), Tool: held[i].ref()}
+			f.Diff = held[i].Diff
+			return f
+		}
+		if err := l.Add(name, p.Listing); err != nil {
+			return err
+		}
+		a.Servers = append(a.Servers, name)
+		a.Definitions += len(p.Listing.Tools) + len(p.Listing.Prompts)
+	}
+	if err := l.Write(path); err != nil {
+		return err
+	}
+	return s.Printer.Answer(a)
+}
+
+// lockAnswer is the answer of trust --lock.
+type lockAnswer struct {
+	File        string   `json:"lock"`
+	Servers     []string `json:"servers"`
+	Definitions int      `json:"definitions"`
+}
+
+func (a *lockAnswer) WriteText(t *output.Text) {
+	t.Line(fmt.Sprintf("Locked %s of %s in %s.", render.Plural(a.Definitions, "definition"),
+		render.Plural(len(a.Servers), "server"), a.File))
+	t.Line("Check it with: ", output.Cyan("mcpl doctor --locked"))
+}
