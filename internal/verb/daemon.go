@@ -126,7 +126,8 @@ func (s *Session) usesDaemon() bool {
 // daemonClient returns how this session reaches the daemon.
 func (s *Session) daemonClient(o host.CallerOptions) daemon.ClientOptions {
 	c := daemon.ClientOptions{Env: s.App.Env, Environ: os.Environ(), Identity: daemon.Identity(s.App.Version),
-		Selection: s.selection(), Limits: o.Limits, Idle: s.Settings.Idle, Log: o.Log, Frozen: func() {
+		Selection: s.selection(), Limits: o.Limits, Idle: s.Settings.Idle, Roots: s.Settings.Roots,
+		Log: o.Log, Frozen: func() {
 			s.Printer.Notice("the daemon does not answer, so mcpl does without it for a minute; if that lasts, end its process")
 		}}
 	if s.spec.Daemon == StartDaemon {

@@ -104,7 +104,7 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan, to re
 	if lost := new(output.LostError); errors.As(err, &lost) && !isClosedPipe(err) {
 		return v.Delivery.Lost(to, plan.Ref, res, lost)
 	}
-	return err
+	return s.allowedFolders(err, plan.Ref)
 }
 
 // reduced returns an error whose result, if it has one, is reduced as that of an answer.

@@ -124,7 +124,10 @@ func (s *Session) newEngine(selection config.Selection) *engine.Engine {
 func (s *Session) newCaller(cfg *config.Config, changed func(string)) engine.Caller {
 	o := s.callerOptions()
 	o.Changed, o.Environ = changed, os.Environ()
-	o.EnvFile, o.Root = s.App.Env.WhereToPut(cfg.Sources), s.App.Env.Root(cfg.Sources)
+	o.EnvFile = s.App.Env.WhereToPut(cfg.Sources)
+	if s.Settings.Roots {
+		o.Root = s.App.Env.Root(cfg.Sources)
+	}
 	if !s.usesDaemon() {
 		return s.App.InProcess(cfg, o)
 	}

@@ -36,6 +36,8 @@ type Settings struct {
 	// Daemon says that a daemon keeps servers warm. Idle is the time without a request after which it stops one.
 	Daemon bool
 	Idle   time.Duration
+	// Roots offers the project's folder as a root to servers whose entry has no "roots".
+	Roots bool
 	// Credentials is the place of tokens.
 	Credentials Credentials
 	// Pins says what becomes of definitions that have changed since a person last saw them.
@@ -83,9 +85,10 @@ type Setting struct {
 
 // LoadSettings returns the settings in force and the source of each: the variables MCPL_CONNECT_TIMEOUT,
 // MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE,
-// MCPL_CREDENTIALS and MCPL_PINS; else the same names in small letters in the settings file; else 30 s, 30 s, 10 min,
-// 24 h, 7 days, 5, 24 kB, true, 15 min, auto and warn. Times are texts with a unit, such as "30s" or "24h". An
-// unknown key and an invalid value are a fault.Config that names the line. A missing file costs one failed open.
+// MCPL_ROOTS, MCPL_CREDENTIALS and MCPL_PINS; else the same names in small letters in the settings file; else 30 s, 30 s,
+// 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto and warn. Times are texts with a unit, such as "30s" or
+// "24h". An unknown key and an invalid value are a fault.Config that names the line. A missing file costs one failed
+// open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
 		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, MaxBytes: 24_000, Daemon: true, Idle: 15 * time.Minute,
@@ -143,6 +146,7 @@ func (s *Settings) slots(file settingValues) []slot {
 		{"max_bytes", &s.MaxBytes, file.MaxBytes, true},
 		{"daemon", &s.Daemon, file.Daemon, false},
 		{"idle", &s.Idle, file.Idle, false},
+		{"roots", &s.Roots, file.Roots, false},
 		{"credentials", &s.Credentials, file.Credentials, false},
 		{"pins", &s.Pins, file.Pins, false},
 	}
@@ -234,6 +238,7 @@ type settingValues struct {
 	MaxBytes       *rawText `toml:"max_bytes"`
 	Daemon         *rawText `toml:"daemon"`
 	Idle           *rawText `toml:"idle"`
+	Roots          *rawText `toml:"roots"`
 	Credentials    *rawText `toml:"credentials"`
 	Pins           *rawText `toml:"pins"`
 	Trusted        []string `toml:"trusted"`

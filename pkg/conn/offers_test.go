@@ -176,7 +176,8 @@ func TestRoots(t *testing.T) {
 		}
 		p.Close()
 		lines := mcptest.Lines(t, ask.Received)
-		got := lines[len(lines)-4]
+		slices.Reverse(lines)
+		got := lines[slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"method":"initialize"`) })]
 		if strings.Contains(got, `"roots"`) != (tt.declared != "") || !strings.Contains(got, tt.declared) ||
 			!strings.Contains(got, `"method":"initialize"`) {
 			t.Errorf("handshake %s", got)

@@ -25,8 +25,7 @@ type Options struct {
 	Environ []string
 	// Dir is the folder in which servers without a cwd run. If empty, it is the current directory.
 	Dir string
-	// Root is the project's folder, an absolute path. Servers see it as their root unless their entry says otherwise.
-	// If empty, they have none.
+	// Root is an absolute path. Servers whose entry has no roots see it as their root. If empty, they have none.
 	Root string
 	// EnvFile is the environment file that help texts name for missing variables.
 	EnvFile string

@@ -42,6 +42,9 @@ func (s *session) receive(request string, message []byte) {
 		s.log("more than %d questions of the server wait for an answer; %s is dropped", maxWaiting, method)
 		return
 	}
+	if method == string(mcp.MethodListRoots) {
+		s.asked.first.Store(true)
+	}
 	// The server may withdraw it before the goroutine begins.
 	withdrawn, withdraw := context.WithCancel(context.Background())
 	s.router.questions.Store(string(m.ID), (func())(withdraw))
@@ -62,6 +65,9 @@ func (s *session) receive(request string, message []byte) {
 			{Key: "jsonrpc", Value: json.RawMessage(`"2.0"`)}, {Key: "id", Value: m.ID}, {Key: key, Value: body}})
 		if err := s.wire.send(ctx, reply); err != nil {
 			s.log("the answer to %s could not be sent: %v", method, err)
+		}
+		if method == string(mcp.MethodListRoots) {
+			s.asked.answer()
 		}
 	})
 }

@@ -29,6 +29,7 @@ type session struct {
 	wire   link
 	http   *streamable      // the wire's, if that is Streamable HTTP; else nil
 	roots  json.RawMessage  // the result of roots/list; nil if the server is offered no roots
+	asked  rootsAsked       // by the server
 	events func(tool.Event) // gets the messages that belong to no call; may be nil
 
 	router     *router
@@ -65,7 +66,7 @@ type link interface {
 
 func newSession(server *config.Server, opt Options, via config.Transport) *session {
 	return &session{server: server, opt: opt, via: via, log: newLogger(server, opt.Log),
-		roots: rootsOf(server, opt.Root), router: newRouter(), goroutines: newGoroutines()}
+		roots: rootsOf(server, opt.Root), asked: newRootsAsked(), router: newRouter(), goroutines: newGoroutines()}
 }
 
 // logger logs an event with secrets masked, at most maxLogged bytes of it.
@@ -98,6 +99,7 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 		s.router.turns.Store(true)
 	}
 	s.setLevel(ctx)
+	s.settleRoots(ctx)
 	s.ready.Store(true)
 	return s, nil
 }

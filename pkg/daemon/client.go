@@ -51,6 +51,8 @@ type ClientOptions struct {
 	Limits   tool.Limits
 	// Idle is how long a server stays without a request, if its entry does not say. Zero means 15 min.
 	Idle time.Duration
+	// Roots is as in host.Surroundings.
+	Roots bool
 	// Start are the arguments that make this program the daemon. If nil, the client starts none.
 	Start []string
 	// Ephemeral, if not nil, reports whether a server is known not to be for the daemon, so that it need not be asked.
@@ -259,7 +261,8 @@ func (c *Client) eligible(name string) bool {
 func (c *Client) newRequest(q query, args json.RawMessage, audience tool.Audience) *clientRequest {
 	q.Identity = c.opt.Identity
 	q.Surroundings = host.Surroundings{Dir: c.opt.Env.Dir, Home: c.opt.Env.Home, Configs: c.opt.Selection.Configs,
-		EnvFiles: c.opt.Selection.EnvFiles, Trusted: c.opt.Selection.Trusted, Limits: c.opt.Limits, Idle: c.opt.Idle}
+		EnvFiles: c.opt.Selection.EnvFiles, Trusted: c.opt.Selection.Trusted, Limits: c.opt.Limits, Idle: c.opt.Idle,
+		Roots: c.opt.Roots}
 	q.Options.Client = cmp.Or(q.Options.Client, c.id)
 	environ := []byte(strings.Join(c.opt.Environ, separator))
 	f := pack(kindQuery, q, args, environ)

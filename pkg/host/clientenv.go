@@ -29,6 +29,7 @@ type clientEnv struct {
 	// inherited is the part of the client's environment that servers inherit; inheritedKey is its digest.
 	inherited    []string
 	inheritedKey string
+	roots        bool // see Surroundings.Roots
 
 	mu sync.Mutex // held while files are read
 	// cfg is the configuration as last read. It is nil before that, and is not changed afterwards.
@@ -53,7 +54,7 @@ func newClientEnv(s Surroundings) *clientEnv {
 		Lookup: func(name string) (string, bool) { return lookup(s.Environ, name) }}
 	env.Approver = trust.NewJudge(env, s.Trusted)
 	return &clientEnv{env: env, sel: config.Selection{Configs: s.Configs, EnvFiles: s.EnvFiles, Trusted: s.Trusted},
-		inherited: inherited, inheritedKey: digest(inherited...)}
+		inherited: inherited, inheritedKey: digest(inherited...), roots: s.Roots}
 }
 
 // config returns the configuration as the client would read it. Files that have not changed since the last time are
@@ -138,7 +139,7 @@ func (e *clientEnv) look() (cfg *config.Config, complaint string) {
 // key identifies the server of an entry for clients here: its entry, its folder, its environment, its roots and the
 // principal of its requests. Requests with the same key share a server.
 func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Principal) string {
-	root := e.env.Root(cfg.Sources)
+	root := e.root(cfg)
 	if entry.Roots != nil {
 		root = "" // the fingerprint contains the entry's own
 	}
@@ -158,12 +159,20 @@ func (e *clientEnv) keyIn(cfg *config.Config, name string, p tool.Principal) str
 	return e.key(cfg, entry, p)
 }
 
+// root returns the folder that servers whose entry has no roots get as theirs, or "".
+func (e *clientEnv) root(cfg *config.Config) string {
+	if !e.roots {
+		return ""
+	}
+	return e.env.Root(cfg.Sources)
+}
+
 // folder returns the folder that a server runs in.
 func (e *clientEnv) folder(entry *config.Server) string { return cmp.Or(entry.Cwd, e.env.Dir) }
 
 // open opens a caller for one server of a configuration. o has what the configuration does not say.
 func (h *Host) open(e *clientEnv, cfg *config.Config, entry *config.Server, o CallerOptions) engine.Caller {
-	o.Dir, o.Root, o.EnvFile = e.env.Dir, e.env.Root(cfg.Sources), e.env.WhereToPut(cfg.Sources)
+	o.Dir, o.Root, o.EnvFile = e.env.Dir, e.root(cfg), e.env.WhereToPut(cfg.Sources)
 	o.Environ = append(slices.Clip(e.inherited), "PWD="+e.folder(entry))
 	own, only := *entry, *cfg
 	path, _ := e.env.Lookup("PATH")

@@ -63,8 +63,19 @@ func TestKey(t *testing.T) {
 	if with("/a", "/c", []string{}) != with("/b", "/c", []string{}) {
 		t.Error("a cwd and roots of its own: the client's folder makes a difference")
 	}
-	if with("/a", "/c", nil) == with("/b", "/c", nil) {
-		t.Error("another project does not make a difference")
+	if with("/a", "/c", nil) != with("/b", "/c", nil) {
+		t.Error("no roots: the client's folder makes a difference")
+	}
+	rooted := func(dir string, roots []string) string {
+		return key(func(s *Surroundings, e *config.Server, _ *tool.Principal) {
+			s.Dir, s.Roots, e.Cwd, e.Roots = dir, true, "/c", roots
+		})
+	}
+	if rooted("/a", nil) == rooted("/b", nil) || rooted("/a", nil) == with("/a", "/c", nil) {
+		t.Error("the project's folder as a root does not make a difference")
+	}
+	if rooted("/a", []string{"/r"}) != rooted("/b", []string{"/r"}) {
+		t.Error("roots of its own: the project's folder makes a difference")
 	}
 	if with("/a", "", nil, "x", "y") == with("/a", "", nil, "x\x00y") {
 		t.Error("one argument is two")

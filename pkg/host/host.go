@@ -64,7 +64,7 @@ type CallerOptions struct {
 	// Dir is where a server without a cwd runs. Environ is what it inherits.
 	Dir     string
 	Environ []string
-	// Root is the project's folder, which the server gets as its root.
+	// Root is the folder that servers whose entry has no roots get as theirs. If empty, they get none.
 	Root string
 	// EnvFile is the environment file that help texts name.
 	EnvFile string

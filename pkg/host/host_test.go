@@ -197,9 +197,17 @@ func TestSharing(t *testing.T) {
 		h.want(2, 2)
 		for i, token := range []string{"TOKEN=a", "TOKEN=b"} {
 			c := h.opened[i]
-			if strings.Join(c.Environ, " ") != token+" PWD="+h.dir || c.Dir != h.dir || c.Root != h.dir || !c.Listen {
+			if strings.Join(c.Environ, " ") != token+" PWD="+h.dir || c.Dir != h.dir || c.Root != "" || !c.Listen {
 				t.Errorf("%+v", c.CallerOptions)
 			}
+		}
+		// A server that is offered the folder of the project is another one.
+		rooted := h.here("TOKEN=a")
+		rooted.Roots = true
+		h.mustAsk(rooted, "s")
+		h.want(3, 3)
+		if c := h.opened[2]; c.Root != h.dir {
+			t.Errorf("%+v", c.CallerOptions)
 		}
 		// Another principal never gets the server of this one, in whatever order they come.
 		for range 2 {
@@ -210,7 +218,7 @@ func TestSharing(t *testing.T) {
 				}
 			}
 		}
-		h.want(4, 4)
+		h.want(5, 5)
 	})
 }
 

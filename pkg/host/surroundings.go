@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,13 +26,15 @@ type Surroundings struct {
 	// that differ only in these share their servers.
 	Limits tool.Limits
 	Idle   time.Duration
+	// Roots says that servers whose entry has no "roots" get the project's folder as their root.
+	Roots bool
 }
 
 // key tells client environments apart. No text that it is made of contains NUL.
 func (s *Surroundings) key() string {
 	join := func(texts []string) string { return strings.Join(texts, "\x00") }
-	return strings.Join([]string{s.Dir, s.Home, join(s.Configs), join(s.EnvFiles), join(s.Trusted), join(s.Environ)},
-		"\x00\x00")
+	return strings.Join([]string{s.Dir, s.Home, join(s.Configs), join(s.EnvFiles), join(s.Trusted), join(s.Environ),
+		strconv.FormatBool(s.Roots)}, "\x00\x00")
 }
 
 // lookup is os.LookupEnv for another environment.
