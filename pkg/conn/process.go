@@ -147,7 +147,7 @@ func (p *process) gone(ph phase) *fault.Fault {
 }
 
 // stderr returns the end of what the process has written to stderr, secrets masked.
-func (p *process) stderr() string { return p.server.Mask(p.child.Tail()) }
+func (p *process) stderr() string { return p.server.Mask(p.child.Stderr()) }
 
 // attach implements peer. It adds the command, the state of the process and the tail of stderr to a fault, masked.
 // If stderr says that something is missing, so does the help: alone if that kept the server from starting, else at

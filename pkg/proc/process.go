@@ -1,7 +1,7 @@
 // Package proc starts child processes and stops them together with all that they started.
 //
 // A [Spawner] comes first: it starts every process from one thread and so lets the kernel kill them when this process
-// dies. Call [Spawner.Start] with an [exec.Cmd], talk to the [Process] through Stdin and Stdout, quote [Process.Tail]
+// dies. Call [Spawner.Start] with an [exec.Cmd], talk to the [Process] through Stdin and Stdout, quote [Process.Stderr]
 // if it fails, and call [Process.Close] in any case. When no process is left, call [Spawner.Close].
 //
 //	var spawner proc.Spawner
@@ -150,7 +150,7 @@ func (p *Process) closePipes() {
 // still run, and its output may not be read yet.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Ended returns a channel that is closed when nothing of the group is left and [Process.Tail] is complete.
+// Ended returns a channel that is closed when nothing of the group is left and [Process.Stderr] is complete.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
 // Running reports whether the process has not ended.
@@ -173,9 +173,9 @@ func (p *Process) ExitsWithin(d time.Duration) bool {
 	}
 }
 
-// Tail returns the last 16 KiB that the process has written to stderr, as valid UTF-8 and without white
-// space around. It begins with a whole line if there were more.
-func (p *Process) Tail() string { return p.tail.text() }
+// Stderr returns the first 4 KiB and the last 16 KiB that the process has written to stderr, as valid UTF-8 and without
+// white space around. If there was more, both parts are whole lines, with a line "…" between them.
+func (p *Process) Stderr() string { return p.tail.text() }
 
 // State describes whether and how a process ended.
 type State struct {

@@ -117,7 +117,7 @@ func TestLastWords(t *testing.T) {
 		t.Errorf("stdout %q, %v", got, err)
 	}
 	<-p.Ended()
-	if text := p.Tail(); !strings.HasSuffix(text, "\nthe reason") {
+	if text := p.Stderr(); !strings.HasSuffix(text, "\nthe reason") {
 		t.Errorf("stderr ends in %q", text[max(0, len(text)-80):])
 	}
 }

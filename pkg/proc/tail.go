@@ -8,15 +8,17 @@ import (
 )
 
 const (
-	tailSize    = 16 << 10 // how much of stderr is kept, in bytes: enough for a stack trace
+	headSize    = 4 << 10  // how much of the start of stderr is kept, in bytes: some name the cause before all else
+	tailSize    = 16 << 10 // how much of its end is kept: enough for a stack trace
 	defaultLine = 8 << 10  // of Options.MaxLine
 )
 
-// tail reads stderr to its end and keeps the last tailSize bytes. So the process never blocks on a full
-// pipe, and its last words can be quoted when it fails.
+// tail reads stderr to its end and keeps the first headSize and the last tailSize bytes. So the process never blocks
+// on a full pipe, and its words can be quoted when it fails.
 type tail struct {
 	mu   sync.Mutex
-	buf  []byte
+	head []byte
+	buf  []byte // what follows head
 	cut  bool
 	done chan struct{} // closed when the stream has ended
 }
@@ -44,24 +46,30 @@ func newTail(r io.Reader, opt Options) *tail {
 func (t *tail) write(p []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.buf = append(t.buf, p...)
+	first := min(len(p), headSize-len(t.head))
+	t.head = append(t.head, p[:first]...)
+	t.buf = append(t.buf, p[first:]...)
 	if over := len(t.buf) - tailSize; over > 0 {
 		t.buf = append(t.buf[:0], t.buf[over:]...)
 		t.cut = true
 	}
 }
 
-// text returns what is kept. If the start was cut off, it begins with the first whole line.
+// text returns what is kept. If something between was cut out, a line "…" stands for it, between whole lines.
 func (t *tail) text() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := strings.ToValidUTF8(string(t.buf), "\uFFFD")
+	head, rest := string(t.head), string(t.buf)
 	if t.cut {
-		if _, rest, ok := strings.Cut(s, "\n"); ok {
-			s = rest
+		if i := strings.LastIndexByte(head, '\n'); i >= 0 {
+			head = head[:i]
+		}
+		head += "\n…\n"
+		if _, whole, ok := strings.Cut(rest, "\n"); ok {
+			rest = whole
 		}
 	}
-	return strings.TrimSpace(s)
+	return strings.TrimSpace(strings.ToValidUTF8(head+rest, "\uFFFD"))
 }
 
 // lineSplitter calls each with the lines of a stream, cut at limit bytes. If each is nil, it does nothing.
