@@ -100,6 +100,10 @@ var rooms = map[string]room{
 		why: "it decides when the index is too old and who may read it; what is searched in it, and how servers are " +
 			"reached, it need not know",
 	},
+	"pkg/cause": {
+		why: "it guesses by words alone, so that each record of what a server wrote is a test without a process; what to do " +
+			"about a cause depends on the entry, which it does not know",
+	},
 	"pkg/clients": {
 		imports: []string{"pkg/config", "pkg/fault"},
 		why:     "it translates other clients' files into entries of ours; what becomes of an entry is not its business",
@@ -109,7 +113,7 @@ var rooms = map[string]room{
 		why:     "everything above reads configuration, so configuration reads nothing of theirs",
 	},
 	"pkg/conn": {
-		imports: []string{"pkg/canonical", "pkg/config", "pkg/fault", "pkg/proc", "pkg/tool"},
+		imports: []string{"pkg/canonical", "pkg/cause", "pkg/config", "pkg/fault", "pkg/proc", "pkg/tool"},
 		why: "a connection speaks the protocol and keeps nothing: without the index and the daemon it works the same " +
 			"in the command, in the daemon and in a test",
 	},

@@ -113,6 +113,8 @@ type Behaviour struct {
 	Stderr []string `json:"stderr,omitempty"`
 	// Noise are lines written to stdout.
 	Noise []string `json:"noise,omitempty"`
+	// Replay are lines of a recording, each written at its time.
+	Replay []Line `json:"replay,omitempty"`
 	// Progress is the number of notifications/progress, sent if the client gave a token, with
 	// Every between them.
 	Progress int      `json:"progress,omitempty"`
@@ -137,6 +139,13 @@ type Behaviour struct {
 	Result Raw `json:"result,omitempty"`
 }
 
+// Line is a line of a recording: what was written on stderr, or else on stdout, At after the first.
+type Line struct {
+	At     Duration `json:"at,omitempty"`
+	Stderr bool     `json:"stderr,omitempty"`
+	Text   string   `json:"text"`
+}
+
 // slow reports whether b may keep the server busy until something else happens, so that other
 // messages have to be read meanwhile.
 func (b Behaviour) slow() bool {
@@ -145,7 +154,7 @@ func (b Behaviour) slow() bool {
 			return true
 		}
 	}
-	return b.Delay > 0 || b.Every > 0
+	return b.Delay > 0 || b.Every > 0 || len(b.Replay) > 0
 }
 
 // Tool is a tool and what a call of it does. A tool for which nothing is said answers with one

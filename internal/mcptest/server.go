@@ -264,7 +264,7 @@ func (s *server) act(b Behaviour, m *message, cancelled <-chan struct{}) bool {
 		s.sendLine(line)
 	}
 	work(b.Work)
-	if !s.progress(b, *m, cancelled) || !s.sleep(b.Delay, cancelled) {
+	if !s.replay(b.Replay, cancelled) || !s.progress(b, *m, cancelled) || !s.sleep(b.Delay, cancelled) {
 		return false
 	}
 	for _, a := range b.Asks {
@@ -287,6 +287,22 @@ func (s *server) act(b Behaviour, m *message, cancelled <-chan struct{}) bool {
 		return false
 	}
 	return !b.Never
+}
+
+// replay writes the lines of a recording. It returns false when something ended the wait for a line.
+func (s *server) replay(lines []Line, cancelled <-chan struct{}) bool {
+	started := time.Now()
+	for _, line := range lines {
+		if !s.sleep(line.At-Duration(time.Since(started)), cancelled) {
+			return false
+		}
+		if line.Stderr {
+			io.WriteString(s.stderr, line.Text+"\n")
+		} else {
+			s.sendLine(line.Text)
+		}
+	}
+	return true
 }
 
 // progress sends b's notifications, if the client asked for some.

@@ -109,10 +109,7 @@ func diagnose(p engine.Probe) diagnosis {
 			d.Next = fmt.Sprintf("remove \"disabled\": true in %s, line %d", p.Server.File, p.Server.Line)
 		}
 	case p.Failure != nil:
-		words := map[fault.Type]string{fault.Config: "cannot be used", fault.MissingVariable: "variable missing",
-			fault.AuthRequired: "login needed", fault.ApprovalRequired: "not approved",
-			fault.Timeout: "too slow", fault.Protocol: "breaks the protocol"}
-		d.Verdict, d.Next = cmp.Or(words[p.Failure.Type], "cannot be reached"), d.Error.Help
+		d.Verdict, d.Next = verdictOn(p.Failure), d.Error.Help
 	default:
 		d.Protocol, d.Identity = p.Listing.Known.Protocol, strings.TrimSpace(p.Listing.ServerName+" "+p.Listing.ServerVersion)
 		d.ListMS = p.Listing.Lists.Milliseconds()
@@ -122,6 +119,18 @@ func diagnose(p engine.Probe) diagnosis {
 		d.Next = "mcpl list " + fault.Quote(p.Server.Name)
 	}
 	return d
+}
+
+// verdictOn returns what is wrong with a server in a few words: the reason that what it wrote tells, else the kind of
+// the failure.
+func verdictOn(f *fault.Fault) string {
+	reasons := map[string]string{"variable": "variable missing", "argument": "wrong arguments", "setting": "wrong setting",
+		"setup": "not set up", "module": "broken installation", "addon": "broken installation", "http": "serves HTTP",
+		"refused": "service not reached", "host": "service not reached", "network": "service not reached"}
+	types := map[fault.Type]string{fault.Config: "cannot be used", fault.MissingVariable: "variable missing",
+		fault.AuthRequired: "login needed", fault.ApprovalRequired: "not approved", fault.Timeout: "too slow",
+		fault.Protocol: "breaks the protocol"}
+	return cmp.Or(reasons[f.Reason], types[f.Type], "cannot be reached")
 }
 
 type doctorAnswer struct {

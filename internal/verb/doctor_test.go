@@ -117,6 +117,23 @@ func TestDoctorVerdicts(t *testing.T) {
 	}
 }
 
+// TestServersDoctorReasons: the reason of a failure counts more than its type, for every kind of cause.
+func TestServersDoctorReasons(t *testing.T) {
+	t.Parallel()
+	for reason, want := range map[string]string{
+		"variable": "variable missing", "argument": "wrong arguments", "setting": "wrong setting", "setup": "not set up",
+		"module": "broken installation", "addon": "broken installation", "http": "serves HTTP",
+		"refused": "service not reached", "host": "service not reached", "network": "service not reached",
+		"": "too slow",
+	} {
+		f := fault.New(fault.Timeout, "m", "h")
+		f.Reason = reason
+		if got := verdictOn(f); got != want {
+			t.Errorf("%q: %q, want %q", reason, got, want)
+		}
+	}
+}
+
 // TestDoctorOff: a server that a person has switched off is switched on by a verb.
 func TestDoctorOff(t *testing.T) {
 	t.Parallel()

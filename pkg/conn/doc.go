@@ -21,5 +21,5 @@
 //   - peer.go: the peer is the server behind the wire. It is a process (process.go, with filter.go and outbox.go), a
 //     remote over Streamable HTTP (remote.go, streamable.go), or an ssePeer (sse.go). Both of HTTP send through
 //     roundtripper.go and exchange.go; eventfilter.go, eventreader.go and login.go help.
-//   - faults.go, badresponse.go, unreachable.go, missing.go: what the user sees of a failure.
+//   - faults.go, badresponse.go, unreachable.go, diagnosis.go: what the user sees of a failure.
 package conn

@@ -22,7 +22,11 @@ type phase struct {
 	most  time.Duration // the limit in all, whatever the progress
 	flag  string        // of the command line; may be empty
 	key   string        // of the server's entry
+	ref   tool.Ref      // what is called; may be empty
 }
+
+// isHandshake reports whether the phase is the handshake.
+func (ph phase) isHandshake() bool { return ph.name == methodInitialize || ph.name == methodDiscover }
 
 // seconds returns d as texts show it.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.2f s", d.Seconds()) }
@@ -71,7 +75,7 @@ func (s *session) explain(ctx context.Context, err error, ph phase) *fault.Fault
 	case errors.Is(err, errTurn), errors.Is(err, errRetired), errors.Is(err, errSessionEnded) && !s.overHTTP():
 		return s.unsent(err, ph)
 	case errors.As(err, &refused):
-		return s.peer.attach(s.refused(refused), ph)
+		return s.peer.attach(s.refused(refused, ph), ph)
 	case errors.As(err, &broke):
 		f := fault.New(fault.Protocol, fmt.Sprintf("%s broke the protocol: %s", name, broke.what),
 			"Update the server, or report this to its authors.").On(name, "")
@@ -141,15 +145,36 @@ func seeAll(server *config.Server) (why string, s fault.Step) {
 		Verb: "list", Server: server.Name, Args: []string{"--refresh", "--verbose"}}
 }
 
+// seeAgain is the step that makes a call once more and shows all that the server says meanwhile. For a request that is
+// not a call it is seeAll.
+func seeAgain(server *config.Server, ref tool.Ref) (why string, s fault.Step) {
+	if ref.Name == "" {
+		return seeAll(server)
+	}
+	verb := "call"
+	switch ref.Kind {
+	case tool.Prompt:
+		verb = "prompt"
+	case tool.Resource, tool.Template:
+		verb = "read"
+	}
+	return "Make the same call again and see all it says with", fault.Step{
+		Verb: verb, Server: server.Name, Tool: ref.Name, Args: []string{"--verbose"}}
+}
+
 // maxRefusal bounds the message of a JSON-RPC error, in bytes: some list all that is wrong with the arguments.
 const maxRefusal = 16 << 10
 
 // refused returns the fault of a request that was answered with a JSON-RPC error.
-func (s *session) refused(r *refusal) *fault.Fault {
+func (s *session) refused(r *refusal, ph phase) *fault.Fault {
 	name := s.server.Name
 	message := fmt.Sprintf("%s refused %s: %s", name, r.method, r.details.Message)
 	f := fault.New(fault.Protocol, presentable(s.server, message, maxRefusal), "")
-	switch {
+	switch unreachable, ok := s.networkCause(r); {
+	case ok:
+		f.Reason = string(unreachable.Kind)
+		f.Help = remedy(s.server, s.opt.EnvFile, unreachable)
+		f.Then(seeAgain(s.server, ph.ref))
 	case r.method == methodInitialize:
 		f.Help = "It runs, but does not accept the handshake."
 		f.Then(seeAll(s.server))
@@ -173,7 +198,7 @@ func (s *session) refused(r *refusal) *fault.Fault {
 		f.Because(errForgotten)
 	default:
 		f.Help = "The server runs, but failed at this call."
-		f.Then(seeAll(s.server))
+		f.Then(seeAgain(s.server, ph.ref))
 	}
 	return f.On(name, "").Trace(presentable(s.server, r.Error(), maxRefusal))
 }

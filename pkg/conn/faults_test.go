@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,80 +13,30 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-func TestVariablesNamed(t *testing.T) {
+func TestEndsOf(t *testing.T) {
 	t.Parallel()
-	for _, tt := range []struct{ stderr, want string }{
-		// Lines of real servers.
-		{"Error: BRAVE_API_KEY environment variable is required", "BRAVE_API_KEY"},
-		{"Please set SLACK_BOT_TOKEN and SLACK_TEAM_ID environment variables", "SLACK_BOT_TOKEN SLACK_TEAM_ID"},
-		{"GITLAB_PERSONAL_ACCESS_TOKEN environment variable is not set", "GITLAB_PERSONAL_ACCESS_TOKEN"},
-		{"Please provide a database URL as a command-line argument", ""},
-		{"  raise ValueError(\"OPENAI_API_KEY must be set\")\nKeyError: 'LINEAR_API_KEY'", "OPENAI_API_KEY LINEAR_API_KEY"},
-		{"Error: Missing required env var: `NOTION_TOKEN`.", "NOTION_TOKEN"},
-		{"config: \"SENTRY_AUTH_TOKEN\": Required. is required", "SENTRY_AUTH_TOKEN"},
-		{"GOOGLE_MAPS_API_KEY not found in environment", "GOOGLE_MAPS_API_KEY"},
-		{"process.env.FIGMA_API_KEY is undefined", "FIGMA_API_KEY"},
-		{"Warning: starting\n\nAA_B is required\nAA_B is required, really\nand CC_D", "AA_B"},
-		{"\x1b[31mError: ACME_TOKEN is not set\x1b[0m", "ACME_TOKEN"},
-		// Words that are not variables, or not missing.
-		{"", ""},
-		{"Error [ERR_MODULE_NOT_FOUND]: package is missing", ""},
-		{"the environment is PRODUCTION, it is required", ""},
-		{"Listening on PORT_NUMBER 80", ""},
-		{"is required: __init__, _X_, A_b, 1_AB, AB", ""},
-		{"INFO_LEVEL logging", ""},
-	} {
-		if got := strings.Join(variablesNamed(tt.stderr), " "); got != tt.want {
-			t.Errorf("%q names %q, want %q", tt.stderr, got, tt.want)
-		}
+	var many []string
+	for i := range 30 {
+		many = append(many, fmt.Sprint(i))
 	}
-}
-
-func FuzzVariablesNamed(f *testing.F) {
-	f.Add("Error: BRAVE_API_KEY environment variable is required\n\xff_\xff is missing\nA_\u017f is required")
-	f.Fuzz(func(t *testing.T, stderr string) {
-		names := variablesNamed(stderr)
-		for i, name := range names {
-			if !strings.Contains(stderr, name) || slices.Contains(names[:i], name) ||
-				strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || name[0] < 'A' || name[0] > 'Z' {
-				t.Fatalf("%q of %q", name, stderr)
-			}
-		}
-	})
-}
-
-func TestAsksForArgument(t *testing.T) {
-	t.Parallel()
-	for stderr, want := range map[string]bool{
-		"Please provide a database URL as a command-line argument":                     true,
-		"server.py: error: the following arguments are required: --db-path":            true,
-		"Error: missing required argument 'path'":                                      true,
-		"Usage: mcp-server-filesystem <allowed-directory> [additional-directories...]": false,
-		"TypeError: argument 1 has the wrong type":                                     false,
-		"Missing token\nthe argument of a function":                                    false,
-		"": false,
+	for _, tt := range []struct{ text, want string }{
+		{"a", "  a"},
+		{"a\r\nb\nc", "  a\n  b\n  c"},
+		{strings.Join(many[:24], "\n"), "  " + strings.Join(many[:24], "\n  ")},
+		{strings.Join(many, "\n"), "  " + strings.Join(many[:4], "\n  ") + "\n  …\n  " + strings.Join(many[10:], "\n  ")},
+		{strings.Repeat("é", maxTraced), "  " + strings.Repeat("é", maxTraced)},
+		{strings.Repeat("é", maxTraced+1), "  " + strings.Repeat("é", maxTraced) + "…"},
 	} {
-		if got := asksForArgument(stderr); got != want {
-			t.Errorf("%q: %v", stderr, got)
-		}
-	}
-}
-
-func TestLastLines(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct {
-		text string
-		n    int
-		want string
-	}{
-		{"a", 2, "  a"},
-		{"a\r\nb\nc", 2, "  b\n  c"},
-		{strings.Repeat("é", maxTraced), 1, "  " + strings.Repeat("é", maxTraced)},
-		{strings.Repeat("é", maxTraced+1), 1, "  " + strings.Repeat("é", maxTraced) + "…"},
-	} {
-		if got := lastLines(tt.text, tt.n); got != tt.want {
+		if got := endsOf(tt.text); got != tt.want {
 			t.Errorf("%.20q: %.60q", tt.text, got)
 		}
+	}
+	var e ends
+	for _, line := range many {
+		e.add([]byte(line))
+	}
+	if kept, n := e.all(); n != 30 || !slices.Equal(kept, slices.Concat(many[:4], many[10:])) {
+		t.Errorf("of %d: %q", n, kept)
 	}
 }
 

@@ -18,7 +18,7 @@ func (s *session) invoke(ctx context.Context, ref tool.Ref, args json.RawMessage
 	opt tool.CallOptions) (res *tool.Result, err error) {
 	method, params := requestFor(ref, args)
 	var other *redefined
-	f := s.inCall(ctx, method, limit, opt, func(ctx context.Context, c *call) error {
+	f := s.inCall(ctx, method, ref, limit, opt, func(ctx context.Context, c *call) error {
 		started := time.Now()
 		if err := s.checkPin(ctx, c, ref, opt); errors.As(err, &other) {
 			return nil
@@ -49,7 +49,7 @@ func (s *session) verbatim(ctx context.Context, method string, params json.RawMe
 			"Give an object, or no params.").On(s.server.Name, "").Because(err)
 	}
 	var refused *refusal
-	f := s.inCall(ctx, method, limit, opt, func(ctx context.Context, c *call) error {
+	f := s.inCall(ctx, method, tool.Ref{}, limit, opt, func(ctx context.Context, c *call) error {
 		if raw, err = s.request(ctx, c, method, fields); errors.As(err, &refused) {
 			return nil
 		}
@@ -64,10 +64,12 @@ func (s *session) verbatim(ctx context.Context, method string, params json.RawMe
 	return raw, nil
 }
 
-// inCall makes a call around work, which sends its requests, and returns the fault of the error of work.
-func (s *session) inCall(ctx context.Context, method string, limit time.Duration, opt tool.CallOptions,
+// inCall makes a call of ref, which may be empty, around work, which sends its requests. It returns the fault of the
+// error of work.
+func (s *session) inCall(ctx context.Context, method string, ref tool.Ref, limit time.Duration, opt tool.CallOptions,
 	work func(context.Context, *call) error) *fault.Fault {
-	ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout"}
+	ph := phase{name: method, limit: limit, most: maxTime(limit, opt.MaxTime), flag: "--timeout", key: "callTimeout",
+		ref: ref}
 	inCall, c, err := s.begin(ctx, limit, opt, true)
 	if err != nil {
 		return s.explain(ctx, err, ph)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -34,7 +35,9 @@ type process struct {
 	child    *proc.Process
 	messages *messageFilter        // from its stdout
 	out      *outbox               // to its stdin
-	foreign  atomic.Int64          // lines on stdout that were not messages
+	noise    ends                  // lines on stdout that were not messages
+	early    ends                  // requests and notifications before the handshake
+	greeted  atomic.Bool           // the handshake is over
 	refused  atomic.Pointer[error] // why a message of it was not read; nil if all were
 	closing  atomic.Bool           // close was called
 	hurry    chan time.Duration
@@ -71,11 +74,14 @@ func newProcess(cmd *exec.Cmd, run *proc.Spawner, opt proc.Options, log logger, 
 	}
 	p := &process{environ: cmd.Env, child: child, out: newOutbox(child.Stdin), hurry: make(chan time.Duration, 1)}
 	foreign := func(line []byte) {
-		p.foreign.Add(1)
+		p.noise.add(line)
 		log("not a message on stdout: %s", line)
 	}
 	taken := func(message []byte) {
 		p.noteRequest(message) // the reader of the messages may still be reading when close is called
+		if !p.greeted.Load() {
+			p.early.add(message)
+		}
 		take(message)
 	}
 	p.messages = newMessageFilter(child.Stdout, taken, foreign, func(err error) { p.refused.Store(&err) })
@@ -138,7 +144,7 @@ func (p *process) gone(ph phase) *fault.Fault {
 		message = fmt.Sprintf("%s %s before it answered %s", p.server.Name, p.child.State(), ph.name)
 	}
 	f := fault.New(fault.ServerConnection, message, "").On(p.server.Name, "")
-	if ph.name != methodInitialize {
+	if !ph.isHandshake() {
 		f.Help = "It is started again when it is next called."
 		return f.Then(seeAll(p.server))
 	}
@@ -146,41 +152,45 @@ func (p *process) gone(ph phase) *fault.Fault {
 	return f
 }
 
-// stderr returns the end of what the process has written to stderr, secrets masked.
+// stderr returns the start and the end of what the process has written to stderr, secrets masked.
 func (p *process) stderr() string { return p.server.Mask(p.child.Stderr()) }
 
-// attach implements peer. It adds the command, the state of the process and the tail of stderr to a fault, masked.
-// If stderr says that something is missing, so does the help: alone if that kept the server from starting, else at
-// the end, since then it may be a mere warning.
+// attach implements peer. It adds the command, the state of the process and what it wrote to a fault, masked, and the
+// cause if that tells it.
 func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
 	stderr := p.stderr()
 	f.Trace("command: " + p.server.Display().Command)
 	f.Trace("process: " + p.child.State().String())
-	if n := p.foreign.Load(); n > 0 {
-		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages (see them with --verbose)", n))
+	noise, count := p.noise.all()
+	switch {
+	case count > 0 && ph.isHandshake():
+		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages:\n%s", count,
+			endsOf(p.server.Mask(strings.Join(noise, "\n")))))
+	case count > 0:
+		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages (see them with --verbose)", count))
+	}
+	if early, n := p.early.all(); n > 0 && ph.isHandshake() {
+		f.Trace("messages before the handshake:\n" + endsOf(p.server.Mask(strings.Join(early, "\n"))))
 	}
 	if stderr == "" {
 		f.Trace("stderr: nothing")
 	} else {
-		f.Trace("stderr:\n" + lastLines(stderr, 20))
+		f.Trace("stderr:\n" + endsOf(stderr))
 	}
-	switch help := p.missing(stderr); {
-	case help == "":
-	case ph.name != methodInitialize:
-		f.Help += " " + help
-	default:
-		f.Help, f.Next = help, nil
-	}
+	p.diagnose(f, ph)
 	return f
 }
 
 // maxTraced bounds a line of stderr, or the start of a body, in a traceback, in characters.
 const maxTraced = 500
 
-// lastLines returns the last n lines of text, each indented by two spaces and cut at maxTraced.
-func lastLines(text string, n int) string {
+// endsOf returns the first and the last lines of text, each indented by two spaces and cut at maxTraced. "…" stands for
+// those between.
+func endsOf(text string) string {
 	lines := strings.Split(text, "\n")
-	lines = lines[max(0, len(lines)-n):]
+	if len(lines) > firstLines+lastLines {
+		lines = slices.Concat(lines[:firstLines], []string{"…"}, lines[len(lines)-lastLines:])
+	}
 	for i, line := range lines {
 		lines[i] = "  " + shortened(strings.TrimRight(line, "\r"))
 	}

@@ -94,6 +94,9 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 		return nil, f
 	}
 	s.connected = time.Since(started)
+	if process, ok := s.peer.(*process); ok {
+		process.greeted.Store(true)
+	}
 	log("connected in %s: %s %s, protocol %s", seconds(s.connected), s.info.Name, s.info.Version, s.version)
 	if known.Asks {
 		s.router.turns.Store(true)

@@ -66,6 +66,8 @@ type Fault struct {
 	Type Type `json:"type"`
 	// Message says what failed, in one sentence, without a trailing period.
 	Message string `json:"message"`
+	// Reason says in a word why a server does not work, if what it wrote tells: one of the kinds of pkg/cause.
+	Reason string `json:"reason,omitempty"`
 	// Traceback is the chain of causes, one a line, and the tail of the server's stderr if there is one. Secrets are
 	// masked before they get here. It may be empty.
 	Traceback string `json:"traceback"`

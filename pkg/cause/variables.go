@@ -1,0 +1,62 @@
+package cause
+
+import (
+	"slices"
+	"strings"
+)
+
+// missingVariables returns the variables without a value that lines complain about. What follows a usage text, which
+// names them all, does not count.
+func missingVariables(lines []line, hasValue func(string) bool) (c Cause, found bool) {
+	if i := slices.IndexFunc(lines, func(l line) bool { return isUsage(l.low) }); i > 0 {
+		lines = lines[:i]
+	}
+	for i, l := range lines {
+		if !complains(l.low) && !containsAny(l.low, "environment variable", "env variable", "env var", "in environment",
+			"in the environment", "not set", "must be set", "must set", "please set", "keyerror") {
+			continue
+		}
+		names := variables(l.text)
+		if len(names) == 0 && strings.Contains(l.low, "provided") && i+1 < len(lines) {
+			names = variables(lines[i+1].text) // "No access token was provided." "... pass X"
+		}
+		for _, name := range names {
+			if slices.Contains(c.Names, name) || hasValue != nil && hasValue(name) {
+				continue
+			}
+			if c.Names = append(c.Names, name); c.Line == "" {
+				c.Line = cut(l.text)
+			}
+		}
+	}
+	c.Kind = Variable
+	return c, len(c.Names) > 0
+}
+
+// variables returns the words of a text that look like environment variables: in capitals, with an underscore.
+func variables(text string) (names []string) {
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool {
+		return r != '_' && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	}) {
+		if isVariable(word) {
+			names = append(names, word)
+		}
+	}
+	return names
+}
+
+func isVariable(word string) bool {
+	return len(word) >= 4 && strings.Contains(strings.Trim(word, "_"), "_") && word == strings.ToUpper(word) &&
+		(word[0] >= 'A' && word[0] <= 'Z') && !strings.HasPrefix(word, "ERR_")
+}
+
+// complains reports whether a line, in small letters, says that something is missing.
+func complains(low string) bool {
+	return containsAny(low, "is required", "are required", "required:", "required.", "please provide", "missing",
+		"undefined", "not defined", "not provided", "no value", "must provide", "must be provided") ||
+		strings.Contains(low, "no ") && strings.Contains(low, "provided")
+}
+
+func containsAny(s string, subs ...string) bool {
+	return slices.ContainsFunc(subs, func(sub string) bool { return strings.Contains(s, sub) })
+}

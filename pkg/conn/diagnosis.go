@@ -1,0 +1,225 @@
+package conn
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-launchpad/mcpl/pkg/cause"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// The lines of a stream that are shown and kept for a diagnosis: some servers name the cause first, before a usage text
+// or a stack, others last.
+const (
+	firstLines = 4
+	lastLines  = 20
+)
+
+// ends keeps the first and the last of many lines. Its methods may be called concurrently.
+type ends struct {
+	mu    sync.Mutex
+	lines []string
+	count int
+}
+
+// maxKept bounds a line that is kept, in bytes.
+const maxKept = 4 << 10
+
+func (e *ends) add(line []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.count++; len(e.lines) == firstLines+lastLines {
+		e.lines = slices.Delete(e.lines, firstLines, firstLines+1)
+	}
+	e.lines = append(e.lines, string(line[:min(len(line), maxKept)]))
+}
+
+// all returns the lines that are kept, and how many there were.
+func (e *ends) all() (kept []string, count int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.lines), e.count
+}
+
+// diagnose says in f why the server does not work, if what it wrote tells. In the handshake that is why it failed.
+// Later it may be a warning of long ago, so that only what stands at the end counts, and the help is added to.
+func (p *process) diagnose(f *fault.Fault, ph phase) {
+	if !ph.isHandshake() {
+		p.diagnoseCall(f)
+		return
+	}
+	e := p.evidence(p.stderr())
+	noise, _ := p.noise.all()
+	for _, line := range noise {
+		e.Stdout = append(e.Stdout, p.server.Mask(line))
+	}
+	early, _ := p.early.all()
+	for _, message := range early {
+		e.Messages = append(e.Messages, json.RawMessage(p.server.Mask(message)))
+	}
+	c, ok := cause.Find(e)
+	if !ok {
+		return
+	}
+	f.Message += ": " + c.Line
+	if c.Kind != cause.Unknown {
+		f.Reason = string(c.Kind)
+		f.Help, f.Next = remedy(p.server, p.envFile, c), nil
+	}
+}
+
+// diagnoseCall is diagnose for what came after the handshake.
+func (p *process) diagnoseCall(f *fault.Fault) {
+	stderr := p.stderr()
+	lines := strings.Split(stderr, "\n")
+	e := p.evidence(strings.Join(lines[max(0, len(lines)-lastLines):], "\n"))
+	switch c, ok := cause.Find(e); {
+	case !ok:
+	case c.Kind.OfNetwork() && (f.Type == fault.Timeout || f.Type == fault.ServerConnection):
+		f.Message += ": " + c.Line
+		f.Reason = string(c.Kind)
+		f.Help = remedy(p.server, p.envFile, c) + " " + f.Help
+	case f.Type == fault.ServerConnection && c.Kind != cause.Variable:
+		f.Message += ": " + c.Line
+	}
+	if names := cause.Variables(stderr, e.HasValue); len(names) > 0 {
+		f.Help += " " + setVariables(p.server, p.envFile, names)
+	}
+}
+
+// evidence returns what is known of the process beside its stderr.
+func (p *process) evidence(stderr string) cause.Evidence {
+	return cause.Evidence{Stderr: stderr, Ended: !p.child.Running(), HasValue: func(name string) bool {
+		return slices.ContainsFunc(p.environ, func(kv string) bool {
+			value, ok := strings.CutPrefix(kv, name+"=")
+			return ok && value != ""
+		})
+	}}
+}
+
+// networkCause returns the failure on the way to a service that a refusal quotes, with its address from stderr if the
+// refusal does not name it. Its second result is false if the refusal is about something else.
+func (s *session) networkCause(r *refusal) (cause.Cause, bool) {
+	c, ok := cause.Find(cause.Evidence{Stderr: s.server.Mask(r.details.Message + "\n" + string(r.data))})
+	if !ok || !c.Kind.OfNetwork() {
+		return cause.Cause{}, false
+	}
+	if p, isProcess := s.peer.(*process); isProcess && c.Name == "" {
+		if named, ok := cause.Find(p.evidence(p.stderr())); ok && named.Kind.OfNetwork() {
+			c.Kind, c.Name = named.Kind, named.Name
+		}
+	}
+	return c, true
+}
+
+// remedy returns what to do about a cause.
+func remedy(server *config.Server, envFile string, c cause.Cause) string {
+	entry := fmt.Sprintf("its entry in %s, line %d", server.File, server.Line)
+	switch c.Kind {
+	case cause.Variable:
+		return setVariables(server, envFile, c.Names)
+	case cause.Setup:
+		return fmt.Sprintf("%s wants to be set up first. Run once by hand: %s", server.Name, setupCommand(server, c.Name))
+	case cause.Module:
+		if slices.ContainsFunc(server.Args, func(arg string) bool { return c.Name != "" && isFile(server, arg, c.Name) }) {
+			return fmt.Sprintf("There is no file %s: correct \"args\" of %s.", c.Name, entry)
+		}
+		return "Its installation is incomplete: a module that it needs is missing. " + reinstall(server)
+	case cause.Addon:
+		return "A compiled part of it was not built, or not for this machine or this version of its runtime. " +
+			reinstall(server) + " Let npm run the scripts of packages (no --ignore-scripts)."
+	case cause.Refused:
+		return fmt.Sprintf("Nothing listens at %s, which the server needs. Start that service, or correct its address in "+
+			"\"args\" or \"env\" of %s.", orThe(c.Name, "the address"), entry)
+	case cause.Host:
+		return fmt.Sprintf("The server cannot look up %s. Check that this machine is online and that nothing on the "+
+			"network (a proxy, a firewall) is in the way, or correct the host in \"args\" or \"env\" of %s.",
+			orThe(c.Name, "a host that it needs"), entry)
+	case cause.Network:
+		return fmt.Sprintf("The server cannot reach %s. Check that this machine is online and that nothing on the network "+
+			"(a proxy, a firewall) is in the way.", orThe(c.Name, "a service that it needs"))
+	case cause.HTTP:
+		return servedOverHTTP(c.Name, entry)
+	case cause.Argument:
+		return fmt.Sprintf("%s wants other command-line arguments: correct \"args\" of %s. Its command is: %s",
+			server.Name, entry, server.Display().Command)
+	case cause.Setting:
+		return fmt.Sprintf("A setting that %s needs is missing or wrong. Its documentation names the variable or the "+
+			"argument: put it into \"env\" or \"args\" of %s.", server.Name, entry)
+	}
+	return ""
+}
+
+// orThe returns a name or, if that is empty, other words.
+func orThe(name, other string) string {
+	if name == "" {
+		return other
+	}
+	return name
+}
+
+// servedOverHTTP is the remedy for a server that serves HTTP at where, a URL or a port.
+func servedOverHTTP(where, entry string) string {
+	address := where
+	if port, ok := strings.CutPrefix(where, "port "); ok {
+		address = "http://127.0.0.1:" + port + "/mcp"
+	}
+	return fmt.Sprintf("It serves HTTP at %s instead of speaking MCP over its stdin and stdout. Many such servers have a "+
+		"flag for that: add it to \"args\" of %s, mostly \"--stdio\". Or run it yourself, and replace \"command\" there by "+
+		"\"url\": %q.", where, entry, address)
+}
+
+// setupCommand returns the command line by which a server is set up: its own with one more argument, or another.
+func setupCommand(server *config.Server, word string) string {
+	if word == "" || strings.ContainsAny(word, " ") {
+		return word
+	}
+	return server.Display().Command + " " + fault.Quote(word)
+}
+
+// isFile reports whether an argument of a server is the path of a file.
+func isFile(server *config.Server, arg, path string) bool {
+	return arg == path || !filepath.IsAbs(arg) && filepath.Join(server.Cwd, arg) == path
+}
+
+// reinstall returns how to install a server anew.
+func reinstall(server *config.Server) string {
+	switch filepath.Base(server.Command) {
+	case "npx":
+		return "Reinstall it: delete the folder _npx in npm's cache (npm config get cache says where that is), and npx " +
+			"installs it anew."
+	case "uvx", "uv":
+		return "Reinstall it: after \"uv cache clean\" it is installed anew."
+	}
+	return "Reinstall it."
+}
+
+// setVariables returns where to put variables that a server lacks, and where to get their values.
+func setVariables(server *config.Server, envFile string, names []string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s not set for %s. ", isOrAre(names), server.Name)
+	fmt.Fprintf(&b, "Put %s=... into %s and ", strings.Join(names, "=... and "), envFile)
+	var entries []string
+	for _, n := range names {
+		entries = append(entries, fmt.Sprintf("%q: \"${%s}\"", n, n))
+	}
+	fmt.Fprintf(&b, "\"env\": {%s} into the entry of %s in %s.", strings.Join(entries, ", "), server.Name, server.File)
+	for _, n := range names {
+		if where := config.WhereToGet(n); where != "" {
+			fmt.Fprintf(&b, " Get %s at %s.", n, where)
+		}
+	}
+	return b.String()
+}
+
+func isOrAre(names []string) string {
+	if len(names) == 1 {
+		return names[0] + " is"
+	}
+	return strings.Join(names, ", ") + " are"
+}
