@@ -14,7 +14,7 @@ NPM_DIR  := testdata/npm
 CONF_DIR := testdata/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test race cover lint vuln fuzz bench bench-cli bench-many eval docs node conformance conformance-suite
+.PHONY: help build install demo test race cover lint vuln fuzz servers bench bench-cli bench-many eval docs node conformance conformance-suite
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -71,6 +71,10 @@ fuzz: ## every fuzz target for FUZZTIME (20s) each
 			echo "$$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 10x "$$pkg" </dev/null || exit 1; \
 		done || exit 1; \
 	done
+
+# Each server has a folder of its own: in one tree npm would mend what is broken in some.
+servers: ## real servers that cannot work (no token, no service), from npm, against their recorded causes
+	MCPL_LIVE_SERVERS=$(CURDIR)/.cache/servers $(GO) test ./pkg/conn -run TestLiveServers -count=1 -v -timeout 30m
 
 bench: ## benchmarks inside the process, of BASE (where the branch began) and of this tree in turn, compared
 	@bash tools/bench.sh

@@ -16,10 +16,25 @@ import (
 
 // record is a server that does not work, see pkg/cause/testdata/README.md.
 type record struct {
-	Name  string         `json:"name"`
-	Exit  *int           `json:"exit"`
-	Error *mcptest.Error `json:"error"`
-	Lines [][3]any       `json:"lines"`
+	Name    string         `json:"name"`
+	Source  string         `json:"source"`
+	Package string         `json:"package"`
+	Args    []string       `json:"args"`
+	Exit    *int           `json:"exit"`
+	Error   *mcptest.Error `json:"error"`
+	Lines   [][3]any       `json:"lines"`
+}
+
+func readRecords(t *testing.T) (records []record) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "cause", "testdata", "failures.json"))
+	if err == nil {
+		err = json.Unmarshal(text, &records)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return records
 }
 
 // hurry is by how much a recording is replayed faster.
@@ -48,23 +63,15 @@ func (r record) script() mcptest.Script {
 	return s
 }
 
-// TestServersTable replays the 23 failures of servers.md, and two with a wrong token: the message carries the
-// line that tells, the help the remedy, for each of them.
-func TestServersTable(t *testing.T) {
-	t.Parallel()
-	text, err := os.ReadFile(filepath.Join("..", "cause", "testdata", "failures.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var records []record
-	if err := json.Unmarshal(text, &records); err != nil {
-		t.Fatal(err)
-	}
-	type expected struct {
-		typ                   fault.Type
-		reason                cause.Kind
-		message, help, nohelp string
-	}
+// expected is what a record has to become.
+type expected struct {
+	typ                   fault.Type
+	reason                cause.Kind
+	message, help, nohelp string
+}
+
+// serversTable returns what the faults of the records say.
+func serversTable() map[string]expected {
 	variable := func(message string, names ...string) expected {
 		are := " is not set for s. Put "
 		if len(names) > 1 {
@@ -78,7 +85,7 @@ func TestServersTable(t *testing.T) {
 	silent := func(kind cause.Kind, message, help string) expected {
 		return expected{fault.Timeout, kind, message, help, "more time"}
 	}
-	want := map[string]expected{
+	return map[string]expected{
 		"airtable":          variable("No API key provided", "AIRTABLE_API_KEY"),
 		"brave-search":      variable("BRAVE_API_KEY environment variable is required", "BRAVE_API_KEY"),
 		"gitlab":            variable("GITLAB_PERSONAL_ACCESS_TOKEN environment", "GITLAB_PERSONAL_ACCESS_TOKEN"),
@@ -110,6 +117,13 @@ func TestServersTable(t *testing.T) {
 			"The server cannot look up mcp.stripe.com."),
 		"apify-with-token": silent(cause.Host, "getaddrinfo ENOTFOUND api.apify.com", "The server cannot look up api.apify.com."),
 	}
+}
+
+// TestServersTable replays the 23 failures of servers.md, and two with a wrong token: the message carries the
+// line that tells, the help the remedy, for each of them.
+func TestServersTable(t *testing.T) {
+	t.Parallel()
+	records, want := readRecords(t), serversTable()
 	if len(records) != 25 || len(want) != 25 {
 		t.Errorf("%d records, %d causes", len(records), len(want))
 	}
