@@ -91,13 +91,13 @@ func Variables(text string, hasValue func(variable string) bool) []string {
 // finder looks for one kind of cause.
 type finder func(lines []line) (Cause, bool)
 
-// finders returns what to look for, the surest first; vague is for what a warning says too. A process that runs and
-// does not answer mostly waits for a service, and lines about other things are not why.
+// finders returns what to look for, the surest first; vague is for what a warning says of things that work. A process
+// that runs and does not answer mostly waits for a service, and lines about other things are not why.
 func finders(e Evidence) (sure, vague []finder) {
 	network := []finder{in(Refused, refused), in(Host, unknownHost), in(Network, otherNetwork)}
 	variable := func(lines []line) (Cause, bool) { return missingVariables(lines, e.HasValue) }
 	if !e.Ended {
-		return append(network, variable), nil
+		return network, []finder{variable}
 	}
 	sure = []finder{in(Module, missingModule), in(Addon, brokenAddon), variable, in(Setup, wantsSetup),
 		in(Argument, wrongArgument)}

@@ -112,6 +112,7 @@ func TestFind(t *testing.T) {
 		{"info: 0 errors", true, Cause{}},
 		{"Listening on http://127.0.0.1:80", true, Cause{}},
 		{"Error: slow", false, Cause{}},
+		{"[INFO] X_TOKEN is not set, search is off", false, Cause{}},
 		{"see https://example.com:443/docs, available at any time over http", false, Cause{}},
 	} {
 		want := tt.want
