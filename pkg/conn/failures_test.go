@@ -172,6 +172,25 @@ func (r record) fail(t *testing.T) *fault.Fault {
 	}
 }
 
+// TestServersTwilioLog: the text of a request that mcpl does not know stands in the log and, before the handshake, in
+// the traceback.
+func TestServersTwilioLog(t *testing.T) {
+	t.Parallel()
+	var log strings.Builder
+	line := `{"jsonrpc":"2.0","id":"x","method":"log","params":{"level":50,"message":"Error: Invalid AccountSid"}}`
+	p := newPool(t, scripts{"s": {Start: mcptest.Behaviour{Noise: []string{line}, Exit: &mcptest.Exit{Code: 1}}}},
+		func(o *Options) { o.Log = logTo(&log) })
+	_, err := p.List(t.Context(), "s", tool.CallOptions{})
+	f := wantFault(t, err, fault.ServerConnection, "initialize: Error: Invalid AccountSid")
+	if !strings.Contains(f.Traceback, "messages before the handshake:\n  "+line) {
+		t.Errorf("traceback:\n%s", f.Traceback)
+	}
+	p.Close()
+	if want := `s: log: {"level":50,"message":"Error: Invalid AccountSid"}`; !strings.Contains(log.String(), want) {
+		t.Errorf("log:\n%s", log.String())
+	}
+}
+
 // TestServersNetworkBehindACall: a tool whose service is not reached says which, and how to see more of the same call.
 func TestServersNetworkBehindACall(t *testing.T) {
 	t.Parallel()

@@ -115,6 +115,7 @@ func (s *session) answer(ctx context.Context, request, method string, params jso
 		}
 		return s.forCall(ctx, request, params, s.sample)
 	}
+	s.log("%s: %s", method, params) // some servers log by requests of their own
 	return nil, notOffered(method)
 }
 
