@@ -85,9 +85,9 @@ type Setting struct {
 
 // LoadSettings returns the settings in force and the source of each: the variables MCPL_CONNECT_TIMEOUT,
 // MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE,
-// MCPL_ROOTS, MCPL_CREDENTIALS and MCPL_PINS; else the same names in small letters in the settings file; else 30 s, 30 s,
-// 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto and warn. Times are texts with a unit, such as "30s" or
-// "24h". An unknown key and an invalid value are a fault.Config that names the line. A missing file costs one failed
+// MCPL_ROOTS, MCPL_CREDENTIALS and MCPL_PINS; else the same names in small letters in the settings file; else 30 s,
+// 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto and warn. Times are texts with a unit, such as "30s"
+// or "24h". An unknown key and an invalid value are a fault.Config that names the line. A missing file costs one failed
 // open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
