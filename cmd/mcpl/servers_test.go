@@ -289,7 +289,9 @@ func TestTwentyCallsForOneApproval(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 6 {
 		t.Fatalf("exit code %d: %s", code, stdout)
 	}
-	var failure struct{ Error struct{ Approval fault.Approval } }
+	var failure struct {
+		Error struct{ Approval fault.Approval }
+	}
 	if err := json.Unmarshal(stdout.Bytes(), &failure); err != nil {
 		t.Fatal(err)
 	}

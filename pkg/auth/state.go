@@ -73,7 +73,7 @@ func (m *Manager) revokeAll(ctx context.Context, s *config.Server, r *record) (r
 		if refused, ok := errors.AsType[*refusedError](err); ok {
 			err = errors.New("it answered with HTTP " + refused.status)
 		}
-		if err != nil && err != errNoToken {
+		if err != nil && !errors.Is(err, errNoToken) {
 			return false, s.Mask(quoted(err.Error()))
 		}
 		revoked = true

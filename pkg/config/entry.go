@@ -286,8 +286,8 @@ func (e *entryParser) pairs(m member) []KeyValue {
 	return list
 }
 
-// fewMilliseconds is the limit below which a number is probably meant to count seconds, as in some clients' files.
-const fewMilliseconds = 1000 * time.Millisecond
+// shortLimit is the limit below which a number is probably meant to count seconds, as in some clients' files.
+const shortLimit = 1000 * time.Millisecond
 
 // duration reads a time limit: a text such as "30s" or "24h", or a number of milliseconds, as other clients have it. A
 // small number gets a warning. Anything else is dropped with a warning.
@@ -302,7 +302,7 @@ func (e *entryParser) duration(m member) time.Duration {
 		if ms := m.value.(hujson.Literal).Float(); ms <= math.MaxInt64/float64(time.Millisecond)/2 {
 			d = time.Duration(ms * float64(time.Millisecond))
 		}
-		if d > 0 && d < fewMilliseconds {
+		if d > 0 && d < shortLimit {
 			number := m.value.(hujson.Literal).String()
 			e.problem(Warning, m.at, e.name, fmt.Sprintf("%q: %s is %s: a number counts milliseconds", m.key, number, d),
 				fmt.Sprintf("For seconds write it as in: %q: \"%ss\"", m.key, number))
