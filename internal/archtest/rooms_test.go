@@ -155,7 +155,7 @@ var rooms = map[string]room{
 		why:     "rules are pure functions of a name and its annotations, so that every face decides alike; where they stand is not theirs",
 	},
 	"pkg/pin": {
-		imports: []string{"pkg/atomicfile", "pkg/canonical", "pkg/fault", "pkg/tool"},
+		imports: []string{"pkg/atomicfile", "pkg/canonical", "pkg/fault", "pkg/hidden", "pkg/tool"},
 		why: "what has changed of a definition is judged from its bytes alone, wherever it was listed; who approves a " +
 			"change, and what is done with it, is decided above",
 	},

@@ -155,18 +155,19 @@ func isSentence(name string) bool {
 // quotable returns a server's words for quotes in a file that an agent obeys: without hidden characters, and without
 // what could end the quotes, the line or the comment that marks the snippet.
 func quotable(text string) string {
-	visible := strings.Map(func(r rune) rune {
+	var b strings.Builder
+	for r, isHidden := range hidden.All(text) {
 		switch {
+		case isHidden || r == '<' || r == '>':
 		case r == '"' || r == '`':
-			return '\''
+			b.WriteByte('\'')
 		case unicode.IsSpace(r):
-			return ' '
-		case !unicode.IsPrint(r) || unicode.Is(unicode.Variation_Selector, r):
-			return -1
+			b.WriteByte(' ')
+		default:
+			b.WriteRune(r)
 		}
-		return r
-	}, text)
-	return strings.NewReplacer("<", "", ">", "").Replace(visible)
+	}
+	return b.String()
 }
 
 // leastAbout is the least number of bytes that still says something about a server.

@@ -10,6 +10,7 @@ package hidden
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -109,6 +110,19 @@ func plain[T string | []byte](s T) bool {
 		}
 	}
 	return true
+}
+
+// All yields the characters of a text, and whether each is hidden.
+func All(s string) iter.Seq2[rune, bool] {
+	return func(yield func(r rune, is bool) bool) {
+		for i := 0; i < len(s); {
+			r, size, is := at(s, i)
+			if !yield(r, is) {
+				return
+			}
+			i += size
+		}
+	}
 }
 
 // Count returns how many hidden characters a text has.

@@ -1,12 +1,11 @@
 package pin
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode"
 
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -14,7 +13,7 @@ import (
 // become spaces.
 func Clean(s string) string {
 	var b strings.Builder
-	walk(s, func(r rune, isHidden bool) {
+	for r, isHidden := range hidden.All(s) {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			b.WriteByte(' ')
@@ -23,7 +22,7 @@ func Clean(s string) string {
 		default:
 			b.WriteRune(r)
 		}
-	})
+	}
 	return b.String()
 }
 
@@ -35,7 +34,7 @@ func hiddenAnew(before, after json.RawMessage) bool {
 
 // hiddenIn returns the hidden characters in the names and texts of a definition, without the members that no one sees.
 func hiddenIn(raw json.RawMessage) string {
-	if !bytes.Contains(raw, []byte(`\u`)) && bytes.IndexFunc(raw, hides) < 0 {
+	if hidden.CountJSON(raw) == 0 {
 		return ""
 	}
 	if fields, err := tool.SplitObject(raw); err == nil {
@@ -49,11 +48,11 @@ func hiddenIn(raw json.RawMessage) string {
 	}
 	var b strings.Builder
 	texts(raw, func(s string) {
-		walk(s, func(r rune, isHidden bool) {
+		for r, isHidden := range hidden.All(s) {
 			if isHidden {
 				b.WriteRune(r)
 			}
-		})
+		}
 	})
 	return b.String()
 }
@@ -71,42 +70,4 @@ func texts(raw json.RawMessage, use func(string)) {
 			use(s)
 		}
 	}
-}
-
-// walk calls use with each character, and whether it is hidden. The parts of an emoji are not.
-func walk(s string, use func(r rune, isHidden bool)) {
-	runes := []rune(s)
-	for i, r := range runes {
-		isHidden := hides(r)
-		switch {
-		case i == 0 || !isHidden:
-		case r == 0xfe0f || r == 0xfe0e:
-			isHidden = !emojiBase(runes[i-1]) && !strings.ContainsRune("#*0123456789", runes[i-1])
-		case r == 0x200d && i+1 < len(runes):
-			isHidden = !(emojiBase(runes[i-1]) || runes[i-1] == 0xfe0f) || !emojiBase(runes[i+1])
-		}
-		use(r, isHidden)
-	}
-}
-
-// hides reports characters that a reader does not see, or that change how others are seen: controls, format characters,
-// line separators, variation selectors, and letters without a shape.
-func hides(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t' || r == '\r':
-		return false
-	case r >= 0x20 && r < 0x7f:
-		return false
-	case r == 0x34f || r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0 || r == 0x17b4 || r == 0x17b5:
-		return true
-	case r >= 0xe0000 && r <= 0xe0fff:
-		return true
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Variation_Selector)
-}
-
-// emojiBase reports characters that emoji are made of.
-func emojiBase(r rune) bool {
-	return r >= 0x1f000 && r < 0x1fb00 || r >= 0x2190 && r < 0x2c00 && unicode.In(r, unicode.So, unicode.Sm) ||
-		strings.ContainsRune("©®‼⁉™ℹ〰〽㊗㊙", r)
 }
