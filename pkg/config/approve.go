@@ -76,9 +76,21 @@ type Term struct{ Field, Text string }
 // are not part of it. Secrets that the entry holds are in the texts; see [Server.ShownTerms].
 func (s *Server) Terms() []Term { return s.terms(func(text string) string { return text }) }
 
-// ShownTerms is Terms for people: literal secrets are masked.
+// ShownTerms is Terms for a person who approves the entry: what looks like a token is masked.
 func (s *Server) ShownTerms() []Term {
-	return s.terms(func(text string) string { return mask(s.literals, text) })
+	return s.terms(func(text string) string { return mask(s.tokens, text) })
+}
+
+// given is a variable that an environment file of the project gives a value.
+type given struct {
+	name string
+	value
+}
+
+// isTokenShaped reports whether a text could be a token and nothing else: no path, no file and no text of a shell.
+func isTokenShaped(text string) bool {
+	_, end, dotted := cutLast(text, ".")
+	return !strings.ContainsAny(text, " \t\r\n/\\$`;|&<>()'\"") && !(dotted && len(end) <= 4)
 }
 
 // References returns the names of the variables that the entry refers to, in the order of the entry.
@@ -92,6 +104,9 @@ func (s *Server) References() []string {
 		}
 		return text
 	})
+	for _, g := range s.given {
+		names = append(names, g.refers...)
+	}
 	return names
 }
 
@@ -122,6 +137,12 @@ func (s *Server) terms(show func(string) string) []Term {
 	}
 	if s.InheritEnv {
 		add("inheritEnv", "true")
+	}
+	if s.allowHTTP {
+		add("allowHTTP", "true")
+	}
+	for _, g := range s.given {
+		add("given."+g.name, g.text)
 	}
 	return list
 }

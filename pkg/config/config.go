@@ -140,16 +140,45 @@ func (l *loader) add(file Source, data []byte) error {
 			continue
 		}
 		s.Why = file.Why
+		l.variables.skips = nil
+		if projectDir(file.Path) != l.config.Sources.project { // not an entry of the project, nor one to be
+			l.variables.skips = l.foreign(file)
+		}
 		if !l.resolve(s) {
 			continue
 		}
 		if file.Found {
-			s.Project = l.config.Sources.project
+			s.Project, s.given = l.config.Sources.project, l.given(s)
 			l.env.judge(s)
 		}
 		l.config.Servers = append(l.config.Servers, s)
 	}
 	return nil
+}
+
+// foreign returns a function that reports environment files that do not count for the entries of a file of the user's
+// own: those that a project brings along. They could turn ${VARIABLES} of these entries to other programs and
+// addresses. A file beside the configuration does count, and files in trusted folders.
+func (l *loader) foreign(file Source) func(path string) bool {
+	return func(path string) bool {
+		dir := filepath.Dir(path)
+		return l.isFound(path) && dir != projectDir(file.Path) && !l.config.Sources.trusts(dir)
+	}
+}
+
+func (l *loader) isFound(path string) bool {
+	return slices.ContainsFunc(l.config.Sources.EnvFiles, func(f Source) bool { return f.Path == path && f.Found })
+}
+
+// given returns the values that environment files of the project give to the variables of an entry: they are the
+// project's words as the entry is.
+func (l *loader) given(s *Server) (list []given) {
+	for _, name := range s.References() {
+		if val, ok := l.variables.find(name); ok && l.isFound(val.from) {
+			list = append(list, given{name, val})
+		}
+	}
+	return list
 }
 
 func (l *loader) problem(severity Severity, s *Server, message, fix string) {

@@ -213,3 +213,36 @@ func TestWithoutApprover(t *testing.T) {
 		t.Errorf("a named file: %+v", s)
 	}
 }
+
+// TestForeignEnvFile: the environment file of a project gives no value to an entry of the user's own.
+func TestForeignEnvFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("~/.claude/mcp.json", `{"mcpServers": {"s": {"command": "${TOOL:-mine}"}}}`)
+	w.write(".env", "TOOL=evil")
+	command := func(sel Selection) string {
+		s, err := w.load(sel).Server("s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Command
+	}
+	if got := command(Selection{}); got != "mine" {
+		t.Errorf("a project's .env makes it %s", got)
+	}
+	if got := command(Selection{Trusted: []string{w.Dir}}); got != "evil" {
+		t.Errorf("that of a trusted folder does not count: %s", got)
+	}
+	w.write("~/.claude/.env", "TOOL=own")
+	if got := command(Selection{}); got != "own" {
+		t.Errorf("the user's own does not count: %s", got)
+	}
+	w.write("own.json", `{"mcpServers": {"s": {"command": "${TOOL:-mine}"}}}`)
+	if got := command(Selection{Configs: []string{"own.json"}}); got != "evil" {
+		t.Errorf("one beside a file that the user named does not count: %s", got)
+	}
+	w.write("~/elsewhere/own.json", `{"mcpServers": {"s": {"command": "${TOOL:-mine}"}}}`)
+	if got := command(Selection{Configs: []string{"~/elsewhere/own.json"}}); got != "own" {
+		t.Errorf("a project's .env makes a named one %s", got)
+	}
+}

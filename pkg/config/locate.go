@@ -50,6 +50,7 @@ type Sources struct {
 
 	project string // the folder of the project configuration that was found; may be empty
 	tried   int    // how many of Looked are places for a configuration
+	trusts  func(folder string) bool
 }
 
 // whyEnvFile is the Why of an environment file that --env-file names.
@@ -65,7 +66,7 @@ const whyEnvFile = "--env-file"
 // A named file that does not exist is a fault.Config. Not to find a configuration is not an error: Configs is empty
 // then, see [Sources.NoConfig].
 func (e Env) Locate(sel Selection) (*Sources, error) {
-	s := &Sources{}
+	s := &Sources{trusts: e.TrustsFolder(sel.Trusted)}
 	named, why := sel.Configs, "--config"
 	if value := e.get("MCPL_CONFIG"); len(named) == 0 && value != "" {
 		named, why = e.splitList(value), "MCPL_CONFIG"
@@ -135,6 +136,8 @@ func (s *Sources) tryFound(list *[]Source, file Source, refuse func(fs.FileInfo)
 		look.Note = reason(err)
 	case info.IsDir():
 		look.Note = "a folder, not a file"
+	case file.Found && !info.Mode().IsRegular(): // a pipe would make every verb wait
+		look.Note = "not a regular file"
 	default:
 		if refused := refuse(info); refused != "" {
 			look.Note, look.Refused = refused, true
@@ -195,6 +198,8 @@ func (s *Sources) NoConfig() *fault.Fault {
 // would be found beside the configuration.
 func (e Env) WhereToPut(s *Sources) string {
 	switch {
+	case len(s.Configs) > 0 && s.Configs[0].Path == e.userConfig() && len(s.EnvFiles) > 0 && s.EnvFiles[0].Found:
+		return e.userEnvFile()
 	case len(s.EnvFiles) > 0:
 		return s.EnvFiles[0].Path
 	case s.project != "":

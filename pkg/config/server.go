@@ -54,6 +54,8 @@ type Server struct {
 	literals      *strings.Replacer // as secrets, for the entry as written
 	hidden        *hidden           // secrets that came later; shared by all copies
 	allowed       Allowed           // for a server of a project
+	given         []given           // values that files of the project give to its variables
+	tokens        *strings.Replacer // the part of literals that a person who approves need not see
 	admit         func() error      // asks the approver once more; nil for servers that need no approval
 }
 
@@ -191,17 +193,23 @@ type Setter struct {
 
 // Display returns the entry as it was written, for people: ${VAR}s stay, literal secrets are masked, and env and
 // headers show only their names.
-func (s *Server) Display() Display {
+func (s *Server) Display() Display { return s.display(s.literals) }
+
+// Shown is Display for a person who approves the entry: only what looks like a token is masked. A word that could be a
+// program, a path or a text of a shell is shown, whatever stands before it or equals it.
+func (s *Server) Shown() Display { return s.display(s.tokens) }
+
+func (s *Server) display(literals *strings.Replacer) Display {
 	d := Display{Transport: s.Transport, Env: s.env, Headers: s.headers}
-	d.URL = mask(s.literals, s.written.URL)
+	d.URL = mask(literals, s.written.URL)
 	d.Cwd = s.Cwd
 	if s.written.Cwd != "" {
-		d.Cwd = mask(s.literals, s.written.Cwd)
+		d.Cwd = mask(literals, s.written.Cwd)
 	}
 	if s.written.Command != "" {
-		words := []string{quote(mask(s.literals, s.written.Command))}
+		words := []string{quote(mask(literals, s.written.Command))}
 		for _, arg := range s.written.Args {
-			words = append(words, quote(mask(s.literals, arg)))
+			words = append(words, quote(mask(literals, arg)))
 		}
 		d.Command = strings.Join(words, " ")
 	}

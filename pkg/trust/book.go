@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,8 @@ func (b Book) Read() ([]Approval, error) {
 		return nil, nil
 	case err == nil && !info.Mode().IsRegular():
 		err = errors.New("it is not a regular file")
+	case err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
+		err = errors.New("others may write it")
 	case err == nil && info.Size() > maxBook:
 		err = fmt.Errorf("it has more than %d MB", maxBook>>20)
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
@@ -60,11 +61,12 @@ func Of(s *config.Server) (Subject, error) {
 
 // shown writes the terms of a server for a person.
 func shown(s *config.Server) []string {
-	d := s.Display()
+	d := s.Shown()
 	var list []string
+	oneLine := strings.NewReplacer("\n", `\n`, "\r", `\r`)
 	add := func(name, text string) {
 		if text != "" {
-			list = append(list, name+": "+text)
+			list = append(list, name+": "+oneLine.Replace(text))
 		}
 	}
 	add("command", d.Command)
@@ -74,6 +76,8 @@ func shown(s *config.Server) []string {
 		field, _, _ := strings.Cut(t.Field, "[")
 		switch {
 		case field == "command" || field == "args" || field == "cwd" || field == "url" || field == "type":
+		case strings.HasPrefix(field, "given."):
+			add("variable", strings.TrimPrefix(t.Field, "given.")+", set by the project's .env")
 		case strings.HasPrefix(field, "env."), strings.HasPrefix(field, "headers."):
 			kind, name, _ := strings.Cut(t.Field, ".")
 			add(kind, name+"="+t.Text)
@@ -103,8 +107,12 @@ func programs(s *config.Server) ([]program, error) {
 		return nil, err
 	}
 	var list []program
-	for _, word := range append([]string{s.Command}, s.Args...) {
-		for _, path := range paths(word) {
+	texts := append([]string{s.Command}, s.Args...)
+	for _, p := range s.Env {
+		texts = append(texts, p.Value)
+	}
+	for _, text := range texts {
+		for _, path := range paths(text) {
 			if !filepath.IsAbs(path) {
 				path = filepath.Join(s.Cwd, path)
 			}
@@ -126,13 +134,12 @@ func programs(s *config.Server) ([]program, error) {
 	return list, nil
 }
 
-// paths returns the paths that a word of a command line may be: itself, and what stands behind = as in --config=FILE.
-func paths(word string) []string {
-	list := []string{word}
-	if _, value, ok := strings.Cut(word, "="); ok && value != "" {
-		list = append(list, value)
-	}
-	return list
+// paths returns what may be a path in a word of a command line or in the value of a variable: the whole, and each part
+// of it, as in --config=FILE and in "exec ./run.sh".
+func paths(text string) []string {
+	return append([]string{text}, strings.FieldsFunc(text, func(r rune) bool {
+		return unicode.IsSpace(r) || strings.ContainsRune("'\"`;|&<>(){}[]=,:@", r)
+	})...)
 }
 
 // within returns a path as seen from root. ok is false if it is outside, as written and with its links followed.

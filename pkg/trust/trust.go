@@ -156,7 +156,7 @@ func refusal(s *config.Server, st Status, why string) *fault.Fault {
 	default:
 		why = "new in this project"
 	}
-	d := s.Display()
+	d := s.Shown()
 	does := "runs " + d.Command
 	if d.URL != "" {
 		does = "contacts " + d.URL
