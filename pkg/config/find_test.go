@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -244,5 +245,21 @@ func TestForeignEnvFile(t *testing.T) {
 	w.write("~/elsewhere/own.json", `{"mcpServers": {"s": {"command": "${TOOL:-mine}"}}}`)
 	if got := command(Selection{Configs: []string{"~/elsewhere/own.json"}}); got != "own" {
 		t.Errorf("a project's .env makes a named one %s", got)
+	}
+}
+
+// TestFoundPipe: a configuration that is found and is a pipe is not opened, which could wait for ever. An environment
+// file may be one.
+func TestFoundPipe(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, name := range []string{".mcp.json", ".env"} {
+		if err := syscall.Mkfifo(w.path(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := w.locate(Selection{})
+	if len(s.Configs) != 0 || s.Looked[0].Note != "not a regular file" || len(s.EnvFiles) != 1 {
+		t.Errorf("%+v, %+v", s.Looked, s.EnvFiles)
 	}
 }

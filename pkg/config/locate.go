@@ -136,7 +136,8 @@ func (s *Sources) tryFound(list *[]Source, file Source, refuse func(fs.FileInfo)
 		look.Note = reason(err)
 	case info.IsDir():
 		look.Note = "a folder, not a file"
-	case file.Found && !info.Mode().IsRegular(): // a pipe would make every verb wait
+	case file.Found && list == &s.Configs && !info.Mode().IsRegular():
+		// A pipe would make every verb wait. As an environment file password managers make one.
 		look.Note = "not a regular file"
 	default:
 		if refused := refuse(info); refused != "" {
