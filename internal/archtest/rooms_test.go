@@ -80,7 +80,8 @@ var rooms = map[string]room{
 			"whether a call may be made the gate's",
 	},
 	"pkg/atomicfile": {
-		why: "a leaf: every package that keeps a file replaces it in the same way",
+		imports: []string{"pkg/fault"},
+		why:     "every package that keeps a file replaces, locks and reads it in the same way",
 	},
 	"pkg/auth": {
 		imports: []string{"pkg/atomicfile", "pkg/auth/login", "pkg/config", "pkg/fault"},

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
@@ -213,16 +212,11 @@ func (f noteFile) change(ctx context.Context, edit func(*noteDocument) error) er
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("cannot make the folder of the notes: %w", err)
+	unlock, err := atomicfile.Lock(ctx, path+".lock", lockWait)
+	if err != nil {
+		return fmt.Errorf("cannot lock the notes (%s): %w", path+".lock", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	lock := flock.New(path+".lock", flock.SetPermissions(0o600))
-	if _, err := lock.TryLockContext(ctx, 10*time.Millisecond); err != nil {
-		return fmt.Errorf("cannot lock the notes (%s): %w", lock.Path(), err)
-	}
-	defer lock.Close()
+	defer unlock()
 	d, err := f.read(path)
 	if err != nil {
 		return err

@@ -4,14 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -190,44 +186,27 @@ func (s Store) change(ctx context.Context, which string,
 // update changes the file by edit: one locked read, edit and replacement, so that concurrent updates lose nothing. If
 // edit fails or changes nothing, or the file cannot be read, the file stays as it is.
 func (s Store) update(ctx context.Context, edit func(*content) (changed bool, err error)) error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return s.unwritable(err)
-	}
-	lock := flock.New(s.path()+".lock", flock.SetPermissions(0o600))
-	wait, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	switch ok, err := lock.TryLockContext(wait, 5*time.Millisecond); {
-	case ctx.Err() != nil:
+	began := false
+	err := atomicfile.Edit(ctx, s.path(), lockWait, func() ([]byte, error) {
+		began = true
+		c, err := s.read()
+		if err != nil {
+			return nil, err
+		}
+		if c.Key == nil {
+			c.Key = make(key, keySize)
+			_, _ = rand.Read(c.Key) // never fails (crypto/rand)
+		}
+		c.prune(s.now())
+		if changed, err := edit(&c); err != nil || !changed {
+			return nil, err
+		}
+		return c.render()
+	})
+	if !began && ctx.Err() != nil {
 		return fault.New(fault.Interrupted, "interrupted before the approvals were read", "The call was not made.")
-	case err != nil || !ok:
-		return s.unwritable(err)
 	}
-	defer func() { _ = lock.Unlock() }() // ends with the process anyway
-	c, err := s.read()
-	if err != nil {
-		return err
-	}
-	if c.Key == nil {
-		c.Key = make(key, keySize)
-		_, _ = rand.Read(c.Key) // never fails (crypto/rand)
-	}
-	c.prune(s.now())
-	if changed, err := edit(&c); err != nil || !changed {
-		return err
-	}
-	data, err := c.render()
-	if err != nil {
-		return err
-	}
-	if err := errors.Join(atomicfile.Sweep(s.path()), atomicfile.Write(s.path(), data, 0o600)); err != nil {
-		return s.unwritable(err)
-	}
-	return nil
-}
-
-func (s Store) unwritable(err error) error {
-	return fault.New(fault.Config, "cannot write "+s.path(),
-		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", s.Dir)).Because(err)
+	return err
 }
 
 // prune forgets requests that have expired, whatever became of them.

@@ -15,8 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -121,10 +119,7 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 	if err := st.makePrivate(); err != nil {
 		return nil, st.unwritable(path, err)
 	}
-	lock := flock.New(path, flock.SetPermissions(0o600))
-	wait, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	_, err = lock.TryLockContext(wait, 10*time.Millisecond)
+	unlock, err = atomicfile.Lock(ctx, path, lockWait)
 	switch {
 	case ctx.Err() != nil:
 		return nil, newFault(s, fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name, "Try again.")
@@ -135,7 +130,7 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 	case err != nil:
 		return nil, st.unwritable(path, err)
 	}
-	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
+	return unlock, nil
 }
 
 // makePrivate makes the folder for this user alone, even if it exists. It fails if the folder belongs to another user.

@@ -10,8 +10,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -66,22 +64,16 @@ func (e Env) Edit(ctx context.Context, path string, private bool,
 
 func (e Env) lockEdit(ctx context.Context, path string) (unlock func(), err error) {
 	name := filepath.Join(e.StateDir(), "locks", digest([]string{"mcpl edit 1", path})[:16])
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return nil, unwritable(name, err)
-	}
-	lock := flock.New(name)
-	wait, cancel := context.WithTimeout(ctx, editWait)
-	defer cancel()
-	ok, err := lock.TryLockContext(wait, 5*time.Millisecond)
+	unlock, err = atomicfile.Lock(ctx, name, editWait)
 	switch {
 	case ctx.Err() != nil:
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
 		return nil, fault.New(fault.Config, fmt.Sprintf("another mcpl is changing %s", path), "Wait for it, and try again.")
-	case err != nil || !ok:
+	case err != nil:
 		return nil, unwritable(name, err)
 	}
-	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
+	return unlock, nil
 }
 
 // readForEdit returns a file's bytes and mode. They are nil and zero if it does not exist.

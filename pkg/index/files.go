@@ -14,8 +14,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -40,11 +38,12 @@ type Store struct{ Dir string }
 func (s Store) toolsFile() string  { return filepath.Join(s.Dir, "tool_index.json") }
 func (s Store) metaFile() string   { return filepath.Join(s.Dir, "index_metadata.json") }
 func (s Store) packedFile() string { return filepath.Join(s.Dir, "search.idx") }
+func (s Store) lockFile() string   { return filepath.Join(s.Dir, "lock") }
 
 // Lock takes the store for writing, waiting for other processes until ctx ends. Readers need no lock, since files are
 // only ever replaced as a whole. The error is one of the file system or of ctx.
 func (s Store) Lock(ctx context.Context) (unlock func(), err error) {
-	lock, err := s.lock()
+	lock, err := atomicfile.NewLock(s.lockFile())
 	if err != nil {
 		return nil, err
 	}
@@ -56,20 +55,12 @@ func (s Store) Lock(ctx context.Context) (unlock func(), err error) {
 
 // TryLock takes the store for writing. If another process has it, free is false.
 func (s Store) TryLock() (unlock func(), free bool, err error) {
-	lock, err := s.lock()
+	lock, err := atomicfile.NewLock(s.lockFile())
 	if err != nil {
 		return nil, false, err
 	}
 	free, err = lock.TryLock()
 	return func() { lock.Unlock() }, free, err
-}
-
-func (s Store) lock() (*flock.Flock, error) {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return nil, err
-	}
-	// For reading and writing, since opening a pipe only for reading would wait for a writer.
-	return flock.New(filepath.Join(s.Dir, "lock"), flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR)), nil
 }
 
 // definitions is the layout of tool_index.json.
@@ -99,7 +90,7 @@ type metadata struct {
 func (s Store) Load() (cat *Catalog, notice string) {
 	cat = new(Catalog)
 	data, err := readFile(s.toolsFile())
-	if errors.Is(err, errUnfit) {
+	if errors.Is(err, atomicfile.ErrUnfit) {
 		notice = fmt.Sprintf("%s is built anew: %v", s.toolsFile(), err)
 	}
 	if err != nil { // there was no index, or none that can be read

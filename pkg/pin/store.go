@@ -7,11 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/gofrs/flock"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -22,6 +19,10 @@ import (
 //
 //	1: the first
 const version = 1
+
+// maxFile bounds each file, in bytes. It is beyond what a listing may have, twice, since what was seen is kept beside
+// what is new.
+const maxFile = 1 << 30
 
 // lockWait bounds how long an update waits for another mcpl.
 const lockWait = 10 * time.Second
@@ -38,21 +39,30 @@ func (s Store) path(id string) string { return filepath.Join(s.Dir, id+".json") 
 // Read returns the pins of a server. Without a file they are empty. A file that cannot be read or has another version
 // is a fault.Config, which names the line to mend; it stays where it is.
 func (s Store) Read(id string) (*Pins, error) {
-	data, err := s.load(id)
-	if err != nil || data == nil {
-		return new(Pins), err
+	p, _, err := s.read(id)
+	return p, err
+}
+
+// read returns the pins of a server and the content of its file, nil if there is none.
+func (s Store) read(id string) (*Pins, []byte, error) {
+	data, err := atomicfile.Read(s.path(id), maxFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return new(Pins), nil, nil
+	case err != nil:
+		return nil, nil, s.unreadable(id, err)
 	}
 	p, err := parseFile(data)
 	if err != nil {
-		return nil, s.damaged(id, data, err)
+		return nil, nil, s.damaged(id, data, err)
 	}
-	return p, nil
+	return p, data, nil
 }
 
 // Changes returns what has not been seen yet of a server. It reads the beginning of its file only, whatever the server
 // offers. Errors are those of Read.
 func (s Store) Changes(id string) ([]Change, error) {
-	f, err := os.Open(s.path(id))
+	f, _, err := atomicfile.Open(s.path(id), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -70,52 +80,25 @@ func (s Store) Changes(id string) ([]Change, error) {
 // Update changes the pins of a server: one locked read, edit and atomic replacement. An edit that fails, or that
 // changes nothing, writes nothing. If the folder cannot be written, the error is also an [ErrUnwritable].
 func (s Store) Update(ctx context.Context, id string, edit func(*Pins) error) error {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return s.unwritable(err)
-	}
-	lock := flock.New(s.path(id)+".lock", flock.SetPermissions(0o600))
-	limited, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	if ok, err := lock.TryLockContext(limited, 5*time.Millisecond); err != nil || !ok {
-		return s.unwritable(err)
-	}
-	defer lock.Unlock()
-	data, err := s.load(id)
-	if err != nil {
-		return err
-	}
-	p := new(Pins)
-	if data != nil {
-		if p, err = parseFile(data); err != nil {
-			return s.damaged(id, data, err)
+	err := atomicfile.Edit(ctx, s.path(id), lockWait, func() ([]byte, error) {
+		p, data, err := s.read(id)
+		if err != nil {
+			return nil, err
 		}
+		if err := edit(p); err != nil {
+			return nil, err
+		}
+		next, err := p.render()
+		if bytes.Equal(next, data) {
+			return nil, err
+		}
+		return next, err
+	})
+	// An edit may write files of others, whose failures are not those of the pins.
+	if failed, ok := errors.AsType[*atomicfile.WriteError](err); ok && failed.Path == s.path(id) {
+		return s.unwritable(failed.Err)
 	}
-	if err := edit(p); err != nil {
-		return err
-	}
-	next, err := p.render()
-	if err != nil {
-		return err
-	}
-	if bytes.Equal(next, data) {
-		return nil
-	}
-	if err := errors.Join(atomicfile.Sweep(s.path(id)), atomicfile.Write(s.path(id), next, 0o600)); err != nil {
-		return s.unwritable(err)
-	}
-	return nil
-}
-
-// load returns the file of a server, nil if there is none.
-func (s Store) load(id string) ([]byte, error) {
-	data, err := os.ReadFile(s.path(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, s.unreadable(id, err)
-	}
-	return data, nil
+	return err
 }
 
 func (s Store) unreadable(id string, err error) *fault.Fault {

@@ -4,19 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
 	"github.com/tailscale/hujson"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -27,30 +22,15 @@ const lockWait = 5 * time.Second
 // nothing. Comments and other members of the file stay. A file that cannot be understood stays as it is, and the error
 // is that of [File.Read].
 func (f File) Update(ctx context.Context, edit func(*Tools)) error {
-	if err := os.MkdirAll(filepath.Dir(f.Path), 0o700); err != nil {
-		return f.unwritable(err)
-	}
-	lock := flock.New(f.Path + ".lock")
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil || !ok {
-		return f.unwritable(err)
-	}
-	defer lock.Unlock()
-	d, err := f.open()
-	if err != nil {
-		return err
-	}
-	after := Tools{slices.Clone(d.tools.Enabled), slices.Clone(d.tools.Disabled)}
-	edit(&after)
-	data, err := d.with(after)
-	if err == nil {
-		err = errors.Join(atomicfile.Sweep(f.Path), atomicfile.Write(f.Path, data, 0o600))
-	}
-	if err != nil {
-		return f.unwritable(err)
-	}
-	return nil
+	return atomicfile.Edit(ctx, f.Path, lockWait, func() ([]byte, error) {
+		d, err := f.open()
+		if err != nil {
+			return nil, err
+		}
+		after := Tools{slices.Clone(d.tools.Enabled), slices.Clone(d.tools.Disabled)}
+		edit(&after)
+		return d.with(after)
+	})
 }
 
 // with returns the document's text with other choices, indented. Text with comments gets the layout of hujson.Format,
@@ -104,10 +84,4 @@ func hasComments(root hujson.Value) bool {
 		}
 	}
 	return false
-}
-
-func (f File) unwritable(err error) *fault.Fault {
-	return fault.New(fault.Config, "cannot write "+f.Path,
-		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(f.Path))).
-		Because(err)
 }

@@ -14,8 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gofrs/flock"
-
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -146,35 +144,16 @@ func (b Book) Revoke(ctx context.Context, match func(Approval) bool) (gone []App
 // update changes the file by edit: one locked read, edit and replacement, so that concurrent updates lose nothing. A
 // file that cannot be read is not changed.
 func (b Book) update(ctx context.Context, edit func([]Approval) []Approval) error {
-	if err := os.MkdirAll(filepath.Dir(b.Path), 0o700); err != nil {
-		return b.unwritable(err)
-	}
-	lock := flock.New(b.Path+".lock", flock.SetPermissions(0o600))
-	ctx, cancel := context.WithTimeout(ctx, lockWait)
-	defer cancel()
-	if ok, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil || !ok {
-		return b.unwritable(err)
-	}
-	defer lock.Unlock()
-	list, err := b.Read()
-	if err != nil {
-		return err
-	}
-	var data bytes.Buffer
-	encoder := json.NewEncoder(&data)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(layout{version, edit(list)}); err != nil {
-		return err
-	}
-	if err := errors.Join(atomicfile.Sweep(b.Path), atomicfile.Write(b.Path, data.Bytes(), 0o600)); err != nil {
-		return b.unwritable(err)
-	}
-	return nil
-}
-
-func (b Book) unwritable(err error) error {
-	return fault.New(fault.Config, "cannot write "+b.Path,
-		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(b.Path))).
-		Because(err)
+	return atomicfile.Edit(ctx, b.Path, lockWait, func() ([]byte, error) {
+		list, err := b.Read()
+		if err != nil {
+			return nil, err
+		}
+		var data bytes.Buffer
+		encoder := json.NewEncoder(&data)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(layout{version, edit(list)})
+		return data.Bytes(), err
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,8 +14,12 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
+
+// maxLine bounds the files of one line with which Git ties worktrees together, in bytes.
+const maxLine = 1 << 16
 
 // Subject is what a person approves: a server's entry as written, for one project, and the files of its repository that
 // it runs.
@@ -220,7 +223,7 @@ func worktree(dir string) (top string, inside bool) {
 // agree, the worktree stands for itself: a clone must not claim to be a worktree of another repository.
 func shared(top string) string {
 	own := filepath.Join(top, ".git")
-	data, err := readSmall(own)
+	data, err := atomicfile.Read(own, maxLine)
 	if err != nil {
 		return own
 	}
@@ -231,11 +234,11 @@ func shared(top string) string {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(top, dir)
 	}
-	back, err := readSmall(filepath.Join(dir, "gitdir"))
+	back, err := atomicfile.Read(filepath.Join(dir, "gitdir"), maxLine)
 	if err != nil || !sameFile(resolve(dir, string(back)), own) {
 		return own
 	}
-	common, err := readSmall(filepath.Join(dir, "commondir"))
+	common, err := atomicfile.Read(filepath.Join(dir, "commondir"), maxLine)
 	if err != nil {
 		return own
 	}
@@ -258,13 +261,4 @@ func sameFile(a, b string) bool {
 	x, errA := os.Stat(a)
 	y, errB := os.Stat(b)
 	return errA == nil && errB == nil && os.SameFile(x, y)
-}
-
-// readSmall reads a file of one line.
-func readSmall(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<16 {
-		return nil, errors.Join(fs.ErrInvalid, err)
-	}
-	return os.ReadFile(path)
 }

@@ -1,0 +1,141 @@
+package atomicfile
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+)
+
+// TestEditLosesNothing counts in one file from many goroutines. The folder is made by the first.
+func TestEditLosesNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "state", "count")
+	const edits = 40
+	var wg sync.WaitGroup
+	for range edits {
+		wg.Go(func() {
+			err := Edit(t.Context(), path, time.Minute, func() ([]byte, error) {
+				data, err := Read(path, 1<<20)
+				if err != nil && !errors.Is(err, os.ErrNotExist) {
+					return nil, err
+				}
+				n, _ := strconv.Atoi(string(data))
+				return []byte(strconv.Itoa(n + 1)), nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := os.ReadFile(path); err != nil || string(got) != strconv.Itoa(edits) {
+		t.Errorf("counted to %q, %v, want %d", got, err, edits)
+	}
+	for name, mode := range map[string]os.FileMode{path: 0o600, path + ".lock": 0o600, filepath.Dir(path): 0o700} {
+		if info, err := os.Stat(name); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != mode {
+			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, mode)
+		}
+	}
+}
+
+// TestEditKeeps: the file stays as it is if the edit fails or has nothing to write.
+func TestEditKeeps(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	for name, want := range map[string]error{"nothing to write": nil, "an error": refused} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "x")
+			if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := Edit(t.Context(), path, time.Minute, func() ([]byte, error) { return nil, want })
+			if !errors.Is(err, want) {
+				t.Errorf("%v, want %v", err, want)
+			}
+			if got, err := os.ReadFile(path); err != nil || string(got) != "old" {
+				t.Errorf("the file has %q, %v", got, err)
+			}
+		})
+	}
+}
+
+// TestEditFails: a folder that cannot be made, a lock that is held and a file that cannot be replaced are faults that
+// name the file. Without the lock, nothing is edited.
+func TestEditFails(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		arrange func(t *testing.T, path string)
+		edited  bool
+		cause   error
+	}{
+		"a file in place of the folder": {func(t *testing.T, path string) {
+			write(t, filepath.Dir(path))
+		}, false, nil},
+		"a held lock": {func(t *testing.T, path string) {
+			unlock, err := Lock(t.Context(), path+".lock", time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(unlock)
+		}, false, context.DeadlineExceeded},
+		"a folder in place of the file": {func(t *testing.T, path string) {
+			if err := os.MkdirAll(filepath.Join(path, "full"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, true, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "state", "x")
+			tc.arrange(t, path)
+			edited := false
+			err := Edit(t.Context(), path, 20*time.Millisecond, func() ([]byte, error) {
+				edited = true
+				return []byte("new"), nil
+			})
+			f, ok := errors.AsType[*fault.Fault](err)
+			if !ok || f.Type != fault.Config || f.Message != "cannot write "+path {
+				t.Errorf("%v, want a fault that names %s", err, path)
+			}
+			cause, ok := errors.AsType[*WriteError](err)
+			if !ok || cause.Path != path || tc.cause != nil && !errors.Is(err, tc.cause) {
+				t.Errorf("caused by %v, want %v", cause, tc.cause)
+			}
+			if edited != tc.edited {
+				t.Errorf("edited: %v, want %v", edited, tc.edited)
+			}
+		})
+	}
+}
+
+// TestReadLimit reads up to the limit, and nothing that is larger.
+func TestReadLimit(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
+	write(t, path)
+	if got, err := Read(path, 7); err != nil || string(got) != "content" {
+		t.Errorf("read %q, %v", got, err)
+	}
+	if got, err := Read(path, 6); !errors.Is(err, ErrUnfit) || got != nil {
+		t.Errorf("read %q, %v, want %v", got, err, ErrUnfit)
+	}
+	if _, err := Read(filepath.Dir(path), 1<<20); !errors.Is(err, ErrUnfit) && runtime.GOOS != "windows" {
+		t.Errorf("a folder: %v, want %v", err, ErrUnfit)
+	}
+}
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
