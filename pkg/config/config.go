@@ -133,6 +133,7 @@ func (l *loader) add(file Source, data []byte) error {
 		return err
 	}
 	l.config.Problems = append(l.config.Problems, problems...)
+	l.variables.skips = l.foreign(file)
 	for _, s := range servers {
 		if first := l.config.find(s.Name); first != nil {
 			l.problem(Notice, s, fmt.Sprintf("%s is defined before, in %s line %d, and that definition is used",
@@ -140,10 +141,6 @@ func (l *loader) add(file Source, data []byte) error {
 			continue
 		}
 		s.Why = file.Why
-		l.variables.skips = nil
-		if projectDir(file.Path) != l.config.Sources.project { // not an entry of the project, nor one to be
-			l.variables.skips = l.foreign(file)
-		}
 		if !l.resolve(s) {
 			continue
 		}
@@ -156,14 +153,20 @@ func (l *loader) add(file Source, data []byte) error {
 	return nil
 }
 
-// foreign returns a function that reports environment files that do not count for the entries of a file of the user's
-// own: those that a project brings along. They could turn ${VARIABLES} of these entries to other programs and
-// addresses. A file beside the configuration does count, and files in trusted folders.
-func (l *loader) foreign(file Source) func(path string) bool {
-	return func(path string) bool {
-		dir := filepath.Dir(path)
-		return l.isFound(path) && dir != projectDir(file.Path) && !l.config.Sources.trusts(dir)
+// foreign returns the environment files that do not count for the entries of a file of the user's own: those that a
+// project brings along. They could turn ${VARIABLES} of these entries to other programs and addresses. A file beside
+// the configuration does count, and files in trusted folders. For an entry of the project, or one to be, all count.
+func (l *loader) foreign(file Source) (paths []string) {
+	src, home := l.config.Sources, projectDir(file.Path)
+	if home == src.project {
+		return nil
 	}
+	for _, f := range src.EnvFiles {
+		if dir := filepath.Dir(f.Path); f.Found && dir != home && !src.trusts(dir) {
+			paths = append(paths, f.Path)
+		}
+	}
+	return paths
 }
 
 func (l *loader) isFound(path string) bool {

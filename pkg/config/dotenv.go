@@ -13,7 +13,7 @@ import (
 type variables struct {
 	lookup func(string) (string, bool)
 	files  []envFile
-	skips  func(path string) bool // files that do not count now; nil: all count
+	skips  []string // the paths of files that do not count now
 }
 
 // envFile is a parsed environment file.
@@ -34,7 +34,7 @@ func (v *variables) find(name string) (value, bool) {
 		return value{text: text, from: "process environment"}, true
 	}
 	for _, f := range v.files {
-		if val, ok := f.values[name]; ok && (v.skips == nil || !v.skips(f.path)) {
+		if val, ok := f.values[name]; ok && !slices.Contains(v.skips, f.path) {
 			return val, true
 		}
 	}

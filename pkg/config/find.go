@@ -18,11 +18,6 @@ import (
 type finder struct {
 	env     Env
 	sources *Sources
-	trusted func(folder string) bool
-}
-
-func (e Env) finder(s *Sources, sel Selection) finder {
-	return finder{e, s, e.TrustsFolder(sel.Trusted)}
 }
 
 // configs finds the configuration.
@@ -46,7 +41,7 @@ func (f finder) configs() {
 
 // Upwards yields the working directory and its parents up to the root of the repository: the folders that may hold a
 // project's files. It looks for the root once the first folder is not enough.
-func (e Env) Upwards() iter.Seq[string] { return e.finder(new(Sources), Selection{}).upwards() }
+func (e Env) Upwards() iter.Seq[string] { return finder{e, e.sources(Selection{})}.upwards() }
 
 func (f finder) upwards() iter.Seq[string] {
 	return func(yield func(string) bool) {
@@ -65,7 +60,7 @@ func (f finder) upwards() iter.Seq[string] {
 // root returns the root of the repository that the working directory is in, or the working directory itself. If the
 // repository does not count, the configuration that is not looked at for that is noted.
 func (f finder) root() string {
-	root, why := repository(f.env.Dir, f.trusted)
+	root, why := repository(f.env.Dir, f.sources.trusts)
 	if why == "" {
 		return root
 	}
@@ -117,7 +112,7 @@ func (f finder) refuse(dir, path string, info fs.FileInfo) string {
 			why, what = distrustFolder(folder), folder
 		}
 	}
-	if why == "" || f.trusted(dir) {
+	if why == "" || f.sources.trusts(dir) {
 		return ""
 	}
 	return fmt.Sprintf("not used: %s %s", what, why)

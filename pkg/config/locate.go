@@ -66,7 +66,7 @@ const whyEnvFile = "--env-file"
 // A named file that does not exist is a fault.Config. Not to find a configuration is not an error: Configs is empty
 // then, see [Sources.NoConfig].
 func (e Env) Locate(sel Selection) (*Sources, error) {
-	s := &Sources{trusts: e.TrustsFolder(sel.Trusted)}
+	s := e.sources(sel)
 	named, why := sel.Configs, "--config"
 	if value := e.get("MCPL_CONFIG"); len(named) == 0 && value != "" {
 		named, why = e.splitList(value), "MCPL_CONFIG"
@@ -77,18 +77,21 @@ func (e Env) Locate(sel Selection) (*Sources, error) {
 			return nil, err
 		}
 	} else {
-		e.finder(s, sel).configs()
+		finder{e, s}.configs()
 	}
 	s.tried = len(s.Looked)
 	return s, e.locateEnvFiles(s, sel)
 }
+
+// sources returns sources without files.
+func (e Env) sources(sel Selection) *Sources { return &Sources{trusts: e.TrustsFolder(sel.Trusted)} }
 
 // locateEnvFiles adds the environment files, once the configuration is known.
 func (e Env) locateEnvFiles(s *Sources, sel Selection) error {
 	if len(sel.EnvFiles) > 0 {
 		return e.named(s, &s.EnvFiles, sel.EnvFiles, whyEnvFile)
 	}
-	e.finder(s, sel).envFiles()
+	finder{e, s}.envFiles()
 	return nil
 }
 
