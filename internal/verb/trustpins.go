@@ -240,6 +240,13 @@ func (s *Session) lock(ctx context.Context, servers []string) error {
 	if err != nil {
 		return err
 	}
+	need := catalog.Need{List: catalog.ListAll} // what the index does not know yet may be a change that is held
+	if len(servers) > 0 {
+		need.Servers = servers
+	}
+	if err := s.catalog().Read(ctx, need, nil); err != nil {
+		return err
+	}
 	held, err := s.definitions(ctx, servers, nil)
 	if err != nil {
 		return err
