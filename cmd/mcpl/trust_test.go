@@ -30,7 +30,11 @@ func TestTrustAtTerminal(t *testing.T) {
 		"XDG_CONFIG_HOME=" + home, "XDG_RUNTIME_DIR=", "NO_COLOR=1", "TERM=xterm", "GORACE=atexit_sleep_ms=0", "MCPL_TRUST=",
 		"MCPL_DAEMON=off"}}
 
-	cmd, term, out := onTerminal(t, dir, p.env, "search", "greet")
+	cmd, term, out := onTerminal(t, dir, p.env, "doctor")
+	term.until(t, "Approve demo? [y/N] ")
+	term.WriteString("\x03")
+	p.ends(cmd, out, 130, "")
+	cmd, term, out = onTerminal(t, dir, p.env, "search", "greet")
 	term.until(t, "command: mcptest demo.json")
 	term.until(t, "env: API_TOKEN=***")
 	term.until(t, "Approve demo? [y/N] ")

@@ -334,9 +334,9 @@ func noPerson(list []*trustStatus) *fault.Fault {
 	return f
 }
 
-// approveWaiting asks the person at the terminal about servers that wait for an approval, before a verb answers. If
-// servers is nil, about all of them; a server that was declined is asked about only if the verb names it. Without a
-// person the verb goes on without them.
+// approveWaiting asks the person at the terminal about servers that wait for an approval, before a verb answers. If the
+// verb names no servers, about all of them, but those that were declined. Without a person the verb goes on without
+// them.
 func (s *Session) approveWaiting(ctx context.Context, servers []string) error {
 	if !s.App.ErrTTY.Is || s.Globals.JSON {
 		return nil
@@ -371,7 +371,7 @@ func (s *Session) approveWaiting(ctx context.Context, servers []string) error {
 func (s *Session) askable(servers []string) ([]*trustStatus, error) {
 	all, err := s.trustStatuses(nil)
 	return slices.DeleteFunc(all, func(l *trustStatus) bool {
-		if servers == nil {
+		if len(servers) == 0 {
 			return !l.Waits() || l.declined
 		}
 		return !l.Waits() || !slices.Contains(servers, l.Server)
@@ -385,11 +385,11 @@ func (s *Session) anyWaits(servers []string) (bool, error) {
 		return false, err
 	}
 	if view == nil {
-		return true, s.live() // nothing is known yet: trustStatuses tell
+		return true, nil // nothing is known yet: trustStatuses tell
 	}
 	defer view.Release()
 	for _, info := range view.Servers() {
-		if engine.Waits(info) && (servers == nil || slices.Contains(servers, info.Name)) {
+		if engine.Waits(info) && (len(servers) == 0 || slices.Contains(servers, info.Name)) {
 			return true, nil
 		}
 	}
