@@ -76,11 +76,7 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 
 // sayRefused says which files of the project do not count, and why.
 func (s *Session) sayRefused() {
-	sources, err := s.catalog().Sources()
-	if err != nil {
-		return // the verb has said so
-	}
-	for _, l := range sources.Looked {
+	for _, l := range s.catalog().Looked() {
 		if l.Refused {
 			s.Printer.Notice("%s is %s. If you trust its folder, add that to \"trusted\" in %s", l.Path, l.Note,
 				s.App.Env.SettingsFile())

@@ -170,6 +170,17 @@ func (c *Catalog) Sources() (*config.Sources, error) {
 	return c.sources, err
 }
 
+// Looked returns the places in which the configuration was looked for, without looking for it: none if no request has
+// needed it yet.
+func (c *Catalog) Looked() []config.Looked {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.sources == nil {
+		return nil
+	}
+	return c.sources.Looked
+}
+
 // Config returns the configuration, which is read once. Without a Lister it fails with ErrNotFresh.
 func (c *Catalog) Config() (*config.Config, error) {
 	c.mu.Lock()

@@ -34,11 +34,11 @@ func (p Place) remember() {
 // frozen reports whether a client has found the daemon frozen within the last minute, and whether that was in this
 // process. It removes a note that does not hold any more.
 func (p Place) frozen() (is, mine bool) {
-	path, content := p.mark(os.Getpid())
-	info, err := os.Stat(path)
+	info, err := os.Stat(p.Socket + ".frozen")
 	if err != nil {
-		return false, false
+		return false, false // as almost always: a warm call waits for no more than this look
 	}
+	path, content := p.mark(os.Getpid())
 	noted, err := os.ReadFile(path)
 	var daemon, finder, now int64
 	_, _ = fmt.Sscan(string(noted), &daemon, &finder) // other text names no daemon

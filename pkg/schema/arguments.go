@@ -34,7 +34,10 @@ import (
 // used). It never quotes the content of a file.
 func Arguments(inputSchema, base []byte, pairs []string,
 	readFile func(string) ([]byte, error)) (json.RawMessage, error) {
-	b := argumentBuilder{document: open(inputSchema), readFile: readFile}
+	b := argumentBuilder{readFile: readFile}
+	if len(pairs) > 0 { // which the schema gives their types
+		b.document = open(inputSchema)
+	}
 	args, err := baseObject(base)
 	if err != nil {
 		return nil, err
