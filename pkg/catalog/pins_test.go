@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -33,15 +34,7 @@ func newBank(t *testing.T, definition string) *bank {
 // offer replaces what the server offers.
 func (b *bank) offer(definitions ...string) {
 	b.t.Helper()
-	var l tool.Listing
-	for _, raw := range definitions {
-		def, err := tool.Parse(tool.Tool, []byte(raw))
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		l.Tools = append(l.Tools, def)
-	}
-	b.servers["bank"] = l
+	b.servers["bank"] = fixture.Tools(b.t, definitions...)
 }
 
 // list lists the server and returns what the index has of it: the definitions, and what is known of it.

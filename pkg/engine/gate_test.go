@@ -40,11 +40,8 @@ func newGated(t *testing.T, rules ...policy.Rule) *gated {
 	w := newWorld(t, "bank")
 	w.configure(`bank: {"command": "run-bank", "env": {"BANK_TOKEN": "CANARY-token"}}`)
 	l := fixture.Listing(t, "pay")
-	list, err := tool.Parse(tool.Tool, []byte(`{"name":"list","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	l.Tools = append(l.Tools, list)
+	l.Tools = append(l.Tools, fixture.Tools(t,
+		`{"name":"list","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`).Tools...)
 	w.servers["bank"] = fixture.Offers(t, l, `resource {"uri":"bank://vault","name":"vault"}`, `prompt {"name":"advice"}`)
 	g := &gated{world: w, rules: rules}
 	for i := range g.rules {

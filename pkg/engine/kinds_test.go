@@ -247,11 +247,7 @@ func TestTask(t *testing.T) {
 		`{"taskSupport":"required"}`: true, `{"taskSupport":"optional"}`: false, `{"taskSupport":7}`: false, `"required"`: false, `null`: false,
 	} {
 		w := newWorld(t, "s")
-		def, err := tool.Parse(tool.Tool, []byte(`{"name":"s_tool","execution":`+execution+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
+		w.servers["s"] = fixture.Tools(t, `{"name":"s_tool","execution":`+execution+`}`)
 		w.with(func(e *Engine) error {
 			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, noArguments, true)
 			if err == nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/canonical"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -45,16 +46,8 @@ func newBank(t *testing.T, mode config.Pins) *bank {
 // offer replaces what the server offers.
 func (b *bank) offer(definitions ...string) {
 	b.t.Helper()
-	var l tool.Listing
-	for _, raw := range definitions {
-		def, err := tool.Parse(tool.Tool, []byte(raw))
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		l.Tools = append(l.Tools, def)
-	}
 	b.has = definitions[0]
-	b.servers["bank"] = l
+	b.servers["bank"] = fixture.Tools(b.t, definitions...)
 }
 
 // Call implements [Caller].

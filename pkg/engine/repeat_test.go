@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/internal/fixture"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -16,11 +17,7 @@ func TestRepeatable(t *testing.T) {
 		`{"readOnlyHint":false}`: {}, `{"destructiveHint":false}`: {}, `{"readOnlyHint":"true"}`: {},
 	} {
 		w := newWorld(t, "s")
-		def, err := tool.Parse(tool.Tool, []byte(`{"name":"s_tool","inputSchema":{"type":"object"},"annotations":`+annotations+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
+		w.servers["s"] = fixture.Tools(t, `{"name":"s_tool","inputSchema":{"type":"object"},"annotations":`+annotations+`}`)
 		w.with(func(e *Engine) error {
 			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, noArguments, true)
 			if err != nil {
@@ -43,11 +40,7 @@ func TestHeaderSchema(t *testing.T) {
 		`{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"Region"}}}`: true,
 	} {
 		w := newWorld(t, "s")
-		def, err := tool.Parse(tool.Tool, []byte(`{"name":"s_tool","inputSchema":`+inputSchema+`}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.servers["s"] = tool.Listing{Tools: []tool.Def{def}}
+		w.servers["s"] = fixture.Tools(t, `{"name":"s_tool","inputSchema":`+inputSchema+`}`)
 		w.with(func(e *Engine) error {
 			plan, err := e.Plan(t.Context(), tool.Ref{Server: "s", Name: "s_tool"}, noArguments, false)
 			if err != nil {

@@ -136,8 +136,7 @@ func (b *bench) want(t testing.TB, opened, open int) {
 }
 
 func TestIdle(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		for range 3 {
@@ -172,8 +171,7 @@ func TestIdle(t *testing.T) {
 
 // A timer that fires just as the server is used again, or has been, stops nothing.
 func TestLateTimer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		_ = b.call(s)
@@ -190,8 +188,7 @@ func TestLateTimer(t *testing.T) {
 
 // A server in use is not stopped, however long its call takes.
 func TestBusyIsNotIdle(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		_ = b.call(s)
@@ -213,8 +210,7 @@ func TestBusyIsNotIdle(t *testing.T) {
 }
 
 func TestChangedConfiguration(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		old, other := b.spec("s", "old"), b.spec("other", "other")
 		_ = b.call(other)
@@ -260,8 +256,7 @@ func TestChangedConfiguration(t *testing.T) {
 
 // A server that many client environments use remembers the latest, whose configuration counts.
 func TestManyEnvs(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		var all []*clientEnv
@@ -290,8 +285,7 @@ func TestManyEnvs(t *testing.T) {
 }
 
 func TestCrashLimit(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		crash := fault.New(fault.ServerConnection, "s exited with code 3", "Do this.").On("s", "x").
@@ -346,8 +340,7 @@ func TestCrashLimit(t *testing.T) {
 
 // One crash that ends many calls counts once.
 func TestCrashOfMany(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		crash := fault.New(fault.ServerConnection, "gone", "")
@@ -369,8 +362,7 @@ func TestCrashOfMany(t *testing.T) {
 
 // A server that says nothing for a whole request is replaced, one that answers others is not.
 func TestSilentServer(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		s := b.spec("s", "1")
 		late := fault.New(fault.Timeout, "too late", "")
@@ -402,8 +394,7 @@ func TestSilentServer(t *testing.T) {
 }
 
 func TestVariants(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		for i := range 20 {
 			s := b.spec("s", string(rune('a'+i)))
