@@ -12,11 +12,10 @@ import (
 // lockable returns the outcomes of those servers that a lock is for: those that come with the project, or all if none
 // does or if they were named.
 func lockable(s *Session, probes []engine.Probe, named bool) ([]engine.Probe, error) {
-	sources, err := s.catalog().Sources()
+	root, err := s.root()
 	if err != nil {
 		return nil, err
 	}
-	root := s.App.Env.Root(sources)
 	ours := slices.DeleteFunc(slices.Clone(probes), func(p engine.Probe) bool {
 		rel, err := filepath.Rel(root, p.Server.File)
 		return p.Off || !named && (err != nil || !filepath.IsLocal(rel))
@@ -29,11 +28,8 @@ func lockable(s *Session, probes []engine.Probe, named bool) ([]engine.Probe, er
 
 // lockPath returns the file that the lock of the project is in.
 func (s *Session) lockPath() (string, error) {
-	sources, err := s.catalog().Sources()
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(s.App.Env.Root(sources), pin.LockFile), nil
+	root, err := s.root()
+	return filepath.Join(root, pin.LockFile), err
 }
 
 // readLock reads the lock of the project.

@@ -105,7 +105,7 @@ func (a *offersAnswer) list(kind tool.Kind) json.RawMessage {
 		addAbout(&o, rec, rec.Description, rec.Signature)
 		list = append(list, o.Bytes())
 	}
-	return render.List(list)
+	return tool.JoinArray(list)
 }
 
 // addAbout adds what a record is about, with these forms of its texts, and returns the place of the description.

@@ -41,7 +41,7 @@ func (v *readVerb) Run(ctx context.Context, s *Session) error {
 		return fault.New(fault.Usage, fmt.Sprintf("read takes one URI, %q is too much", rest[0]), "").
 			On(ref.Server, "").Then("Type", use)
 	}
-	to, err := v.destination(s)
+	to, err := s.destination(&v.Delivery)
 	if err != nil {
 		return err
 	}

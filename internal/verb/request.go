@@ -59,15 +59,14 @@ func (v *request) options(settings config.Settings) tool.CallOptions {
 
 // destination says where the result goes. Verbs call it before anything starts: a mistake in --jq or --output-dir must
 // not show after the tool has run.
-func (v *request) destination(s *Session) (render.Destination, error) {
-	if v.Delivery.JQ != "" { // the early path has no jq
+func (s *Session) destination(d *render.Delivery) (render.Destination, error) {
+	if d.JQ != "" { // the early path has no jq
 		if err := s.live(); err != nil {
 			return render.Destination{}, err
 		}
 	}
-	to := render.Destination{Printer: s.Printer, MaxBytes: s.Settings.MaxBytes,
-		Store: s.App.results()}
-	err := v.Delivery.Prepare(&to, s.App.Query)
+	to := render.Destination{Printer: s.Printer, MaxBytes: s.Settings.MaxBytes, Store: s.App.results()}
+	err := d.Prepare(&to, s.App.Query)
 	return to, err
 }
 
@@ -141,7 +140,7 @@ func (v *argued) do(ctx context.Context, s *Session, ref tool.Ref, rest []string
 			return err
 		}
 	}
-	to, err := v.destination(s)
+	to, err := s.destination(&v.Delivery)
 	if err != nil {
 		return err
 	}

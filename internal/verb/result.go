@@ -54,8 +54,8 @@ func (v *resultVerb) Parse(words []string) (err error) {
 }
 
 func (v *resultVerb) Run(ctx context.Context, s *Session) error {
-	to := render.Destination{Printer: s.Printer, MaxBytes: s.Settings.MaxBytes, Store: s.App.results()}
-	if err := v.Delivery.Prepare(&to, s.App.Query); err != nil {
+	to, err := s.destination(&v.Delivery)
+	if err != nil {
 		return err
 	}
 	entry, content, err := to.Store.Get(v.id)

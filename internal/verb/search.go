@@ -140,13 +140,13 @@ func (a *searchAnswer) RawJSON() []byte {
 	var o output.Object
 	o.Add("query", a.query)
 	o.Add("method", a.method)
-	o.Add("results", render.List(results))
+	o.Add("results", tool.JoinArray(results))
 	if a.unsearched != nil {
 		left := make([]json.RawMessage, len(a.unsearched))
 		for i, u := range a.unsearched {
 			left[i] = u.rawJSON()
 		}
-		o.Add("unsearched", render.List(left))
+		o.Add("unsearched", tool.JoinArray(left))
 	}
 	if a.help != "" {
 		o.Add("help", a.help)

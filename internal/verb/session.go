@@ -87,6 +87,15 @@ func (s *Session) sayRefused() {
 // catalog returns the configuration and the index that the session works with.
 func (s *Session) catalog() *catalog.Catalog { return s.Engine.Catalog() }
 
+// root returns the folder of the project.
+func (s *Session) root() (string, error) {
+	sources, err := s.catalog().Sources()
+	if err != nil {
+		return "", err
+	}
+	return s.App.Env.Root(sources), nil
+}
+
 // server returns the server of that name in the configuration.
 func (s *Session) server(name string) (*config.Server, error) {
 	cfg, err := s.catalog().Config()

@@ -436,11 +436,11 @@ func (v *untrustVerb) Parse(words []string) error {
 }
 
 func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
-	sources, err := s.catalog().Sources()
+	root, err := s.root()
 	if err != nil {
 		return err
 	}
-	project := trust.Project(s.App.Env.Root(sources))
+	project := trust.Project(root)
 	gone, err := s.book().Revoke(ctx, func(a trust.Approval) bool {
 		return a.Project == project && (v.All || slices.Contains(v.names, a.Server))
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
+	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
 
 // definition is a definition that has changed since a person last saw it, in an answer.
@@ -214,11 +215,8 @@ func (d *definition) write(t *output.Text) {
 	}
 	t.Line(output.Bold(name), d.span())
 	t.Diff("  ", d.Diff)
-	t.Line("  ", output.Dim("hash: "), d.Hash[:shortHash])
+	t.Line("  ", output.Dim("hash: "), d.Hash[:trust.Short])
 }
-
-// shortHash is how many digits of a hash a person is shown, and --yes needs at least.
-const shortHash = 12
 
 // approveHash returns those of the definitions whose hash begins with yes.
 func approveHash(list []*definition, word, yes string) ([]*definition, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
 
 // doing is a verb made of a function, to test the parts that a verb is made of.
@@ -88,7 +89,7 @@ func TestDefinitionsAreApproved(t *testing.T) {
 	if read(); len(list) != 1 || list[0].ref() != "bank/pay" {
 		t.Fatalf("after a look: %+v", list)
 	}
-	approved, err := approveHash(list, "bank/pay", list[0].Hash[:shortHash])
+	approved, err := approveHash(list, "bank/pay", list[0].Hash[:trust.Short])
 	if err != nil || len(approved) != 1 {
 		t.Fatalf("%+v, %v", approved, err)
 	}

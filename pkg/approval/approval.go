@@ -110,7 +110,7 @@ func (r *Request) approve(way policy.Way, note string, now time.Time) error {
 				fault.Step{Verb: "approvals", Args: []string{"revoke", r.ID}})
 	case !r.takes(way):
 		return fault.New(fault.ApprovalRequired,
-			fmt.Sprintf("%s cannot be approved by %s, only by %s", r.ID, way, list(r.By)),
+			fmt.Sprintf("%s cannot be approved by %s, only by %s", r.ID, way, policy.Enumerate(r.By)),
 			"The rule that wants the approval says so.").On(r.Server, r.Ref().Tool())
 	}
 	r.State, r.Way, r.Note, r.Decided = Approved, way, note, now
@@ -146,18 +146,3 @@ func (r *Request) revoke(now time.Time) error {
 
 // clock writes a time for people.
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
-
-// list writes ways for people.
-func list(by []policy.Way) string {
-	text := ""
-	for i, way := range by {
-		switch {
-		case i > 0 && i == len(by)-1:
-			text += " or "
-		case i > 0:
-			text += ", "
-		}
-		text += string(way)
-	}
-	return text
-}

@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -135,14 +136,14 @@ func remedy(server *config.Server, envFile string, c cause.Cause) string {
 			reinstall(server) + " Let npm run the scripts of packages (no --ignore-scripts)."
 	case cause.Refused:
 		return fmt.Sprintf("Nothing listens at %s, which the server needs. Start that service, or correct its address in "+
-			"\"args\" or \"env\" of %s.", orThe(c.Name, "the address"), entry)
+			"\"args\" or \"env\" of %s.", cmp.Or(c.Name, "the address"), entry)
 	case cause.Host:
 		return fmt.Sprintf("The server cannot look up %s. Check that this machine is online and that nothing on the "+
 			"network (a proxy, a firewall) is in the way, or correct the host in \"args\" or \"env\" of %s.",
-			orThe(c.Name, "a host that it needs"), entry)
+			cmp.Or(c.Name, "a host that it needs"), entry)
 	case cause.Network:
 		return fmt.Sprintf("The server cannot reach %s. Check that this machine is online and that nothing on the network "+
-			"(a proxy, a firewall) is in the way.", orThe(c.Name, "a service that it needs"))
+			"(a proxy, a firewall) is in the way.", cmp.Or(c.Name, "a service that it needs"))
 	case cause.HTTP:
 		return servedOverHTTP(c.Name, entry)
 	case cause.Argument:
@@ -153,14 +154,6 @@ func remedy(server *config.Server, envFile string, c cause.Cause) string {
 			"argument: put it into \"env\" or \"args\" of %s.", server.Name, entry)
 	}
 	return ""
-}
-
-// orThe returns a name or, if that is empty, other words.
-func orThe(name, other string) string {
-	if name == "" {
-		return other
-	}
-	return name
 }
 
 // servedOverHTTP is the remedy for a server that serves HTTP at where, a URL or a port.

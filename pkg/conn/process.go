@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -47,10 +48,7 @@ type process struct {
 func startProcess(server *config.Server, opt Options, log logger, run *proc.Spawner, take func([]byte)) (
 	*process, *wire, *fault.Fault) {
 	cmd := exec.Command(server.Command, server.Args...)
-	cmd.Dir = server.Cwd
-	if cmd.Dir == "" {
-		cmd.Dir = opt.Dir
-	}
+	cmd.Dir = cmp.Or(server.Cwd, opt.Dir)
 	cmd.Env = server.Environ(opt.Environ)
 	log("starting %s", server.Display().Command)
 	// Longer than what is logged, see presentable.

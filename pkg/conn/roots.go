@@ -28,19 +28,16 @@ func rootsOf(server *config.Server, project string) json.RawMessage {
 	if len(roots) == 0 {
 		return nil
 	}
-	list := []byte("[")
-	for i, root := range roots {
-		if i > 0 {
-			list = append(list, ',')
-		}
+	var list []json.RawMessage
+	for _, root := range roots {
 		uri := root
 		if !strings.HasPrefix(root, "file:") {
 			uri = fileURI(root, runtime.GOOS == "windows")
 		}
 		list = append(list, tool.JoinObject([]tool.Field{
-			{Key: "uri", Value: tool.Quote(uri)}, {Key: "name", Value: tool.Quote(rootName(uri))}})...)
+			{Key: "uri", Value: tool.Quote(uri)}, {Key: "name", Value: tool.Quote(rootName(uri))}}))
 	}
-	return tool.JoinObject([]tool.Field{{Key: "roots", Value: append(list, ']')}})
+	return tool.JoinObject([]tool.Field{{Key: "roots", Value: tool.JoinArray(list)}})
 }
 
 // Bounds of [session.settleRoots].

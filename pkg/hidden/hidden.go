@@ -130,17 +130,17 @@ func Count(s string) (n int) {
 	if plain(s) {
 		return 0
 	}
-	for i := 0; i < len(s); {
-		_, size, is := at(s, i)
-		if i += size; is {
+	for _, is := range All(s) {
+		if is {
 			n++
 		}
 	}
 	return n
 }
 
-// Show returns a text as a terminal may have it. ESC, which begins control sequences, becomes "␛", and so on; other
-// hidden characters, a carriage return within a line and bytes that are not UTF-8 become "�". CR LF becomes a newline.
+// Show returns a text as a terminal may have it. ESC, which begins control sequences, becomes "␛", a carriage return
+// within a line "␍", and so on; other hidden characters and bytes that are not UTF-8 become "�". CR LF becomes a
+// newline.
 func Show(s string) string {
 	if plain(s) && !strings.Contains(s, "\r") {
 		return s
@@ -148,9 +148,7 @@ func Show(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	var b strings.Builder
 	b.Grow(len(s))
-	for i := 0; i < len(s); {
-		r, size, is := at(s, i)
-		i += size
+	for r, is := range All(s) {
 		switch {
 		case r == 0x7f:
 			r = '␡'

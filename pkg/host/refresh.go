@@ -37,7 +37,7 @@ func (h *Host) Refresh(ctx context.Context, s Surroundings) {
 	defer e.refreshing.Store(false)
 	if h.beginListing() {
 		defer h.listings.Done()
-		h.list(ctx, e, false, catalog.Need{List: catalog.ListDue})
+		h.list(ctx, e, catalog.Need{List: catalog.ListDue})
 	}
 }
 
@@ -46,7 +46,7 @@ func (h *Host) relist(ctx context.Context, server string, e *clientEnv) {
 	if h.beginListing() {
 		defer h.listings.Done()
 		h.opt.Log(server, "its lists have changed; it is listed again")
-		h.list(ctx, e, true, catalog.Need{Servers: []string{server}, List: catalog.ListChanged})
+		h.list(ctx, e, catalog.Need{Servers: []string{server}, List: catalog.ListChanged})
 	}
 }
 
@@ -60,9 +60,11 @@ func (h *Host) beginListing() bool {
 	return !h.draining
 }
 
-// list lists servers for the index of a client environment. If another process does that, nothing is left to do.
-func (h *Host) list(ctx context.Context, e *clientEnv, onlyWarm bool, need catalog.Need) {
-	c, err := h.opt.NewCatalog(CatalogOptions{Env: e.env, Selection: e.sel, Log: h.opt.Log, Lister: h.lister(e, onlyWarm)})
+// list lists servers for the index of a client environment. If another process does that, nothing is left to do. A
+// server is not started to hear what it offers now.
+func (h *Host) list(ctx context.Context, e *clientEnv, need catalog.Need) {
+	lister := h.lister(e, need.List == catalog.ListChanged)
+	c, err := h.opt.NewCatalog(CatalogOptions{Env: e.env, Selection: e.sel, Log: h.opt.Log, Lister: lister})
 	if err == nil {
 		err = errors.Join(c.Read(ctx, need, nil), c.Close())
 	}

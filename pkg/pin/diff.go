@@ -35,10 +35,6 @@ func FullDiff(before, after json.RawMessage) []string {
 func diff(before, after json.RawMessage, most int) []string {
 	old, now := flatten(before), flatten(after)
 	gone, come := only(old, now), only(now, old)
-	byPlace := make(map[string][]string)
-	for _, l := range come {
-		byPlace[l.place] = append(byPlace[l.place], l.text)
-	}
 	type change struct {
 		place       string
 		minus, plus []string

@@ -31,9 +31,6 @@ const (
 	Off Mode = "off"
 )
 
-// Modes lists the modes, the default first.
-func Modes() []Mode { return []Mode{Warn, Hold, Off} }
-
 // Pin is one definition as it was pinned.
 type Pin struct {
 	Kind tool.Kind

@@ -111,15 +111,15 @@ func words[W ~string](texts []string, known ...W) ([]W, error) {
 	var list []W
 	for _, text := range texts {
 		if !slices.Contains(known, W(text)) {
-			return nil, fmt.Errorf("%q is not one of %s", text, enumerate(known))
+			return nil, fmt.Errorf("%q is not one of %s", text, Enumerate(known))
 		}
 		list = append(list, W(text))
 	}
 	return list, nil
 }
 
-// enumerate returns words as in "a, b or c".
-func enumerate[W ~string](list []W) string {
+// Enumerate returns words as in "a, b or c".
+func Enumerate[W ~string](list []W) string {
 	var b strings.Builder
 	for i, word := range list {
 		switch {
@@ -155,7 +155,7 @@ func (d Decision) Reason() string {
 		terms = append(terms, fmt.Sprintf("match %q", string(d.Rule.Match)))
 	}
 	if len(d.Rule.Annotations) > 0 {
-		terms = append(terms, "annotations "+enumerate(d.Rule.Annotations))
+		terms = append(terms, "annotations "+Enumerate(d.Rule.Annotations))
 	}
 	return fmt.Sprintf("the rule with %s in %s says %q", strings.Join(terms, " and "), d.Rule.Source, d.Action)
 }

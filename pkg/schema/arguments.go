@@ -214,7 +214,7 @@ func (b *argumentBuilder) set(object []tool.Field, path, full []string, s *js.Sc
 			b.fail(at, "is given twice, and takes one value", nil)
 			return object
 		}
-		return put(object, path[0], joinArray(append(elements(get(object, path[0])), elements(value)...)))
+		return put(object, path[0], tool.JoinArray(append(elements(get(object, path[0])), elements(value)...)))
 	}
 	b.given = append(b.given, at)
 	return put(object, path[0], value)
@@ -226,17 +226,6 @@ func elements(raw json.RawMessage) []json.RawMessage {
 		return list
 	}
 	return []json.RawMessage{raw}
-}
-
-func joinArray(elems []json.RawMessage) json.RawMessage {
-	array := []byte("[")
-	for i, elem := range elems {
-		if i > 0 {
-			array = append(array, ',')
-		}
-		array = append(array, elem...)
-	}
-	return append(array, ']')
 }
 
 func (b *argumentBuilder) fail(at, problem string, cause error) {
@@ -292,7 +281,7 @@ func (b *argumentBuilder) typed(s *js.Schema, types []string, text string) json.
 		return json.RawMessage(text)
 	}
 	if slices.Contains(types, "array") && !slices.Contains(types, "string") {
-		return joinArray(elements(b.element(s, text)))
+		return tool.JoinArray(elements(b.element(s, text)))
 	}
 	return tool.Quote(text)
 }

@@ -254,7 +254,7 @@ func (e *exampler) arrays(parts []*js.Schema, name string, depth int) []json.Raw
 			item := cmp.Or(itemSchema(s, i), &js.Schema{})
 			elems = append(elems, e.element(item, name, i, depth, s.UniqueItems))
 		}
-		list = append(list, joinArray(elems))
+		list = append(list, tool.JoinArray(elems))
 	}
 	return append(list, json.RawMessage("[]"))
 }

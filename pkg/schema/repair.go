@@ -76,7 +76,7 @@ func (r *exampler) converted(s *js.Schema, raw json.RawMessage, v any, depth int
 	default: // 5 for "5"
 		list = append(list, tool.Quote(string(raw)))
 	}
-	return append(list, joinArray([]json.RawMessage{raw})) // "a" for ["a"]
+	return append(list, tool.JoinArray([]json.RawMessage{raw})) // "a" for ["a"]
 }
 
 func (r *exampler) array(s *js.Schema, elems []json.RawMessage, depth int) json.RawMessage {
@@ -88,7 +88,7 @@ func (r *exampler) array(s *js.Schema, elems []json.RawMessage, depth int) json.
 			}
 		}
 	}
-	return joinArray(mended)
+	return tool.JoinArray(mended)
 }
 
 // object mends the members of an object. With strict, it drops keys that the schema does not name even if the schema

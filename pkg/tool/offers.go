@@ -50,7 +50,7 @@ func (d Def) Field(key string) json.RawMessage {
 func promptSchema(arguments json.RawMessage) json.RawMessage {
 	list, _ := SplitArray(arguments) // another value is dropped
 	var properties []Field
-	required := []byte("[")
+	var required []json.RawMessage
 	for _, raw := range list {
 		var a struct {
 			Name        string `json:"name"`
@@ -70,16 +70,13 @@ func promptSchema(arguments json.RawMessage) json.RawMessage {
 		}
 		properties = append(properties, Field{a.Name, JoinObject(about)})
 		if a.Required {
-			if len(required) > 1 {
-				required = append(required, ',')
-			}
-			required = append(required, Quote(a.Name)...)
+			required = append(required, Quote(a.Name))
 		}
 	}
 	return JoinObject([]Field{
 		{"type", json.RawMessage(`"object"`)},
 		{"properties", JoinObject(properties)},
-		{"required", append(required, ']')},
+		{"required", JoinArray(required)},
 		{"additionalProperties", json.RawMessage("false")},
 	})
 }

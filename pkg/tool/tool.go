@@ -192,6 +192,18 @@ func SplitArray(raw []byte) ([]json.RawMessage, error) {
 	return elems, err
 }
 
+// JoinArray is the inverse of [SplitArray].
+func JoinArray(elems []json.RawMessage) json.RawMessage {
+	array := []byte{'['}
+	for i, elem := range elems {
+		if i > 0 {
+			array = append(array, ',')
+		}
+		array = append(array, elem...)
+	}
+	return append(array, ']')
+}
+
 // JoinObject is the inverse of [SplitObject]. Unlike encoding/json it neither compacts nor escapes the values.
 func JoinObject(fields []Field) []byte {
 	var b bytes.Buffer

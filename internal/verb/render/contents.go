@@ -76,7 +76,7 @@ func (r Result) messages() json.RawMessage {
 		m = append(m, tool.Field{Key: "content", Value: b.raw})
 		messages[i] = m.Bytes()
 	}
-	o.Add("messages", List(messages))
+	o.Add("messages", tool.JoinArray(messages))
 	return o.Bytes()
 }
 

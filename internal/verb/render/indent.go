@@ -79,11 +79,5 @@ func scalarEnd(rest []byte) int {
 		}
 		return len(rest)
 	}
-	n := 1
-	for ; rest[n] != '"'; n++ {
-		if rest[n] == '\\' {
-			n++
-		}
-	}
-	return n + 1
+	return stringEnd(rest, 0)
 }

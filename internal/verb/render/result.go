@@ -118,19 +118,7 @@ func (r Result) JSON() json.RawMessage {
 	for i, b := range r.blocks {
 		values[i] = b.raw
 	}
-	return List(values)
-}
-
-// List returns values as a JSON array.
-func List(values []json.RawMessage) json.RawMessage {
-	out := []byte{'['}
-	for i, raw := range values {
-		if i > 0 {
-			out = append(out, ',')
-		}
-		out = append(out, raw...)
-	}
-	return append(out, ']')
+	return tool.JoinArray(values)
 }
 
 // Text returns the text of all blocks, or the structured content if there is none.
@@ -162,7 +150,7 @@ func (a *answer) joined() json.RawMessage {
 	if len(a.results) == 1 {
 		return a.results[0]
 	}
-	return List(a.results)
+	return tool.JoinArray(a.results)
 }
 
 func (a *answer) RawJSON() []byte {
