@@ -141,7 +141,7 @@ const maxRedefined = 3
 func (e *Engine) callPinned(ctx context.Context, caller Caller, p *Plan, opt tool.CallOptions) (*tool.Result, error) {
 	mode := e.catalog.PinMode(p.server)
 	if mode == pin.Off || p.server.Pins == "" || p.definition == nil {
-		return caller.Call(ctx, p.Ref, p.Args, opt)
+		return caller.Call(ctx, p.Ref, p.Args, optionsFor(p.Ref, p.definition, opt))
 	}
 	def := *p.definition
 	for tries := 1; ; tries++ {
@@ -150,7 +150,7 @@ func (e *Engine) callPinned(ctx context.Context, caller Caller, p *Plan, opt too
 			return nil, err
 		}
 		opt.Pin, opt.PinNow = hash, mode == pin.Hold
-		res, err := caller.Call(ctx, p.Ref, p.Args, opt)
+		res, err := caller.Call(ctx, p.Ref, p.Args, optionsFor(p.Ref, &def, opt))
 		again, ok := redefined(err, p.Ref)
 		if !ok || tries == maxRedefined {
 			return res, err

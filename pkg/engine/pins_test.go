@@ -298,3 +298,23 @@ func TestGateDecidesOnTheNewDefinition(t *testing.T) {
 		t.Errorf("%v after %d calls", err, b.calls)
 	}
 }
+
+// TestOptionsFollowTheNewDefinition: a call is made as the definition in the connection wants it, not as the one in the
+// index did.
+func TestOptionsFollowTheNewDefinition(t *testing.T) {
+	t.Parallel()
+	const beginning = `{"name":"pay","description":"Pays.","inputSchema":{"type":"object"`
+	const tasked = beginning + `},"execution":{"taskSupport":"required"}}`
+	const routed = beginning + `,"properties":{"to":{"type":"string","x-mcp-header":"To"}}}}`
+	for after, want := range map[string]tool.CallOptions{pays: {}, tasked: {Task: true}, routed: {HeaderSchema: "some"}} {
+		b := newBank(t, config.WarnPins)
+		b.refresh(pays)
+		b.has = after
+		if _, err := b.call(); err != nil || b.calls != 1 {
+			t.Fatalf("%v after %d calls", err, b.calls)
+		}
+		if b.called.Task != want.Task || (b.called.HeaderSchema != "") != (want.HeaderSchema != "") {
+			t.Errorf("%s is called with %+v", after, b.called)
+		}
+	}
+}

@@ -21,18 +21,8 @@ type Plan struct {
 	Args json.RawMessage // nil for a resource
 	// Unchecked is why the arguments could not be checked: the schema itself is faulty.
 	Unchecked error
-	// Repeatable is true if a second call does no harm: the tool's annotations promise it, or the call
-	// only reads a prompt or resource.
-	Repeatable bool
-	// ReadOnly is true if the call changes nothing: the tool's annotations promise it, or the call only reads a prompt or
-	// resource.
-	ReadOnly bool
-	// Task is true if the tool has to be called as a task.
-	Task bool
 	// Known is how the server was last reached.
 	Known tool.Known
-	// HeaderSchema is that of tool.CallOptions.
-	HeaderSchema string
 	// Hints are the tool's annotations.
 	Hints tool.Hints
 	// Approve asks the person who makes the call whether to make it, if the policy wants that. If nil, there is no person
@@ -74,13 +64,7 @@ func planOf(ref tool.Ref, def tool.Def, server index.Facts, build Builder, check
 	if err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Tool())
 	}
-	hints := def.Hints()
-	p := &Plan{Ref: ref, Args: args, Known: server.Known, Hints: hints, server: server, definition: &def,
-		Task: needsTask(def), ReadOnly: ref.Kind == tool.Prompt || is(hints.ReadOnly)}
-	p.Repeatable = p.ReadOnly || is(hints.Idempotent)
-	if bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
-		p.HeaderSchema = string(def.InputSchema)
-	}
+	p := &Plan{Ref: ref, Args: args, Known: server.Known, Hints: def.Hints(), server: server, definition: &def}
 	if !check {
 		return p, nil
 	}
@@ -99,7 +83,7 @@ func planOf(ref tool.Ref, def tool.Def, server index.Facts, build Builder, check
 // a template or named in the result of a tool (MCP 2025-11-25, server/tools, "Resource Links"). So any
 // URI is accepted if the server has resources at all.
 func (e *Engine) planRead(ctx context.Context, ref tool.Ref) (*Plan, error) {
-	plan := &Plan{Ref: ref, Repeatable: true, ReadOnly: true}
+	plan := &Plan{Ref: ref}
 	err := e.find(ctx, ref, true, func(f found) error {
 		plan.Known = f.server.Known
 		switch {
@@ -146,9 +130,24 @@ func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool
 	if err != nil {
 		return nil, err
 	}
-	opt.Repeatable, opt.ReadOnly, opt.Task = p.Repeatable, p.ReadOnly, p.Task
-	opt.Known, opt.HeaderSchema = p.Known, p.HeaderSchema
+	opt.Known = p.Known
 	return e.callPinned(ctx, caller, p, opt)
+}
+
+// optionsFor returns the options of a call with those that the definition asks for. def is nil for a resource.
+func optionsFor(ref tool.Ref, def *tool.Def, opt tool.CallOptions) tool.CallOptions {
+	opt.ReadOnly = ref.Kind != tool.Tool // a prompt or resource is only read
+	if def != nil {
+		hints := def.Hints()
+		opt.ReadOnly = opt.ReadOnly || is(hints.ReadOnly)
+		opt.Repeatable = is(hints.Idempotent)
+		opt.Task = needsTask(*def)
+		if bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
+			opt.HeaderSchema = string(def.InputSchema)
+		}
+	}
+	opt.Repeatable = opt.Repeatable || opt.ReadOnly
+	return opt
 }
 
 func is(hint *bool) bool { return hint != nil && *hint }
