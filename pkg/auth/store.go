@@ -120,13 +120,12 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 		return nil, st.unwritable(path, err)
 	}
 	unlock, err = atomicfile.Lock(ctx, path, lockWait)
-	switch {
+	switch held, ok := errors.AsType[*atomicfile.HeldError](err); {
 	case ctx.Err() != nil:
 		return nil, newFault(s, fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name, "Try again.")
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, newFault(s, fault.Timeout,
-			fmt.Sprintf("another mcpl has been busy with the login of %s for %s", s.Name, lockWait),
-			"Wait for it or end it, and try again.")
+	case ok:
+		return nil, newFault(s, fault.Timeout, fmt.Sprintf("another mcpl is busy with the login of %s: %v", s.Name, held),
+			"Wait for the other mcpl or end it, and try again.")
 	case err != nil:
 		return nil, st.unwritable(path, err)
 	}

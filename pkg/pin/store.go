@@ -78,7 +78,7 @@ func (s Store) Changes(id string) ([]Change, error) {
 }
 
 // Update changes the pins of a server: one locked read, edit and atomic replacement. An edit that fails, or that
-// changes nothing, writes nothing. If the folder cannot be written, the error is also an [ErrUnwritable].
+// changes nothing, writes nothing. If the file cannot be locked or written, the error is also an [ErrUnwritable].
 func (s Store) Update(ctx context.Context, id string, edit func(*Pins) error) error {
 	err := atomicfile.Edit(ctx, s.path(id), lockWait, func() ([]byte, error) {
 		p, data, err := s.read(id)
@@ -96,7 +96,7 @@ func (s Store) Update(ctx context.Context, id string, edit func(*Pins) error) er
 	})
 	// An edit may write files of others, whose failures are not those of the pins.
 	if failed, ok := errors.AsType[*atomicfile.WriteError](err); ok && failed.Path == s.path(id) {
-		return s.unwritable(failed.Err)
+		return fmt.Errorf("%w: %w", ErrUnwritable, err)
 	}
 	return err
 }
@@ -108,12 +108,6 @@ func (s Store) unreadable(id string, err error) *fault.Fault {
 
 // ErrUnwritable is the cause of faults of a store that cannot be written.
 var ErrUnwritable = errors.New("the pins cannot be written")
-
-func (s Store) unwritable(err error) *fault.Fault {
-	return fault.New(fault.Config, "cannot write to "+s.Dir,
-		"Make the folder writable for you, or point XDG_STATE_HOME to one that is.").
-		Because(errors.Join(ErrUnwritable, err))
-}
 
 // damaged returns the fault of a file that is not what it should be. data is its content, or nil.
 func (s Store) damaged(id string, data []byte, err error) *fault.Fault {
