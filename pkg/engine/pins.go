@@ -179,16 +179,14 @@ func redefined(err error, ref tool.Ref) (tool.Def, bool) {
 	return def, err == nil
 }
 
-// meet compares a definition with its pin. It fails if the definition is held.
+// meet compares a definition with its pin. It fails if the definition is held, or is one that a person has switched off
+// under another name.
 func (e *Engine) meet(ctx context.Context, p *Plan, def tool.Def, mode pin.Mode) error {
-	var change *pin.Change
-	err := e.catalog.Pins().Update(ctx, p.server.Pins, func(pins *pin.Pins) (err error) {
-		if !pins.Empty() {
-			change, err = pins.Meet(def, pin.Entry{Mode: mode, Now: e.now()})
-		}
-		return err
-	})
+	change, err := e.catalog.MeetPin(ctx, p.server, def)
 	if err != nil && (mode == pin.Hold || !errors.Is(err, pin.ErrUnwritable)) {
+		return err
+	}
+	if err := e.switchedOff(p.Ref); err != nil {
 		return err
 	}
 	return e.useChanged(p, change)
