@@ -46,8 +46,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("another mcpl has held the lock %s for %s", e.Path, e.Wait)
 }
 
-// Lock takes a [NewLock], waiting for other processes. If wait is over, the error is a [HeldError]; if ctx ends, that of
-// ctx.
+// Lock takes a [NewLock], waiting for other processes. If wait is over, the error is a [HeldError]; if ctx ends, that
+// of ctx.
 func Lock(ctx context.Context, path string, wait time.Duration) (unlock func(), err error) {
 	lock, err := NewLock(path)
 	if err != nil {
@@ -68,8 +68,8 @@ func Lock(ctx context.Context, path string, wait time.Duration) (unlock func(), 
 
 // Edit replaces a file in mcpl's state folder, mode 0600, by what edit returns: all of it under a lock beside the file,
 // so that concurrent edits lose nothing. If edit fails or returns nil, the file stays as it is. An error that is not
-// edit's is a fault.Interrupted, if ctx ends while another process holds the lock, or a fault with a [WriteError] as its
-// cause.
+// edit's is a fault.Interrupted, if ctx ends while another process holds the lock, or a fault with a [WriteError] as
+// its cause.
 func Edit(ctx context.Context, path string, wait time.Duration, edit func() ([]byte, error)) error {
 	unlock, err := Lock(ctx, path+".lock", wait)
 	switch _, held := errors.AsType[*HeldError](err); {

@@ -118,7 +118,7 @@ func TestEditFails(t *testing.T) {
 	}
 }
 
-// TestEditInterrupted: whoever gives up waiting for a lock is told so, and nothing is edited.
+// TestEditInterrupted: an edit that is interrupted while it waits for the lock changes nothing.
 func TestEditInterrupted(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "x")

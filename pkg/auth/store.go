@@ -27,6 +27,9 @@ const recordVersion = 1
 // at most a few requests of requestLimit.
 const lockWait = 2 * time.Minute
 
+// maxRecord bounds the file of a login, in bytes. Tokens have a few kB.
+const maxRecord = 16 << 20
+
 // record is everything known of the login to one server. It is one file; if the keyring holds the secrets, the file
 // does not.
 type record struct {
@@ -148,12 +151,12 @@ func (st *store) makePrivate() error {
 func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 	binding := bindingOf(s)
 	path := st.path(binding)
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.Read(path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, newFault(s, fault.Config, "cannot read "+path, "Make it readable for you.").
+		return nil, newFault(s, fault.Config, "cannot read "+path+": "+atomicfile.Reason(err), "Make it readable for you.").
 			Then("Or log in again with", loginStep(s, nil)).Because(err)
 	}
 	r, err := parseRecord(data, binding)
@@ -252,7 +255,7 @@ func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 
 // setAside keeps a damaged file as a copy. For a sound file it reports whether its secrets are in the keyring.
 func (st *store) setAside(path, binding string) (inRing bool, err error) {
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.Read(path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

@@ -83,9 +83,6 @@ func readForEdit(path string) ([]byte, fs.FileMode, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
 	}
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
 	var data []byte
 	if err == nil {
 		data, err = readBytes(path)

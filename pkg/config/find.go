@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 )
 
 // finder finds files that the user did not name, from the working directory. A file of a project counts only if no
@@ -98,7 +100,7 @@ func (f finder) try(list *[]Source, dir, name, why string) bool {
 
 // refuse says why a file is not used. It is empty if the file is.
 func (f finder) refuse(dir, path string, info fs.FileInfo) string {
-	why, what := distrust(info), path
+	why, what := atomicfile.Exposed(info), path
 	folders := []string{filepath.Dir(path)}
 	// A link is judged by the file that it leads to, and by the folder of that.
 	if target, err := filepath.EvalSymlinks(path); err == nil && target != path {
@@ -121,9 +123,9 @@ func (f finder) refuse(dir, path string, info fs.FileInfo) string {
 func distrustFolder(dir string) string {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return reason(err)
+		return atomicfile.Reason(err)
 	}
-	return distrust(info)
+	return atomicfile.Exposed(info)
 }
 
 // repository returns the root of the repository that dir is in: the nearest folder with a .git (a folder, or a file in
@@ -133,10 +135,12 @@ func repository(dir string, trusted func(folder string) bool) (root, why string)
 	for at := dir; ; at = filepath.Dir(at) {
 		git := filepath.Join(at, ".git")
 		if info, err := os.Stat(git); err == nil && isGit(git, info) {
-			if why = distrust(info); why != "" {
-				why = git + " " + why
-			} else if why = distrustFolder(at); why != "" {
-				why = at + " " + why
+			what := git
+			if why = atomicfile.Exposed(info); why == "" {
+				why, what = distrustFolder(at), at
+			}
+			if why != "" {
+				why = what + " " + why
 			}
 			if why != "" && trusted(at) {
 				why = ""
@@ -160,7 +164,7 @@ func isGit(path string, info fs.FileInfo) bool {
 
 // beginning returns the first bytes of a regular file.
 func beginning(path string) []byte {
-	f, err := os.Open(path)
+	f, _, err := atomicfile.Open(path, maxFile)
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 )
 
 // refused returns why files are not used.
@@ -64,10 +66,14 @@ func TestF2WritableByOthers(t *testing.T) {
 				config = "../.mcp.json"
 			}
 			config = w.write(config, "{}")
-			if test.own && !isOwnGroup(uint32(os.Getegid())) {
+			w.chmod(test.path, test.mode)
+			info, err := os.Stat(w.path(test.path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.own && atomicfile.Exposed(info) != "" {
 				t.Skip("the group of this process is shared")
 			}
-			w.chmod(test.path, test.mode)
 			s := w.locate(Selection{})
 			if used := len(s.Configs) > 0 && s.Configs[0].Path == config && s.Configs[0].Found; used != test.used {
 				t.Errorf("used %t: %+v", used, s.Looked)

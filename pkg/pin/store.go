@@ -45,7 +45,7 @@ func (s Store) Read(id string) (*Pins, error) {
 
 // read returns the pins of a server and the content of its file, nil if there is none.
 func (s Store) read(id string) (*Pins, []byte, error) {
-	data, err := atomicfile.Read(s.path(id), maxFile)
+	data, _, err := atomicfile.ReadOwn(s.path(id), maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return new(Pins), nil, nil
@@ -62,7 +62,7 @@ func (s Store) read(id string) (*Pins, []byte, error) {
 // Changes returns what has not been seen yet of a server. It reads the beginning of its file only, whatever the server
 // offers. Errors are those of Read.
 func (s Store) Changes(id string) ([]Change, error) {
-	f, _, err := atomicfile.Open(s.path(id), maxFile)
+	f, _, err := atomicfile.OpenOwn(s.path(id), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -102,8 +102,9 @@ func (s Store) Update(ctx context.Context, id string, edit func(*Pins) error) er
 }
 
 func (s Store) unreadable(id string, err error) *fault.Fault {
-	return fault.New(fault.Config, "cannot read "+s.path(id),
-		"Make it readable for you. It holds what the server's tools were when you last saw them.").Because(err)
+	return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", s.path(id), atomicfile.Reason(err)),
+		"Make it a file of yours that no one else may write. It holds what the server's tools were when you last saw them.").
+		Because(err)
 }
 
 // ErrUnwritable is the cause of faults of a store that cannot be written.
