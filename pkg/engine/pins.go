@@ -40,6 +40,20 @@ func changeOf(changes []pin.Change, ref tool.Ref) *pin.Change {
 	return &changes[i]
 }
 
+// change returns what has changed of what ref names, as the index knows its server. It is nil if nothing has.
+func (e *Engine) change(ref tool.Ref) (change *pin.Change, err error) {
+	err = e.withServers(func(c configured) error {
+		if c.view == nil {
+			return nil
+		}
+		info, _ := c.view.Server(ref.Server)
+		changes, err := e.unseen(info.Facts)
+		change = changeOf(changes, ref)
+		return err
+	})
+	return change, err
+}
+
 // changesOf returns the changes of a server that had some when it was listed, without those of tools that are off. It
 // reads nothing of the others, so that a search costs no more. Answers that only show do not fail if they cannot be
 // read; calls do.
