@@ -19,7 +19,7 @@ func TestTrustAtTerminal(t *testing.T) {
 	for name, text := range map[string]string{
 		".mcp.json": `{"mcpServers": {"demo": {"command": "mcptest", "args": ["demo.json"], "env": {"API_TOKEN": "hunter22"}},
 			"evil": {"command": "mcptest", "args": ["evil.json", "\u001b[2J"], "inheritEnv": true}}}`,
-		"demo.json": `{"tools": [{"name": "greet", "text": "hello"}]}`, "evil.json": `{"starts": "started"}`, ".git/HEAD": "x",
+		"demo.json": `{"tools": [{"name": "greet", "text": "hello"}, {"name": "leave"}]}`, "evil.json": `{"starts": "started"}`, ".git/HEAD": "x",
 	} {
 		path := filepath.Join(dir, name)
 		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
@@ -56,7 +56,52 @@ func TestTrustAtTerminal(t *testing.T) {
 	term.until(t, "Approve evil? [y/N] ")
 	term.WriteString("n\n")
 	p.ends(cmd, out, 0, "Nothing was approved.\n")
+	p.keepsEarlierAnswers()
 	if _, err := os.Stat(filepath.Join(dir, "started")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a server that was declined was started: %v", err)
 	}
+}
+
+// keepsEarlierAnswers: what was approved before an interruption stays approved, of servers as of tools.
+func (p person) keepsEarlierAnswers() {
+	cmd, _, _ := onTerminal(p.t, p.dir, p.env, "untrust", "--all")
+	if err := cmd.Wait(); err != nil {
+		p.t.Fatal(err)
+	}
+	cmd, term, out := onTerminal(p.t, p.dir, p.env, "trust", "--all")
+	term.until(p.t, "Approve all 2? [y/N] ")
+	term.WriteString("n\n")
+	p.ends(cmd, out, 0, "Nothing was approved.\n")
+	cmd, term, out = onTerminal(p.t, p.dir, p.env, "trust")
+	term.until(p.t, "Approve demo? [y/N] ")
+	term.WriteString("y\n")
+	term.until(p.t, "Approve evil? [y/N] ")
+	term.WriteString("\x03")
+	p.ends(cmd, out, 130, "")
+	cmd, _, out = onTerminal(p.t, p.dir, p.env, "trust", "demo")
+	p.ends(cmd, out, 0, "No server waits for an approval.\n")
+
+	const worse = `{"def": {"name": "NAME", "inputSchema": {"type": "object"}, "annotations": {"destructiveHint": true}}}`
+	script := `{"tools": [` + strings.Replace(worse, "NAME", "greet", 1) + `,` + strings.Replace(worse, "NAME", "leave", 1) + `]}`
+	if err := os.WriteFile(filepath.Join(p.dir, "demo.json"), []byte(script), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	cmd, term, out = onTerminal(p.t, p.dir, p.env, "trust", "demo")
+	term.until(p.t, "Approve demo? [y/N] ")
+	term.WriteString("y\n")
+	p.ends(cmd, out, 0, "Approved demo.\n")
+	cmd, _, out = onTerminal(p.t, p.dir, p.env, "list", "demo", "--refresh")
+	if err := cmd.Wait(); err != nil {
+		p.t.Fatal(err, out)
+	}
+	cmd, term, out = onTerminal(p.t, p.dir, p.env, "trust", "demo")
+	term.until(p.t, "Approve demo/greet? [y/N] ")
+	term.WriteString("y\n")
+	term.until(p.t, "Approve demo/leave? [y/N] ")
+	term.WriteString("\x03")
+	p.ends(cmd, out, 130, "")
+	cmd, term, out = onTerminal(p.t, p.dir, p.env, "trust", "demo")
+	term.until(p.t, "Approve demo/leave? [y/N] ")
+	term.WriteString("y\n")
+	p.ends(cmd, out, 0, "Approved demo/leave.\n")
 }

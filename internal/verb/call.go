@@ -101,7 +101,7 @@ func (v *callVerb) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []
 	if err != nil {
 		return err
 	}
-	a.policy = policyVerdict(verdict)
+	a.policy, a.change = policyVerdict(verdict), changedOf(verdict.Change)
 	if a.faults != nil {
 		s.code = a.faults.Type.ExitCode()
 	}
@@ -134,6 +134,7 @@ type dryAnswer struct {
 	faults    *fault.Fault // nil: the arguments fit
 	unchecked string       // why they could not be checked
 	policy    *verdict     // nil if no rule fits
+	change    *changed     // of the definition since a person last saw it; nil if there is none
 }
 
 func (a *dryAnswer) RawJSON() []byte {
@@ -145,6 +146,9 @@ func (a *dryAnswer) RawJSON() []byte {
 	if a.policy != nil {
 		o.Add("policy", a.policy)
 	}
+	if a.change != nil {
+		o.Add("changed", a.change)
+	}
 	if a.unchecked != "" {
 		o.Add("unchecked", a.unchecked)
 		return o.Bytes()
@@ -154,6 +158,17 @@ func (a *dryAnswer) RawJSON() []byte {
 		o.Add("error", output.InWords(a.faults))
 	}
 	return o.Bytes()
+}
+
+// pin says in a line what the pin of the tool makes of the call. It is empty if the tool has not changed.
+func (a *dryAnswer) pin() string {
+	switch {
+	case a.change == nil:
+		return ""
+	case a.change.Held:
+		return "deny: " + a.change.String()
+	}
+	return "allow: " + a.change.String()
 }
 
 func (a *dryAnswer) WriteText(t *output.Text) {
@@ -170,6 +185,7 @@ func (a *dryAnswer) WriteText(t *output.Text) {
 	rows.add(output.Bold("tool"), a.ref.Name)
 	rows.add(output.Bold("arguments"), string(a.args))
 	rows.add(output.Bold("policy"), a.policy.text())
+	rows.add(output.Bold("pin"), a.pin())
 	verdict := any(output.Green("the arguments fit; nothing was started"))
 	switch {
 	case a.unchecked != "":

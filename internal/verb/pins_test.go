@@ -2,6 +2,7 @@ package verb
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -120,6 +121,76 @@ func TestF6RenamedToolStaysDisabled(t *testing.T) {
 	w.built()
 	if got := w.run(t.Context(), "--json", "list", "bank"); !strings.Contains(got.stdout, "funds") {
 		t.Errorf("a person has enabled it: %+v", got)
+	}
+}
+
+// TestRenamedInStepsStaysDisabled: a tool that is renamed and reworded a little at a time stays disabled.
+func TestRenamedInStepsStaysDisabled(t *testing.T) {
+	t.Parallel()
+	words := strings.Fields("tells the balance of an account of the person who asks and of no one else in the whole bank")
+	def := func(step int) string {
+		return fmt.Sprintf(`{"name":"tool%d","description":"%s","inputSchema":{"type":"object"}}`, step, strings.Join(words, " "))
+	}
+	w := newWorld(t, `{"mcpServers": {"bank": {"command": "bank"}}}`, map[string]*server{"bank": offering(t, "", pays, def(0))}).built()
+	w.run(t.Context(), "disable", "bank/tool0")
+	for step := range len(words) {
+		words[step] = fmt.Sprint("other", step)
+		w.servers["bank"] = offering(t, "", pays, def(step+1))
+		name := fmt.Sprintf("bank/tool%d", step+1)
+		if got := w.run(t.Context(), "list", "bank", "--refresh"); !strings.Contains(got.stderr, "note: "+name+" is ") {
+			t.Fatalf("%s: %+v", name, got)
+		}
+	}
+	if got := w.run(t.Context(), "--json", "list", "bank"); strings.Contains(got.stdout, `"name":"tool`) {
+		t.Error(got.stdout)
+	}
+}
+
+// TestDryRunSaysWhatThePinSays: a dry run tells of a change as the call would, before anything is called.
+func TestDryRunSaysWhatThePinSays(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string][2]string{
+		"pay": {`"changed":{"since":"2026-03-01","kind":["annotations"],"held":true}`,
+			"pin        deny: changed since 2026-03-01: annotations (held: the old definition counts)\n"},
+		"balance": {`"changed":{"since":"2026-03-01","kind":["words"]}`, "pin        allow: changed since 2026-03-01: words\n"},
+	} {
+		w := changedBank(t)
+		for i, args := range [][]string{{"--json", "call", "bank", name, "--dry-run"}, {"call", "bank", name, "--dry-run"}} {
+			if got := w.run(t.Context(), args...); got.code != 0 || !strings.Contains(got.stdout, want[i]) {
+				t.Errorf("%s: %+v, want %s", name, got, want[i])
+			}
+		}
+	}
+	w := newWorld(t, `{"mcpServers": {"bank": {"command": "bank", "pin": "hold"}}}`,
+		map[string]*server{"bank": offering(t, "", tells)}).built()
+	w.servers["bank"] = offering(t, "", tells, pays)
+	w.built()
+	if got := w.run(t.Context(), "--json", "call", "bank", "pay", "--dry-run"); got.code != 6 ||
+		!strings.Contains(got.stdout, `"kind":"pin"`) {
+		t.Errorf("a new tool that is held: %+v", got)
+	}
+}
+
+// TestTrustListShowsPins: the list names the tools that have changed beside their server.
+func TestTrustListShowsPins(t *testing.T) {
+	t.Parallel()
+	w := changedBank(t)
+	got := w.run(t.Context(), "trust", "--list")
+	_, lines, _ := strings.Cut(got.stdout, "hash: ")
+	_, lines, _ = strings.Cut(lines, "\n")
+	if diff := cmp.Diff(`  bank/pay  changed since 2026-03-01: annotations (held: the old definition counts)
+  bank/balance  changed since 2026-03-01: words
+`, lines); diff != "" {
+		t.Error(got.stdout, diff)
+	}
+	for range 2 { // whoever lists has not seen the difference
+		got = w.run(t.Context(), "--json", "trust", "--list")
+		for _, text := range []string{`"definitions":[{"server":"bank","name":"pay","since":"2026-03-01","kind":["annotations"],"held":true,`,
+			`{"server":"bank","name":"balance","since":"2026-03-01","kind":["words"],`} {
+			if !strings.Contains(got.stdout, text) {
+				t.Errorf("%s: no %s", got.stdout, text)
+			}
+		}
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -91,11 +90,8 @@ func (v *trustVerb) Run(ctx context.Context, s *Session) error {
 			return err
 		}
 	}
-	if v.List {
-		return s.Printer.Answer(&trustAnswer{Servers: list})
-	}
-	if v.Diff {
-		return s.trustDiff(ctx, list, servers, tools)
+	if v.List || v.Diff {
+		return s.trustShow(ctx, v, list, servers, tools)
 	}
 	waiting := slices.DeleteFunc(list, func(l *trustStatus) bool { return !l.Waits() })
 	if len(waiting) == 0 {
@@ -108,11 +104,14 @@ func (v *trustVerb) Run(ctx context.Context, s *Session) error {
 		}
 		return s.approve(ctx, waiting)
 	}
-	approved, err := s.askAll(ctx, waiting, v.All)
+	approved, isPerson, err := s.askServers(ctx, waiting, v.All)
+	if err == nil && !isPerson {
+		err = noPerson(waiting)
+	}
 	if err != nil {
 		return err
 	}
-	return s.approve(ctx, approved)
+	return s.Printer.Answer(&trustAnswer{Servers: approved, approved: true})
 }
 
 // approve records approvals and answers with them.
@@ -121,6 +120,20 @@ func (s *Session) approve(ctx context.Context, list []*trustStatus) error {
 		return err
 	}
 	return s.Printer.Answer(&trustAnswer{Servers: list, approved: true})
+}
+
+// askServers asks the person at the terminal about servers, one by one or once for all, and records the answers. It
+// returns those that were approved. isPerson is false if no one is at a terminal.
+func (s *Session) askServers(ctx context.Context, list []*trustStatus, once bool) (
+	approved []*trustStatus, isPerson bool, err error) {
+	isPerson, err = askEach(ctx, s, list, once, func(l *trustStatus, yes bool) error {
+		if !yes {
+			return s.book().Decline(ctx, l.subject, s.App.Now().UTC())
+		}
+		approved = append(approved, l)
+		return s.record(ctx, []*trustStatus{l})
+	})
+	return approved, isPerson, err
 }
 
 func (s *Session) record(ctx context.Context, list []*trustStatus) error {
@@ -154,6 +167,8 @@ type trustStatus struct {
 	subject  trust.Subject
 }
 
+func (l *trustStatus) ref() string { return l.Server }
+
 // Waits reports whether the server needs an approval.
 func (l *trustStatus) Waits() bool { return l.State == trust.New || l.State == trust.Changed }
 
@@ -176,13 +191,19 @@ func (s *Session) trustStatuses(names []string) ([]*trustStatus, error) {
 	}
 	list := make([]*trustStatus, len(servers))
 	for i, server := range servers {
-		list[i] = s.trustStatusOf(server)
+		if list[i], err = s.trustStatusOf(server); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
 
-func (s *Session) trustStatusOf(server *config.Server) *trustStatus {
+// trustStatusOf says how a server stands. It fails if the approvals cannot be read.
+func (s *Session) trustStatusOf(server *config.Server) (*trustStatus, error) {
 	st, err := s.judge.Status(server)
+	if fault.Is(err, fault.Config) {
+		return nil, err
+	}
 	l := &trustStatus{Server: server.Name, State: st.State, Hash: st.Subject.Hash, File: server.File, Line: server.Line,
 		Terms: st.Subject.Terms, declined: st.Declined, subject: st.Subject}
 	if err != nil {
@@ -194,7 +215,7 @@ func (s *Session) trustStatusOf(server *config.Server) *trustStatus {
 			l.Changes = changes(b.Terms, st.Subject.Terms)
 		}
 	}
-	return l
+	return l, nil
 }
 
 // changes lists the terms that went, with a minus, and those that came, with a plus.
@@ -215,10 +236,10 @@ func changes(before, after []string) (list []string) {
 // trustAnswer is the answer of trust.
 type trustAnswer struct {
 	Servers []*trustStatus `json:"servers"`
-	// Definitions are what has changed of tools, prompts and instructions, or what was approved of them.
+	// Definitions are what has changed of tools, prompts and instructions since a person saw them, or what was approved.
 	Definitions []*definition `json:"definitions,omitempty"`
 
-	approved, diff, none bool
+	approved, list, diff, none bool
 }
 
 func (a *trustAnswer) WriteText(t *output.Text) {
@@ -236,6 +257,7 @@ func (a *trustAnswer) WriteText(t *output.Text) {
 			}
 		default:
 			l.write(t)
+			a.writeChanged(t, l.Server)
 		}
 	}
 	a.writeDefinitions(t)
@@ -268,50 +290,6 @@ func (l *trustStatus) write(t *output.Text) {
 	if l.Hash != "" {
 		t.Line("  ", output.Dim("hash: "), l.Hash[:trust.Short])
 	}
-}
-
-// askAll asks the person at the terminal about servers, one by one or once for all, and returns those that were
-// approved. Without a terminal it fails with a fault.ApprovalRequired.
-func (s *Session) askAll(ctx context.Context, list []*trustStatus, once bool) (approved []*trustStatus, err error) {
-	tty, err := openTerminal()
-	if err != nil || s.Globals.JSON || !s.App.ErrTTY.Is {
-		return nil, noPerson(list)
-	}
-	defer tty.Close() // it was only read
-	dialog := s.Printer.NewDialog(tty)
-	dialog.Open()
-	defer dialog.Close()
-	ask := func(question string) (bool, error) {
-		line, err := dialog.Line(ctx, output.Bold(question), " [y/N] ")
-		if ctx.Err() != nil {
-			return false, fault.New(fault.Interrupted, "interrupted; nothing more was approved", "").Because(ctx.Err())
-		}
-		yes := strings.ToLower(strings.TrimSpace(line))
-		return err == nil && (yes == "y" || yes == "yes"), nil
-	}
-	for _, l := range list {
-		dialog.Show(func(t *output.Text) { l.write(t) })
-		if once {
-			continue
-		}
-		yes, err := ask("Approve " + l.Server + "?")
-		if err != nil {
-			return nil, err
-		}
-		if yes {
-			approved = append(approved, l)
-		} else if err := s.book().Decline(ctx, l.subject, s.App.Now().UTC()); err != nil {
-			return nil, err
-		}
-	}
-	if !once {
-		return approved, nil
-	}
-	yes, err := ask("Approve " + render.Plural(len(list), "server") + "?")
-	if err != nil || !yes {
-		return nil, err
-	}
-	return list, nil
 }
 
 // noPerson is the fault of a question that no one at a terminal can answer.
@@ -348,19 +326,13 @@ func (s *Session) approveWaiting(ctx context.Context, servers []string) error {
 		return err
 	}
 	list, err := s.askable(servers)
-	if err != nil {
+	if fault.Is(err, fault.Config) {
+		return nil // the verb says so, of the servers that it needs
+	}
+	if err != nil || len(list) == 0 {
 		return err
 	}
-	if len(list) == 0 {
-		return nil
-	}
-	approved, err := s.askAll(ctx, list, false)
-	if fault.Is(err, fault.ApprovalRequired) {
-		return nil // there is no terminal after all
-	}
-	if err == nil {
-		err = s.record(ctx, approved)
-	}
+	approved, _, err := s.askServers(ctx, list, false)
 	if err != nil || len(approved) == 0 {
 		return err
 	}

@@ -36,6 +36,14 @@ func (d *definition) ref() string {
 	return tool.Ref{Server: d.Server, Name: d.Name}.String()
 }
 
+// title names the definition with its kind, unless it is a tool.
+func (d *definition) title() string {
+	if d.Of == "" {
+		return d.ref()
+	}
+	return d.ref() + " (" + d.Of + ")"
+}
+
 // splitNames tells the names of servers from those of tools, "server/tool".
 func (s *Session) splitNames(words []string) (servers []string, tools []tool.Ref, err error) {
 	cfg, err := s.catalog().Config()
@@ -82,9 +90,11 @@ func (s *Session) definitions(ctx context.Context, servers []string, tools []too
 	return list, nil
 }
 
-// trustDiff answers with what has changed of servers since they were approved, and of what they offer since a person
-// last saw it. Changes that are not held have been seen then.
-func (s *Session) trustDiff(ctx context.Context, list []*trustStatus, servers []string, tools []tool.Ref) error {
+// trustShow answers with how servers stand, or with what has changed of them since they were approved; and with what
+// has changed of what they offer since a person last saw it. Changes that are not held have been seen once their
+// difference is shown.
+func (s *Session) trustShow(ctx context.Context, v *trustVerb, list []*trustStatus, servers []string,
+	tools []tool.Ref) error {
 	defs, err := s.definitions(ctx, servers, tools)
 	if err != nil {
 		return err
@@ -92,7 +102,8 @@ func (s *Session) trustDiff(ctx context.Context, list []*trustStatus, servers []
 	if list == nil {
 		list = []*trustStatus{}
 	}
-	if err := s.Printer.Answer(&trustAnswer{Servers: list, Definitions: defs, diff: true}); err != nil {
+	a := &trustAnswer{Servers: list, Definitions: defs, list: v.List, diff: v.Diff}
+	if err := s.Printer.Answer(a); err != nil || v.List {
 		return err
 	}
 	return s.seeDefinitions(ctx, defs, false)
@@ -108,14 +119,13 @@ func (s *Session) trustDefinitions(ctx context.Context, v *trustVerb, servers []
 	list = slices.DeleteFunc(list, func(d *definition) bool { return !d.Held })
 	switch {
 	case v.Yes != "":
-		list, err = approveHash(list, v.names[0], v.Yes)
+		if list, err = approveHash(list, v.names[0], v.Yes); err == nil {
+			err = s.seeDefinitions(ctx, list, true)
+		}
 	case len(list) == 0:
 		return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{}, none: true})
 	default:
 		list, err = s.askDefinitions(ctx, list, v.All)
-	}
-	if err == nil {
-		err = s.seeDefinitions(ctx, list, true)
 	}
 	if err != nil {
 		return err
@@ -127,35 +137,20 @@ func (s *Session) trustDefinitions(ctx context.Context, v *trustVerb, servers []
 // were approved. Without a terminal it fails with a fault.ApprovalRequired.
 func (s *Session) askDefinitions(ctx context.Context, list []*definition, once bool) (
 	approved []*definition, err error) {
-	tty, err := openTerminal()
-	if err != nil || s.Globals.JSON || !s.App.ErrTTY.Is {
+	isPerson, err := askEach(ctx, s, list, once, func(d *definition, yes bool) error {
+		if !yes {
+			return nil
+		}
+		approved = append(approved, d)
+		return s.seeDefinition(ctx, d)
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case !isPerson:
 		return nil, noPersonFor(list)
 	}
-	defer tty.Close() // it was only read
-	dialog := s.Printer.NewDialog(tty)
-	dialog.Open()
-	defer dialog.Close()
-	for i, d := range list {
-		dialog.Show(func(t *output.Text) { d.write(t) })
-		question := "Approve " + d.ref() + "?"
-		if once && i < len(list)-1 {
-			continue
-		} else if once {
-			question = "Approve " + render.Plural(len(list), "change") + "?"
-		}
-		line, err := dialog.Line(ctx, output.Bold(question), " [y/N] ")
-		if ctx.Err() != nil {
-			return nil, fault.New(fault.Interrupted, "interrupted; nothing was approved", "").Because(ctx.Err())
-		}
-		yes := strings.ToLower(strings.TrimSpace(line))
-		switch yes := err == nil && (yes == "y" || yes == "yes"); {
-		case yes && once:
-			return list, nil
-		case yes:
-			approved = append(approved, d)
-		}
-	}
-	return approved, nil
+	return approved, s.listHeld(ctx, approved)
 }
 
 // noPersonFor is the fault of a question about definitions that no one at a terminal can answer.
@@ -172,6 +167,9 @@ func noPersonFor(list []*definition) *fault.Fault {
 // writeDefinitions writes the definitions of an answer.
 func (a *trustAnswer) writeDefinitions(t *output.Text) {
 	for i, d := range a.Definitions {
+		if a.list && slices.ContainsFunc(a.Servers, func(l *trustStatus) bool { return l.Server == d.Server }) {
+			continue // it stands with its server
+		}
 		if a.approved {
 			t.Line("Approved ", output.Cyan(d.ref()), ".")
 			continue
@@ -183,20 +181,39 @@ func (a *trustAnswer) writeDefinitions(t *output.Text) {
 	}
 }
 
-// seeDefinitions marks changes as seen: those that are not held, since a person has read them, or all, since a person
-// has approved them. A server whose changes were held is listed once more, so that the new definitions count at once.
-func (s *Session) seeDefinitions(ctx context.Context, list []*definition, approved bool) error {
-	var again []string
-	for _, d := range list {
-		if d.Held && !approved {
-			continue
+// writeChanged writes in a line each what has changed of what a server offers.
+func (a *trustAnswer) writeChanged(t *output.Text, server string) {
+	for _, d := range a.Definitions {
+		if d.Server == server {
+			t.Line("  ", output.Bold(d.title()), d.span())
 		}
-		_, err := s.Engine.See(ctx, d.Server, func(c pin.Change) bool {
-			return c.Of == d.change.Of && c.Name == d.Name && c.Hash == d.Hash
-		})
-		if err != nil {
+	}
+}
+
+// seeDefinitions marks changes as seen: those that are not held, since a person has read them, or all, since a person
+// has approved them.
+func (s *Session) seeDefinitions(ctx context.Context, list []*definition, approved bool) error {
+	seen := slices.DeleteFunc(slices.Clone(list), func(d *definition) bool { return d.Held && !approved })
+	for _, d := range seen {
+		if err := s.seeDefinition(ctx, d); err != nil {
 			return err
 		}
+	}
+	return s.listHeld(ctx, seen)
+}
+
+// seeDefinition marks a change as seen.
+func (s *Session) seeDefinition(ctx context.Context, d *definition) error {
+	_, err := s.Engine.See(ctx, d.Server, func(c pin.Change) bool {
+		return c.Of == d.change.Of && c.Name == d.Name && c.Hash == d.Hash
+	})
+	return err
+}
+
+// listHeld lists the servers of definitions that were held once more, so that the new ones count at once.
+func (s *Session) listHeld(ctx context.Context, list []*definition) error {
+	var again []string
+	for _, d := range list {
 		if d.Held && !slices.Contains(again, d.Server) {
 			again = append(again, d.Server)
 		}
@@ -209,11 +226,7 @@ func (s *Session) seeDefinitions(ctx context.Context, list []*definition, approv
 
 // write shows a change before it is approved.
 func (d *definition) write(t *output.Text) {
-	name := d.ref()
-	if d.Of != "" {
-		name += " (" + d.Of + ")"
-	}
-	t.Line(output.Bold(name), d.span())
+	t.Line(output.Bold(d.title()), d.span())
 	t.Diff("  ", d.Diff)
 	t.Line("  ", output.Dim("hash: "), d.Hash[:trust.Short])
 }

@@ -39,7 +39,11 @@ func (s *Session) approveWritten(ctx context.Context, path string, names ...stri
 		if server.File != path || !slices.Contains(names, server.Name) {
 			continue
 		}
-		if l := s.trustStatusOf(server); l.Waits() && l.Hash != "" {
+		l, err := s.trustStatusOf(server)
+		if err != nil {
+			return err
+		}
+		if l.Waits() && l.Hash != "" {
 			list = append(list, l)
 		}
 	}

@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
 	"runtime"
 	"slices"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -37,65 +36,34 @@ type content struct {
 }
 
 // read returns the content of the file. A missing file has no key and no requests. A file that cannot be read, or is
-// damaged, is a fault.Config, and stays where it is.
+// damaged, or that another user could have written, is a fault.Config, and stays where it is.
 func (s Store) read() (content, error) {
-	info, err := os.Stat(s.path())
+	data, info, err := atomicfile.ReadOwn(s.path(), maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return content{Version: version}, nil
-	case err == nil && !info.Mode().IsRegular():
-		err = errors.New("it is not a regular file")
-	case err == nil && info.Size() > maxFile:
-		err = fmt.Errorf("it has more than %d MB", maxFile>>20)
 	case err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0:
 		err = fmt.Errorf("its mode is %#o: others may use it, and it holds a key", info.Mode().Perm())
 	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(s.path())
-	}
-	where := s.path()
 	var c content
+	var line int
 	if err == nil {
-		var line int
-		if c, line, err = parse(data); line > 0 {
-			where = fmt.Sprintf("%s:%d", where, line)
-		}
+		c, line, err = parse(data)
 	}
 	if err != nil {
-		return content{}, fault.New(fault.Config, fmt.Sprintf("%s: no approval in this file counts: %v", where, err),
-			"Mend the file, or move it away: what is open has to be asked for anew then. It must be readable for you alone.")
+		return content{}, fault.New(fault.Config, fmt.Sprintf("%s: no approval in this file counts: %s",
+			atomicfile.At(s.path(), line), atomicfile.Reason(err)),
+			"Mend the file, or delete it: what is open has to be asked for anew then. It must be readable for you alone.")
 	}
 	return c, nil
 }
 
-// parse reads the file's JSON. Unknown members are an error: an approval is not to be read without its conditions. line
-// is that of a mistake in the JSON itself, else 0.
+// parse reads the file's JSON. line is that of a mistake in the JSON itself, else 0.
 func parse(data []byte) (c content, line int, err error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err = d.Decode(&c)
-	var syntax *json.SyntaxError
-	var typed *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return content{}, lineOf(data, syntax.Offset), err
-	case errors.As(err, &typed):
-		return content{}, lineOf(data, typed.Offset), fmt.Errorf("%q is of the wrong type", typed.Field)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return content{}, lineOf(data, int64(len(data))), errors.New("it ends too early")
-	case err != nil:
-		return content{}, 0, err
-	}
-	if rest := bytes.TrimSpace(data[d.InputOffset():]); len(rest) > 0 {
-		return content{}, lineOf(data, d.InputOffset()), errors.New("there is more behind its end")
+	if line, err = atomicfile.ParseJSON(data, &c); err != nil {
+		return content{}, line, err
 	}
 	return c, 0, c.check()
-}
-
-// lineOf returns the line of a byte.
-func lineOf(data []byte, offset int64) int {
-	return 1 + bytes.Count(data[:min(int64(len(data)), max(0, offset))], []byte("\n"))
 }
 
 // check reports what no mcpl would have written.

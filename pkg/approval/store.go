@@ -186,9 +186,7 @@ func (s Store) change(ctx context.Context, which string,
 // update changes the file by edit: one locked read, edit and replacement, so that concurrent updates lose nothing. If
 // edit fails or changes nothing, or the file cannot be read, the file stays as it is.
 func (s Store) update(ctx context.Context, edit func(*content) (changed bool, err error)) error {
-	began := false
-	err := atomicfile.Edit(ctx, s.path(), lockWait, func() ([]byte, error) {
-		began = true
+	return atomicfile.Edit(ctx, s.path(), lockWait, func() ([]byte, error) {
 		c, err := s.read()
 		if err != nil {
 			return nil, err
@@ -203,10 +201,6 @@ func (s Store) update(ctx context.Context, edit func(*content) (changed bool, er
 		}
 		return c.render()
 	})
-	if !began && ctx.Err() != nil {
-		return fault.New(fault.Interrupted, "interrupted before the approvals were read", "The call was not made.")
-	}
-	return err
 }
 
 // prune forgets requests that have expired, whatever became of them.

@@ -569,6 +569,12 @@ func TestFileIsPrivate(t *testing.T) {
 	if _, err := s.Pass(t.Context(), c, r.By); !fault.Is(err, fault.Config) || !strings.Contains(err.Error(), "0644") {
 		t.Errorf("a file that others can read: %v", err)
 	}
+	if err := errors.Join(os.Chmod(s.path(), 0o600), os.Chown(s.path(), 4242, 4242)); err != nil {
+		t.Skip("files cannot be given to another user here")
+	}
+	if _, err := s.List(); !fault.Is(err, fault.Config) || !strings.HasSuffix(err.Error(), "it belongs to another user (uid 4242)") {
+		t.Errorf("a file of another user: %v", err)
+	}
 }
 
 // TestDamagedFileApprovesNothing: it is a fault that names the line, and the file stays as it is.

@@ -4,7 +4,10 @@
 // Call [Write], or [WriteIf] to look at the old file once more right before it is replaced. Both write a temporary
 // file beside the old one and rename it. A process that is killed meanwhile leaves the temporary file behind; [Sweep]
 // removes such leftovers. Callers hold whatever lock keeps other writers of the file away: [Edit] does all of it for a
-// file in mcpl's state folder, [Lock] takes the lock alone. [Read] reads only what is a regular file.
+// file in mcpl's state folder, [Lock] takes the lock alone.
+//
+// [Read] reads only what is a regular file, [ReadOwn] only what no other user could have written. [ParseJSON] parses
+// such a file.
 package atomicfile
 
 import (

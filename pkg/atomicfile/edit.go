@@ -35,16 +35,32 @@ func NewLock(path string) (*flock.Flock, error) {
 	return flock.New(path, flock.SetPermissions(0o600), flock.SetFlag(os.O_CREATE|os.O_RDWR)), nil
 }
 
-// Lock takes a [NewLock], waiting for other processes until wait is over or ctx ends; then the error is that of the
-// context.
+// HeldError says that another process held a lock for as long as was waited.
+type HeldError struct {
+	Path string
+	Wait time.Duration
+}
+
+// Error names the lock and the time.
+func (e *HeldError) Error() string {
+	return fmt.Sprintf("another mcpl has held the lock %s for %s", e.Path, e.Wait)
+}
+
+// Lock takes a [NewLock], waiting for other processes. If wait is over, the error is a [HeldError]; if ctx ends, that
+// of ctx.
 func Lock(ctx context.Context, path string, wait time.Duration) (unlock func(), err error) {
 	lock, err := NewLock(path)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	patience, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if _, err := lock.TryLockContext(ctx, 5*time.Millisecond); err != nil {
+	switch _, err := lock.TryLockContext(patience, 5*time.Millisecond); {
+	case ctx.Err() != nil && err != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, &HeldError{path, wait}
+	case err != nil:
 		return nil, err
 	}
 	return func() { _ = lock.Unlock() }, nil // ends with the process anyway
@@ -52,10 +68,17 @@ func Lock(ctx context.Context, path string, wait time.Duration) (unlock func(), 
 
 // Edit replaces a file in mcpl's state folder, mode 0600, by what edit returns: all of it under a lock beside the file,
 // so that concurrent edits lose nothing. If edit fails or returns nil, the file stays as it is. An error that is not
-// edit's is a fault.Config with a [WriteError] as its cause.
+// edit's is a fault.Interrupted, if ctx ends while another process holds the lock, or a fault with a [WriteError] as
+// its cause.
 func Edit(ctx context.Context, path string, wait time.Duration, edit func() ([]byte, error)) error {
 	unlock, err := Lock(ctx, path+".lock", wait)
-	if err != nil {
+	switch _, held := errors.AsType[*HeldError](err); {
+	case held:
+		return fault.New(fault.Timeout, fmt.Sprintf("%s was not changed: %v", path, err),
+			"Wait for the other mcpl or end it, and try again.").Because(&WriteError{path, err})
+	case ctx.Err() != nil && err != nil:
+		return fault.New(fault.Interrupted, "interrupted before "+path+" was changed", "").Because(err)
+	case err != nil:
 		return unwritable(path, err)
 	}
 	defer unlock()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,23 +76,24 @@ func TestEditFails(t *testing.T) {
 	for name, tc := range map[string]struct {
 		arrange func(t *testing.T, path string)
 		edited  bool
-		cause   error
+		want    fault.Type
+		message string
 	}{
 		"a file in place of the folder": {func(t *testing.T, path string) {
 			write(t, filepath.Dir(path))
-		}, false, nil},
+		}, false, fault.Config, "cannot write PATH"},
 		"a held lock": {func(t *testing.T, path string) {
 			unlock, err := Lock(t.Context(), path+".lock", time.Minute)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(unlock)
-		}, false, context.DeadlineExceeded},
+		}, false, fault.Timeout, "PATH was not changed: another mcpl has held the lock PATH.lock for 20ms"},
 		"a folder in place of the file": {func(t *testing.T, path string) {
 			if err := os.MkdirAll(filepath.Join(path, "full"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-		}, true, nil},
+		}, true, fault.Config, "cannot write PATH"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,17 +105,33 @@ func TestEditFails(t *testing.T) {
 				return []byte("new"), nil
 			})
 			f, ok := errors.AsType[*fault.Fault](err)
-			if !ok || f.Type != fault.Config || f.Message != "cannot write "+path {
-				t.Errorf("%v, want a fault that names %s", err, path)
+			if want := strings.ReplaceAll(tc.message, "PATH", path); !ok || f.Type != tc.want || f.Message != want {
+				t.Errorf("%v, want %s", err, want)
 			}
-			cause, ok := errors.AsType[*WriteError](err)
-			if !ok || cause.Path != path || tc.cause != nil && !errors.Is(err, tc.cause) {
-				t.Errorf("caused by %v, want %v", cause, tc.cause)
+			if cause, ok := errors.AsType[*WriteError](err); !ok || cause.Path != path {
+				t.Errorf("caused by %v", cause)
 			}
 			if edited != tc.edited {
 				t.Errorf("edited: %v, want %v", edited, tc.edited)
 			}
 		})
+	}
+}
+
+// TestEditInterrupted: an edit that is interrupted while it waits for the lock changes nothing.
+func TestEditInterrupted(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
+	unlock, err := Lock(t.Context(), path+".lock", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	err = Edit(ctx, path, time.Minute, func() ([]byte, error) { return nil, errors.New("edited") })
+	if !fault.Is(err, fault.Interrupted) || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
 

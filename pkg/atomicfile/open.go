@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -28,14 +29,51 @@ func Open(path string, limit int64) (*os.File, os.FileInfo, error) {
 	return file, info, nil
 }
 
-// Read returns the content of a file that [Open] opens.
-func Read(path string, limit int64) ([]byte, error) {
+// OpenOwn is [Open] for a file of the user's own. It fails if another user could have written it: see [Exposed].
+func OpenOwn(path string, limit int64) (*os.File, os.FileInfo, error) {
 	file, info, err := Open(path, limit)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
+	}
+	if why := Exposed(info); why != "" {
+		file.Close()
+		return nil, nil, errors.New("it " + why)
+	}
+	return file, info, nil
+}
+
+// Read returns the content of a file that [Open] opens.
+func Read(path string, limit int64) ([]byte, error) {
+	data, _, err := readAll(Open(path, limit))
+	return data, err
+}
+
+// ReadOwn returns the content of a file that [OpenOwn] opens.
+func ReadOwn(path string, limit int64) ([]byte, os.FileInfo, error) {
+	return readAll(OpenOwn(path, limit))
+}
+
+func readAll(file *os.File, info os.FileInfo, err error) ([]byte, os.FileInfo, error) {
+	if err != nil {
+		return nil, nil, err
 	}
 	defer file.Close()
 	data := make([]byte, info.Size())
 	_, err = io.ReadFull(file, data)
-	return data, err
+	return data, info, err
+}
+
+// Reason says in a few words why a file cannot be read, without its path.
+func Reason(err error) string {
+	var path *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "it is not there"
+	case errors.Is(err, fs.ErrPermission):
+		return "permission denied"
+	case errors.As(err, &path):
+		return path.Err.Error()
+	default:
+		return err.Error()
+	}
 }

@@ -27,6 +27,9 @@ const recordVersion = 1
 // at most a few requests of requestLimit.
 const lockWait = 2 * time.Minute
 
+// maxRecord bounds the file of a login, in bytes. Tokens have a few kB.
+const maxRecord = 16 << 20
+
 // record is everything known of the login to one server. It is one file; if the keyring holds the secrets, the file
 // does not.
 type record struct {
@@ -120,13 +123,12 @@ func (st *store) lock(ctx context.Context, s *config.Server) (unlock func(), err
 		return nil, st.unwritable(path, err)
 	}
 	unlock, err = atomicfile.Lock(ctx, path, lockWait)
-	switch {
+	switch held, ok := errors.AsType[*atomicfile.HeldError](err); {
 	case ctx.Err() != nil:
 		return nil, newFault(s, fault.Interrupted, "interrupted while another mcpl renews the login of "+s.Name, "Try again.")
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, newFault(s, fault.Timeout,
-			fmt.Sprintf("another mcpl has been busy with the login of %s for %s", s.Name, lockWait),
-			"Wait for it or end it, and try again.")
+	case ok:
+		return nil, newFault(s, fault.Timeout, fmt.Sprintf("another mcpl is busy with the login of %s: %v", s.Name, held),
+			"Wait for the other mcpl or end it, and try again.")
 	case err != nil:
 		return nil, st.unwritable(path, err)
 	}
@@ -149,12 +151,12 @@ func (st *store) makePrivate() error {
 func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 	binding := bindingOf(s)
 	path := st.path(binding)
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.Read(path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, newFault(s, fault.Config, "cannot read "+path, "Make it readable for you.").
+		return nil, newFault(s, fault.Config, "cannot read "+path+": "+atomicfile.Reason(err), "Make it readable for you.").
 			Then("Or log in again with", loginStep(s, nil)).Because(err)
 	}
 	r, err := parseRecord(data, binding)
@@ -253,7 +255,7 @@ func (st *store) save(ctx context.Context, s *config.Server, r *record) error {
 
 // setAside keeps a damaged file as a copy. For a sound file it reports whether its secrets are in the keyring.
 func (st *store) setAside(path, binding string) (inRing bool, err error) {
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.Read(path, maxRecord)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}

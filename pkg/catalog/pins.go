@@ -65,8 +65,7 @@ func (c *Catalog) enterPins(ctx context.Context, s *config.Server, old index.Ser
 		return l, pinned{}, nil
 	}
 	known := pinned{key: c.pinKey(s)}
-	entry := pin.Entry{Mode: mode, Now: c.opt.Now(),
-		Off: func(name string) bool { return !c.opt.Pins.Allows(s.Name, name) }}
+	entry := c.entry(s.Name, mode)
 	used := l
 	err := c.opt.Pins.Store.Update(ctx, known.key, func(p *pin.Pins) (err error) {
 		p.Server = s.Name
@@ -92,6 +91,27 @@ func (c *Catalog) enterPins(ctx context.Context, s *config.Server, old index.Ser
 		return tool.Listing{}, pinned{}, err
 	}
 	return used, known, nil
+}
+
+// MeetPin compares one definition that a server has now with its pin. It returns the change that no one has seen yet,
+// nil if there is none.
+func (c *Catalog) MeetPin(ctx context.Context, f index.Facts, def tool.Def) (change *pin.Change, err error) {
+	err = c.opt.Pins.Store.Update(ctx, f.Pins, func(p *pin.Pins) (err error) {
+		if p.Empty() {
+			return nil
+		}
+		var renames []pin.Rename
+		if change, renames, err = p.Meet(def, c.entry(f.Name, c.PinMode(f))); err != nil {
+			return err
+		}
+		return c.inherit(ctx, f.Name, renames)
+	})
+	return change, err
+}
+
+// entry says how what a server offers is entered.
+func (c *Catalog) entry(server string, mode pin.Mode) pin.Entry {
+	return pin.Entry{Mode: mode, Now: c.opt.Now(), Off: func(name string) bool { return !c.opt.Pins.Allows(server, name) }}
 }
 
 // inherit switches off what a person has switched off under another name.

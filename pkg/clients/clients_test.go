@@ -308,7 +308,7 @@ func TestTrouble(t *testing.T) {
 	}
 	if got := fmt.Sprint(notes); strings.Contains(got, "hunter2") || !strings.Contains(notes["cursor"], "HOME/.cursor/mcp.json:1: not JSON") ||
 		!strings.Contains(notes["codex"], "config.toml:2: not TOML") || notes["claude-code"] != "no servers" || notes["gemini"] != "no servers" ||
-		!strings.Contains(notes["windsurf"], "directory") {
+		!strings.Contains(notes["windsurf"], "not a regular file") {
 		t.Errorf("notes %s", got)
 	}
 	if _, _, err := Find(env, []string{"emacs"}); !fault.Is(err, fault.Usage) || !strings.Contains(fault.From(err).Help, "claude-code, claude-desktop, cursor") {

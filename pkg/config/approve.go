@@ -11,8 +11,8 @@ import (
 
 // Approver says which servers of a project's configuration a person has approved. It is safe for concurrent use.
 type Approver interface {
-	// Approve returns what the server gets if it may be started or contacted, and else the fault.ApprovalRequired that
-	// says why not.
+	// Approve returns what the server gets if it may be started or contacted. Else it returns the fault.ApprovalRequired
+	// that says why not, or a fault.Config if the approvals cannot be read.
 	Approve(s *Server) (Allowed, error)
 	// Adopt approves a server, with the whole environment, that was in use before there were approvals.
 	Adopt(s *Server) error

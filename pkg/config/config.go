@@ -107,7 +107,7 @@ func (e Env) Load(src *Sources) (*Config, error) {
 		l.config.Problems = append(l.config.Problems, l.variables.read(file.Path)...)
 	}
 	for _, file := range src.Configs {
-		data, err := readText(file.Path)
+		data, err := readNamed(file.Path)
 		if err != nil {
 			return nil, unreadable(file.Path, err, "Make it a readable text file, or name another one with --config FILE.").
 				Because(err)

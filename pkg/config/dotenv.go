@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/joho/godotenv"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 )
 
 // variables looks up ${NAME}: first in the process environment, then in the environment files, of which the first
@@ -48,10 +50,11 @@ func (v *variables) text(name string) (string, bool) {
 
 // read adds an environment file. It returns what is wrong with the file; the sound lines count.
 func (v *variables) read(path string) []Problem {
-	data, err := readText(path)
+	data, err := readNamed(path)
 	if err != nil {
-		return []Problem{{Severity: Error, File: path, Message: "the environment file cannot be read: " + reason(err),
-			Fix: "Make it a readable text file with lines of the form NAME=value."}}
+		return []Problem{{Severity: Error, File: path,
+			Message: "the environment file cannot be read: " + atomicfile.Reason(err),
+			Fix:     "Make it a readable text file with lines of the form NAME=value."}}
 	}
 	f, problems := v.parse(path, string(data))
 	v.files = append(v.files, f)

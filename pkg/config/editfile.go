@@ -65,11 +65,12 @@ func (e Env) Edit(ctx context.Context, path string, private bool,
 func (e Env) lockEdit(ctx context.Context, path string) (unlock func(), err error) {
 	name := filepath.Join(e.StateDir(), "locks", digest([]string{"mcpl edit 1", path})[:16])
 	unlock, err = atomicfile.Lock(ctx, name, editWait)
-	switch {
+	switch held, ok := errors.AsType[*atomicfile.HeldError](err); {
 	case ctx.Err() != nil:
 		return nil, fault.New(fault.Interrupted, "interrupted", "").Because(ctx.Err())
-	case errors.Is(err, context.DeadlineExceeded):
-		return nil, fault.New(fault.Config, fmt.Sprintf("another mcpl is changing %s", path), "Wait for it, and try again.")
+	case ok:
+		return nil, fault.New(fault.Timeout, fmt.Sprintf("%s was not changed: %v", path, held),
+			"Wait for the other mcpl or end it, and try again.")
 	case err != nil:
 		return nil, unwritable(name, err)
 	}
@@ -81,9 +82,6 @@ func readForEdit(path string) ([]byte, fs.FileMode, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, nil
-	}
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
 	}
 	var data []byte
 	if err == nil {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 )
 
 // finder finds files that the user did not name, from the working directory. A file of a project counts only if no
@@ -98,10 +100,11 @@ func (f finder) try(list *[]Source, dir, name, why string) bool {
 
 // refuse says why a file is not used. It is empty if the file is.
 func (f finder) refuse(dir, path string, info fs.FileInfo) string {
-	why, what := distrust(info), path
+	why, what := atomicfile.Exposed(info), path
 	folders := []string{filepath.Dir(path)}
-	// A link is judged by the file that it leads to, and by the folder of that.
-	if target, err := filepath.EvalSymlinks(path); err == nil && target != path {
+	// A link is judged by the file that it leads to, by the folder of that, and by the way there.
+	target, linkWhy, link := followLinks(path)
+	if linkWhy == "" && target != path {
 		folders = append(folders, filepath.Dir(target))
 	}
 	for at := f.env.Dir; at != dir && filepath.Dir(at) != at; at = filepath.Dir(at) {
@@ -112,6 +115,9 @@ func (f finder) refuse(dir, path string, info fs.FileInfo) string {
 			why, what = distrustFolder(folder), folder
 		}
 	}
+	if why == "" {
+		why, what = linkWhy, link
+	}
 	if why == "" || f.sources.trusts(dir) {
 		return ""
 	}
@@ -121,9 +127,71 @@ func (f finder) refuse(dir, path string, info fs.FileInfo) string {
 func distrustFolder(dir string) string {
 	info, err := os.Stat(dir)
 	if err != nil {
-		return reason(err)
+		return atomicfile.Reason(err)
 	}
-	return distrust(info)
+	return atomicfile.Exposed(info)
+}
+
+// maxLinks bounds the links of one path, as systems do (path_resolution(7)).
+const maxLinks = 40
+
+// followLinks returns where the links in an absolute path lead. If why is not empty, it says why they are not followed,
+// and what is to blame: another user could have made a link, or could write in a folder that one lies in or leads
+// through.
+func followLinks(path string) (target, why, what string) {
+	at, left := splitRoot(path)
+	ofLinks := 0 // how many of the names that are left come from links; they stand first
+	for links := 0; len(left) > 0; {
+		next := filepath.Join(at, left[0]) // at has no links, so ".." is the folder above
+		info, err := os.Lstat(next)
+		if err != nil {
+			return "", atomicfile.Reason(err), next
+		}
+		isLink := info.Mode()&fs.ModeSymlink != 0
+		if isLink || ofLinks > 0 {
+			if why := distrustPassage(at); why != "" {
+				return "", why, at
+			}
+		}
+		left, ofLinks = left[1:], max(0, ofLinks-1)
+		if !isLink {
+			at = next
+			continue
+		}
+		if why := atomicfile.Foreign(info); why != "" {
+			return "", why, next
+		}
+		text, err := os.Readlink(next)
+		if links++; err != nil || links > maxLinks {
+			return "", "cannot be followed", next
+		}
+		if filepath.IsAbs(text) {
+			at, _ = splitRoot(text)
+		}
+		_, names := splitRoot(text)
+		left, ofLinks = append(names, left...), ofLinks+len(names)
+	}
+	return at, "", ""
+}
+
+// splitRoot returns the root folder of a path, and the names behind it.
+func splitRoot(path string) (root string, names []string) {
+	volume := filepath.VolumeName(path)
+	names = strings.FieldsFunc(path[len(volume):], func(r rune) bool { return r < 0x80 && os.IsPathSeparator(uint8(r)) })
+	return volume + string(filepath.Separator), names
+}
+
+// distrustPassage says why a link is not followed through a folder. Others may write in a sticky one, such as /tmp:
+// there only the owner of a link or folder can replace it.
+func distrustPassage(dir string) string {
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return atomicfile.Reason(err)
+	case info.Mode()&fs.ModeSticky != 0:
+		return atomicfile.Foreign(info)
+	}
+	return atomicfile.Exposed(info)
 }
 
 // repository returns the root of the repository that dir is in: the nearest folder with a .git (a folder, or a file in
@@ -133,10 +201,15 @@ func repository(dir string, trusted func(folder string) bool) (root, why string)
 	for at := dir; ; at = filepath.Dir(at) {
 		git := filepath.Join(at, ".git")
 		if info, err := os.Stat(git); err == nil && isGit(git, info) {
-			if why = distrust(info); why != "" {
-				why = git + " " + why
-			} else if why = distrustFolder(at); why != "" {
-				why = at + " " + why
+			what := git
+			if why = atomicfile.Exposed(info); why == "" {
+				why, what = distrustFolder(at), at
+			}
+			if why == "" {
+				_, why, what = followLinks(git)
+			}
+			if why != "" {
+				why = what + " " + why
 			}
 			if why != "" && trusted(at) {
 				why = ""
@@ -160,7 +233,7 @@ func isGit(path string, info fs.FileInfo) bool {
 
 // beginning returns the first bytes of a regular file.
 func beginning(path string) []byte {
-	f, err := os.Open(path)
+	f, _, err := atomicfile.Open(path, maxFile)
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 )
 
 // refused returns why files are not used.
@@ -64,10 +66,14 @@ func TestF2WritableByOthers(t *testing.T) {
 				config = "../.mcp.json"
 			}
 			config = w.write(config, "{}")
-			if test.own && !isOwnGroup(uint32(os.Getegid())) {
+			w.chmod(test.path, test.mode)
+			info, err := os.Stat(w.path(test.path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.own && atomicfile.Exposed(info) != "" {
 				t.Skip("the group of this process is shared")
 			}
-			w.chmod(test.path, test.mode)
 			s := w.locate(Selection{})
 			if used := len(s.Configs) > 0 && s.Configs[0].Path == config && s.Configs[0].Found; used != test.used {
 				t.Errorf("used %t: %+v", used, s.Looked)
@@ -144,6 +150,70 @@ func TestF2OtherUser(t *testing.T) {
 		w.chmod("../../else", 0o777)
 		if s := w.locate(Selection{}); len(s.Configs) != 0 {
 			t.Errorf("a link into a folder of others: %+v", s.Configs)
+		}
+	})
+}
+
+// TestLinkWay: a link does not count if another user could lead it elsewhere, wherever it ends.
+func TestLinkWay(t *testing.T) {
+	t.Parallel()
+	const other = 4242
+	for name, test := range map[string]struct {
+		to      string // where .mcp.json leads, from the folder that holds all of it
+		arrange func(w *world)
+		used    bool
+		why     string
+	}{
+		"own folders": {"way/link/mcp.json", func(*world) {}, true, ""},
+		"a folder on the way, by anybody": {"way/link/mcp.json", func(w *world) { w.chmod("../../way", 0o777) }, false,
+			"way can be written by anybody"},
+		"a sticky one": {"way/link/mcp.json", func(w *world) { w.chmod("../../way", 0o777|os.ModeSticky) }, true, ""},
+		"a folder of another user": {"way/link/mcp.json", func(w *world) { w.chown("../../way", other, other) }, false,
+			"way belongs to another user (uid 4242)"},
+		"a link of another user in a sticky folder": {"way/link/mcp.json", func(w *world) {
+			w.chmod("../../way", 0o777|os.ModeSticky)
+			w.chown("../../way/link", other, other)
+		}, false, "link belongs to another user (uid 4242)"},
+		"up again": {"way/inner/../../else/mcp.json", func(w *world) { w.chmod("../../way", 0o777) }, false,
+			"way can be written by anybody"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.write("../../else/mcp.json", "{}")
+			w.write("../../way/inner/x", "")
+			base := w.path("../..")
+			if err := os.Symlink("../else", filepath.Join(base, "way", "link")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(base+"/"+test.to, w.path(".mcp.json")); err != nil {
+				t.Fatal(err)
+			}
+			test.arrange(w)
+			s := w.locate(Selection{})
+			if len(s.Configs) == 1 != test.used || !strings.HasSuffix(refused(s), test.why) {
+				t.Errorf("%+v, refused %q", s.Configs, refused(s))
+			}
+		})
+	}
+	t.Run("the working directory", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		w.write(".mcp.json", "{}")
+		w.write("../../way/x", "")
+		if err := os.Symlink(w.Dir, w.path("../../way/here")); err != nil {
+			t.Fatal(err)
+		}
+		w.Dir = w.path("../../way/here")
+		if s := w.locate(Selection{}); len(s.Configs) != 1 {
+			t.Errorf("an own link: %+v", s.Looked)
+		}
+		way := filepath.Dir(w.Dir)
+		if err := os.Chmod(way, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		if s := w.locate(Selection{}); len(s.Configs) != 0 || !strings.Contains(refused(s), way+" can be written by anybody") {
+			t.Errorf("a link of anybody: %+v", s.Looked)
 		}
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
@@ -136,7 +137,7 @@ func (s *Sources) tryFound(list *[]Source, file Source, refuse func(fs.FileInfo)
 	case errors.Is(err, fs.ErrNotExist):
 		look.Note = "not there"
 	case err != nil:
-		look.Note = reason(err)
+		look.Note = atomicfile.Reason(err)
 	case info.IsDir():
 		look.Note = "a folder, not a file"
 	case file.Found && list == &s.Configs && !info.Mode().IsRegular():

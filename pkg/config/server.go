@@ -41,7 +41,8 @@ type Server struct {
 	// Project is the folder of the project that the entry comes with. It is empty for servers of the user's own files,
 	// and of files that the user named.
 	Project string
-	// Unapproved is the fault.ApprovalRequired of a server that no one has approved. If nil, the server may be started.
+	// Unapproved is the fault.ApprovalRequired of a server that no one has approved, or the fault.Config of approvals that
+	// cannot be read. If nil, the server may be started.
 	Unapproved error
 	// Missing lists the variables without value and default that the entry needs. In the fields above they stand as
 	// written, as in ${TOKEN}.

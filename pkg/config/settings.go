@@ -255,7 +255,7 @@ type settingsFile struct {
 
 func (e Env) readSettings() (settingsFile, error) {
 	f := settingsFile{path: e.SettingsFile()}
-	data, err := readText(f.path)
+	data, err := readRegular(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return f, nil
 	}

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
@@ -18,57 +18,68 @@ const maxFile = 16 << 20
 // byteOrderMark begins a UTF-8 file of some Windows editors.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// readText reads a text file of at most maxFile bytes. A UTF-8 byte order mark is taken off.
-func readText(path string) ([]byte, error) {
-	data, err := readBytes(path)
-	return bytes.TrimPrefix(data, []byte(byteOrderMark)), err
-}
-
-// readBytes reads a text file of at most maxFile bytes as it is.
-func readBytes(path string) ([]byte, error) {
+// readNamed reads a text file of at most maxFile bytes, which may be a pipe: the user named it, or a password manager
+// made it.
+func readNamed(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = errors.New("it is larger than 16 MB")
+	}
+	return plain(withoutWide(data, err))
+}
+
+// readRegular reads a regular text file of at most maxFile bytes, without its byte order mark. It waits for nothing.
+func readRegular(path string) ([]byte, error) {
+	return plain(readBytes(path))
+}
+
+// readBytes reads a regular text file of at most maxFile bytes as it is.
+func readBytes(path string) ([]byte, error) { return withoutWide(atomicfile.Read(path, maxFile)) }
+
+// plain takes a UTF-8 byte order mark off.
+func plain(data []byte, err error) ([]byte, error) {
+	return bytes.TrimPrefix(data, []byte(byteOrderMark)), err
+}
+
+// withoutWide fails for UTF-16.
+func withoutWide(data []byte, err error) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case len(data) > maxFile:
-		return nil, errors.New("it is larger than 16 MB")
 	case bytes.HasPrefix(data, []byte("\xff\xfe")) || bytes.HasPrefix(data, []byte("\xfe\xff")):
 		return nil, errors.New("it is UTF-16, not UTF-8: save it again as UTF-8")
 	}
 	return data, nil
 }
 
-// ReadForeign reads another program's configuration file: text of at most 16 MB, its byte order mark taken off. If the
-// file cannot be read, the error is a fault.Config that says why; errors.Is(err, fs.ErrNotExist) tells a missing file.
+// ReadForeign reads another program's configuration file: a regular file with text of at most 16 MB, its byte order
+// mark taken off. If it cannot be read, the error is a fault.Config that says why; errors.Is(err, fs.ErrNotExist) tells
+// a missing file.
 func ReadForeign(path string) ([]byte, error) {
-	data, err := readText(path)
+	data, err := readRegular(path)
 	if err != nil {
 		return nil, unreadable(path, err, "Make it a readable text file.").Because(err)
 	}
 	return data, nil
 }
 
-// unreadable is the fault of a file that cannot be read.
-func unreadable(path string, err error, help string) *fault.Fault {
-	return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, reason(err)), help)
+// ReadOwn is [ReadForeign] for a file of mcpl's own, that a person may edit. It fails if another user could have
+// written the file.
+func ReadOwn(path string) ([]byte, error) {
+	data, _, err := atomicfile.ReadOwn(path, maxFile)
+	if data, err = plain(withoutWide(data, err)); err != nil {
+		return nil, unreadable(path, err, "Make it a readable text file that belongs to you and that no one else may write.").
+			Because(err)
+	}
+	return data, nil
 }
 
-// reason says in a few words why a file cannot be read, without its path.
-func reason(err error) string {
-	var path *fs.PathError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "it is not there"
-	case errors.Is(err, fs.ErrPermission):
-		return "permission denied"
-	case errors.As(err, &path):
-		return path.Err.Error()
-	default:
-		return err.Error()
-	}
+// unreadable is the fault of a file that cannot be read.
+func unreadable(path string, err error, help string) *fault.Fault {
+	return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, atomicfile.Reason(err)), help)
 }

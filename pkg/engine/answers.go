@@ -224,7 +224,7 @@ func (e *Engine) Known(ctx context.Context, ref tool.Ref) (def tool.Def, known b
 			return nil
 		}
 		if err := e.allowed(v, ref, found); err != nil {
-			return err
+			return e.heldNew(info.Facts, ref, err)
 		}
 		def, err = v.Definition(rec)
 		return err

@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
-	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
@@ -75,14 +74,13 @@ type Engine struct {
 	approvals approval.Store
 	folder    string // the working directory
 	events    catalog.Events
-	now       func() time.Time
 	callers   *callers
 }
 
 // New returns an engine. Nothing is read yet.
 func New(opt Options) *Engine {
 	e := &Engine{switches: opt.Switches, policy: opt.Policy, approvals: opt.Approvals, folder: opt.Catalog.Env.Dir,
-		events: opt.Catalog.Events, now: opt.Catalog.Now, callers: &callers{warm: opt.Warm}}
+		events: opt.Catalog.Events, callers: &callers{warm: opt.Warm}}
 	opt.Catalog.Allows, opt.Catalog.Pins.Allows = opt.Switches.AllowsServer, opt.Switches.Allows
 	if opt.NewCaller != nil {
 		e.callers.full = func(cfg *config.Config) Caller { return opt.NewCaller(cfg, e.catalog.Changed) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -15,6 +16,8 @@ type Verdict struct {
 	policy.Decision
 	// Approved is true if the call has been approved, so that it would pass. It is false unless the policy asks.
 	Approved bool
+	// Change is what has changed of the definition since a person last saw it. If it is held, the call is not made.
+	Change *pin.Change
 }
 
 // Decide returns what the policy says of calls of a tool with these hints, or of a prompt or resource.
@@ -25,8 +28,9 @@ func (e *Engine) Decide(ref tool.Ref, hints tool.Hints) policy.Decision {
 // Verdict returns what the gate would say of a planned call, and uses no approval up.
 func (e *Engine) Verdict(p *Plan, who tool.Principal) (Verdict, error) {
 	v := Verdict{Decision: e.policy.Decide(p.Ref, p.Hints)}
-	if v.Action != policy.Ask {
-		return v, nil
+	var err error
+	if v.Change, err = e.change(p.Ref); err != nil || v.Action != policy.Ask {
+		return v, err
 	}
 	call, err := e.callOf(p, who)
 	if err == nil {

@@ -40,6 +40,20 @@ func changeOf(changes []pin.Change, ref tool.Ref) *pin.Change {
 	return &changes[i]
 }
 
+// change returns what has changed of what ref names, as the index knows its server. It is nil if nothing has.
+func (e *Engine) change(ref tool.Ref) (change *pin.Change, err error) {
+	err = e.withServers(func(c configured) error {
+		if c.view == nil {
+			return nil
+		}
+		info, _ := c.view.Server(ref.Server)
+		changes, err := e.unseen(info.Facts)
+		change = changeOf(changes, ref)
+		return err
+	})
+	return change, err
+}
+
 // changesOf returns the changes of a server that had some when it was listed, without those of tools that are off. It
 // reads nothing of the others, so that a search costs no more. Answers that only show do not fail if they cannot be
 // read; calls do.
@@ -179,16 +193,14 @@ func redefined(err error, ref tool.Ref) (tool.Def, bool) {
 	return def, err == nil
 }
 
-// meet compares a definition with its pin. It fails if the definition is held.
+// meet compares a definition with its pin. It fails if the definition is held, or is one that a person has switched off
+// under another name.
 func (e *Engine) meet(ctx context.Context, p *Plan, def tool.Def, mode pin.Mode) error {
-	var change *pin.Change
-	err := e.catalog.Pins().Update(ctx, p.server.Pins, func(pins *pin.Pins) (err error) {
-		if !pins.Empty() {
-			change, err = pins.Meet(def, pin.Entry{Mode: mode, Now: e.now()})
-		}
-		return err
-	})
+	change, err := e.catalog.MeetPin(ctx, p.server, def)
 	if err != nil && (mode == pin.Hold || !errors.Is(err, pin.ErrUnwritable)) {
+		return err
+	}
+	if err := e.switchedOff(p.Ref); err != nil {
 		return err
 	}
 	return e.useChanged(p, change)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
@@ -127,13 +126,14 @@ func mismatches(server, of string, locked, now map[string]string) []Mismatch {
 
 // ReadLock reads a lock file. Errors are faults.
 func ReadLock(path string) (*Lock, error) {
-	data, err := os.ReadFile(path)
+	data, err := atomicfile.Read(path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fault.New(fault.Config, "there is no "+path, "").
 			Then("Write one with", fault.Step{Verb: "trust", Args: []string{"--lock"}})
 	}
 	if err != nil {
-		return nil, fault.New(fault.Config, "cannot read "+path, "Make it readable for you.").Because(err)
+		return nil, fault.New(fault.Config, "cannot read "+path+": "+atomicfile.Reason(err), "Make it readable for you.").
+			Because(err)
 	}
 	l, err := parseLock(data)
 	if err != nil {

@@ -168,11 +168,11 @@ func (p *Pins) Enter(l tool.Listing, e Entry) (tool.Listing, []Rename, error) {
 
 // Meet compares one definition that the server has now with its pin, as [Pins.Enter] does. It returns the change that
 // has not been seen, or nil.
-func (p *Pins) Meet(def tool.Def, e Entry) (*Change, error) {
+func (p *Pins) Meet(def tool.Def, e Entry) (*Change, []Rename, error) {
 	m := p.meeting(e)
 	defer m.end()
 	_, change, err := m.meet(def.Kind, def.Name, def.Whole())
-	return change, err
+	return change, m.renames, err
 }
 
 // meeting is one listing that meets the pins.

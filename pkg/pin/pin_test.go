@@ -296,11 +296,11 @@ func TestMeet(t *testing.T) {
 	t.Parallel()
 	var p Pins
 	enter(t, &p, Warn, 0, listing(t, "pay "+pay))
-	change, err := p.Meet(listing(t, "pay "+pay).Tools[0], Entry{Mode: Warn, Now: day})
+	change, _, err := p.Meet(listing(t, "pay "+pay).Tools[0], Entry{Mode: Warn, Now: day})
 	if change != nil || err != nil {
 		t.Errorf("the same: %+v, %v", change, err)
 	}
-	change, err = p.Meet(listing(t, "pay "+rugPull).Tools[0], Entry{Mode: Warn, Now: day})
+	change, _, err = p.Meet(listing(t, "pay "+rugPull).Tools[0], Entry{Mode: Warn, Now: day})
 	if err != nil || change == nil || !change.Held || shortly(&p) == "" {
 		t.Errorf("%+v, %v", change, err)
 	}
@@ -415,4 +415,37 @@ func FuzzEnter(f *testing.F) {
 			t.Fatalf("seen, but %q, %q", shortly(again), offered(seen))
 		}
 	})
+}
+
+// TestRenamedInSteps: a tool that is disabled stays so, however many small steps lead to another name and other words.
+func TestRenamedInSteps(t *testing.T) {
+	t.Parallel()
+	words := strings.Fields("moves money from one account to another account of the same person and writes it down in the " +
+		"ledger where an auditor reads it")
+	for _, mode := range []Mode{Warn, Hold} {
+		var p Pins
+		off := []string{"pay0"}
+		enter(t, &p, mode, 0, listing(t, "other", `pay0 "description":"`+strings.Join(words, " ")+`"`), off...)
+		for step := 1; step <= len(words); step++ {
+			words[step-1] = fmt.Sprint("word", step)
+			name := fmt.Sprint("pay", step)
+			_, renames := enter(t, &p, mode, step, listing(t, "other", name+` "description":"`+strings.Join(words, " ")+`"`), off...)
+			if len(renames) != 1 || renames[0].After != name || !slices.Contains(off, renames[0].Before) {
+				t.Fatalf("%s, step %d: %v", mode, step, renames)
+			}
+			off = append(off, name) // as the catalog does
+		}
+	}
+}
+
+// TestRenameMetAtACall: a tool that is first met at a call under its new name is still a renamed one.
+func TestRenameMetAtACall(t *testing.T) {
+	t.Parallel()
+	var p Pins
+	enter(t, &p, Warn, 0, listing(t, "pay "+longer, "other"), "pay")
+	l := listing(t, "pay2 "+longer, "other")
+	_, renames, err := p.Meet(l.Tools[0], Entry{Mode: Warn, Now: day, Off: func(name string) bool { return name == "pay" }})
+	if err != nil || !slices.Equal(renames, []Rename{{"pay", "pay2"}}) {
+		t.Errorf("%v, %v", renames, err)
+	}
 }

@@ -45,7 +45,7 @@ func (s Store) Read(id string) (*Pins, error) {
 
 // read returns the pins of a server and the content of its file, nil if there is none.
 func (s Store) read(id string) (*Pins, []byte, error) {
-	data, err := atomicfile.Read(s.path(id), maxFile)
+	data, _, err := atomicfile.ReadOwn(s.path(id), maxFile)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return new(Pins), nil, nil
@@ -62,7 +62,7 @@ func (s Store) read(id string) (*Pins, []byte, error) {
 // Changes returns what has not been seen yet of a server. It reads the beginning of its file only, whatever the server
 // offers. Errors are those of Read.
 func (s Store) Changes(id string) ([]Change, error) {
-	f, _, err := atomicfile.Open(s.path(id), maxFile)
+	f, _, err := atomicfile.OpenOwn(s.path(id), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func (s Store) Changes(id string) ([]Change, error) {
 }
 
 // Update changes the pins of a server: one locked read, edit and atomic replacement. An edit that fails, or that
-// changes nothing, writes nothing. If the folder cannot be written, the error is also an [ErrUnwritable].
+// changes nothing, writes nothing. If the file cannot be locked or written, the error is also an [ErrUnwritable].
 func (s Store) Update(ctx context.Context, id string, edit func(*Pins) error) error {
 	err := atomicfile.Edit(ctx, s.path(id), lockWait, func() ([]byte, error) {
 		p, data, err := s.read(id)
@@ -96,24 +96,19 @@ func (s Store) Update(ctx context.Context, id string, edit func(*Pins) error) er
 	})
 	// An edit may write files of others, whose failures are not those of the pins.
 	if failed, ok := errors.AsType[*atomicfile.WriteError](err); ok && failed.Path == s.path(id) {
-		return s.unwritable(failed.Err)
+		return fmt.Errorf("%w: %w", ErrUnwritable, err)
 	}
 	return err
 }
 
 func (s Store) unreadable(id string, err error) *fault.Fault {
-	return fault.New(fault.Config, "cannot read "+s.path(id),
-		"Make it readable for you. It holds what the server's tools were when you last saw them.").Because(err)
+	return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", s.path(id), atomicfile.Reason(err)),
+		"Make it a file of yours that no one else may write. It holds what the server's tools were when you last saw them.").
+		Because(err)
 }
 
 // ErrUnwritable is the cause of faults of a store that cannot be written.
 var ErrUnwritable = errors.New("the pins cannot be written")
-
-func (s Store) unwritable(err error) *fault.Fault {
-	return fault.New(fault.Config, "cannot write to "+s.Dir,
-		"Make the folder writable for you, or point XDG_STATE_HOME to one that is.").
-		Because(errors.Join(ErrUnwritable, err))
-}
 
 // damaged returns the fault of a file that is not what it should be. data is its content, or nil.
 func (s Store) damaged(id string, data []byte, err error) *fault.Fault {

@@ -65,7 +65,10 @@ func TestStore(t *testing.T) {
 // TestVersion1: a file that the first mcpl with pins wrote is read for ever.
 func TestVersion1(t *testing.T) {
 	t.Parallel()
-	s := Store{Dir: "testdata"}
+	s := Store{Dir: t.TempDir()} // where the file is the user's own
+	if err := os.CopyFS(s.Dir, os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
 	p, err := s.Read("v1")
 	if err != nil || p.Server != "e" || shortly(p) != "pay annotations,required:+note,words,property:+note since 21 held; "+
 		"instructions words since 21" {
@@ -156,7 +159,7 @@ func TestUpdatesAtOnceLoseNothing(t *testing.T) {
 	for i := range 10 {
 		wg.Go(func() {
 			if err := s.Update(context.Background(), id, func(p *Pins) error {
-				_, err := p.Meet(listing(t, fmt.Sprint("t", i)).Tools[0], Entry{Mode: Warn, Now: day})
+				_, _, err := p.Meet(listing(t, fmt.Sprint("t", i)).Tools[0], Entry{Mode: Warn, Now: day})
 				return err
 			}); err != nil {
 				t.Error(err)

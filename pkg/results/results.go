@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,7 +88,7 @@ func (s Store) Get(id string) (Entry, []byte, error) {
 			return Entry{}, nil, err
 		}
 		for _, path := range paths {
-			if content, err := os.ReadFile(path); err == nil && idOf(content) == id {
+			if content, err := atomicfile.Read(path, math.MaxInt64); err == nil && idOf(content) == id {
 				return Entry{id, path, len(content)}, content, nil
 			}
 		}

@@ -115,7 +115,7 @@ type document struct {
 }
 
 func (f File) open() (document, error) {
-	data, err := config.ReadForeign(f.Path)
+	data, err := config.ReadOwn(f.Path)
 	if errors.Is(err, fs.ErrNotExist) {
 		data, err = f.empty(), nil
 	}

@@ -232,8 +232,12 @@ func TestUpdatesAtOnceLoseNothing(t *testing.T) {
 // TestFormat reads a file of each version.
 func TestFormat(t *testing.T) {
 	t.Parallel()
+	dir := t.TempDir() // where the files are the user's own
+	if err := os.CopyFS(dir, os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range []string{"tool-state.v1.json", "tool-state.unversioned.json"} {
-		s, notices, err := File{Path: filepath.Join("testdata", name)}.Read()
+		s, notices, err := File{Path: filepath.Join(dir, name)}.Read()
 		if err != nil || notices != nil || !slices.Equal(s.Enabled, []string{"github"}) ||
 			!slices.Equal(s.Disabled, []string{"github/delete_repo", "memory"}) {
 			t.Errorf("%s: %+v, %q, %v", name, s, notices, err)

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -39,65 +38,51 @@ const maxBook = 64 << 20
 // lockWait bounds how long an update waits for another mcpl. Each holds the lock for milliseconds.
 const lockWait = 5 * time.Second
 
-// stamp identifies the file by its time and size.
+// stamp identifies the file by its time and size, and by who could have written it.
 func (b Book) stamp() string {
 	info, err := os.Stat(b.Path)
 	if err != nil {
 		return "none"
 	}
-	return fmt.Sprintf("%d %d", info.ModTime().UnixNano(), info.Size())
+	return fmt.Sprintf("%d %d%s", info.ModTime().UnixNano(), info.Size(), atomicfile.Exposed(info))
 }
 
-// Read returns the approvals. A missing file has none. A file that cannot be read, or is damaged, is a fault.Config: it
-// approves nothing, and stays where it is.
+// Read returns the approvals. A missing file has none. A file that cannot be read, or is damaged, or that another user
+// could have written, is a fault.Config: it approves nothing, and stays where it is.
 func (b Book) Read() ([]Approval, error) {
-	info, err := os.Stat(b.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	data, _, err := atomicfile.ReadOwn(b.Path, maxBook)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
-	case err == nil && !info.Mode().IsRegular():
-		err = errors.New("it is not a regular file")
-	case err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o022 != 0:
-		err = errors.New("others may write it")
-	case err == nil && info.Size() > maxBook:
-		err = fmt.Errorf("it has more than %d MB", maxBook>>20)
-	}
-	var data []byte
-	if err == nil {
-		data, err = os.ReadFile(b.Path)
 	}
 	var list []Approval
+	var line int
 	if err == nil {
-		list, err = parse(data)
+		list, line, err = parse(data)
 	}
 	if err != nil {
-		return nil, fault.New(fault.Config, fmt.Sprintf("the approvals in %s cannot be read, so none counts", b.Path),
-			"Mend the file, or move it away and approve the servers again.").Because(err)
+		return nil, fault.New(fault.Config, fmt.Sprintf("%s: no approval in this file counts: %s",
+			atomicfile.At(b.Path, line), atomicfile.Reason(err)),
+			"Mend the file, or delete it and approve the servers again. No one else may be able to write it.")
 	}
 	return list, nil
 }
 
-// parse reads the file's JSON. Unknown members are an error: an approval is not to be read without its conditions.
-func parse(data []byte) ([]Approval, error) {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
+// parse reads the file's JSON. line is that of a mistake in the JSON itself, else 0.
+func parse(data []byte) (list []Approval, line int, err error) {
 	var l layout
-	if err := d.Decode(&l); err != nil {
-		return nil, err
+	if line, err = atomicfile.ParseJSON(data, &l); err != nil {
+		return nil, line, err
 	}
-	switch {
-	case d.More():
-		return nil, errors.New("there is more behind its end")
-	case l.Version != version:
-		return nil, fmt.Errorf("its version is %d, and this mcpl knows version %d", l.Version, version)
+	if l.Version != version {
+		return nil, 0, fmt.Errorf("its version is %d, and this mcpl knows version %d", l.Version, version)
 	}
 	for i, a := range l.Approvals {
 		if a.Project == "" || a.Server == "" || !isHash(a.Hash) && !isHash(a.Declined) ||
 			a.Hash != "" && !isHash(a.Hash) {
-			return nil, fmt.Errorf("approval %d has no project, no server or no hash", i)
+			return nil, 0, fmt.Errorf("approval %d has no project, no server or no hash", i)
 		}
 	}
-	return l.Approvals, nil
+	return l.Approvals, 0, nil
 }
 
 func isHash(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }

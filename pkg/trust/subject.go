@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -168,20 +169,16 @@ func followed(path string) string {
 // errNoFile says that a word names no regular file.
 var errNoFile = errors.New("not a file")
 
-// hashFile returns the SHA-256 of a regular file. It looks at the type of what it opened, not of what was there before.
+// hashFile returns the SHA-256 of a regular file.
 func hashFile(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() { // a pipe would make Open wait
-		return "", errNoFile
-	}
-	f, err := os.Open(path)
+	f, _, err := atomicfile.Open(path, math.MaxInt64)
 	if err != nil {
+		if info, gone := os.Stat(path); gone != nil || !info.Mode().IsRegular() {
+			return "", errNoFile
+		}
 		return "", err
 	}
 	defer f.Close() // it was only read
-	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(errNoFile, err)
-	}
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
 		return "", err

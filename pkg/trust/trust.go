@@ -68,33 +68,31 @@ type Status struct {
 	Declined bool
 }
 
-// Status says how a server stands. It fails if the approvals or a file that the server runs cannot be read; then the
-// server may not be used.
+// Status says how a server stands. If the approvals or a file that the server runs cannot be read, it fails; then the
+// server may not be used unless its State is Trusted.
 func (j *Judge) Status(s *config.Server) (Status, error) {
 	if s.Project == "" {
 		return Status{State: Own}, nil
 	}
-	subject, err := Of(s)
-	if err != nil {
-		return Status{State: New}, fmt.Errorf("a file that it runs cannot be read: %w", err)
-	}
-	st := Status{State: New, Subject: subject}
-	if j.all || j.trusts(s.Project) {
+	st := Status{State: New}
+	if j.trustsAll(s) {
 		st.State = Trusted
-		return st, nil
 	}
 	known, err := j.approvals()
-	if err != nil {
+	if err != nil && st.State != Trusted {
 		return st, err
 	}
-	i := find(known, subject.Project, s.Name)
-	if i < 0 {
+	if st.Subject, err = Of(s); err != nil {
+		return st, fmt.Errorf("a file that it runs cannot be read: %w", err)
+	}
+	i := find(known, st.Subject.Project, s.Name)
+	if i < 0 || st.State == Trusted {
 		return st, nil
 	}
 	before := known[i]
-	st.Before, st.Declined = &before, before.Declined == subject.Hash
+	st.Before, st.Declined = &before, before.Declined == st.Subject.Hash
 	switch before.Hash {
-	case subject.Hash:
+	case st.Subject.Hash:
 		st.State = Approved
 	case "":
 	default:
@@ -103,23 +101,35 @@ func (j *Judge) Status(s *config.Server) (Status, error) {
 	return st, nil
 }
 
+// trustsAll reports whether a server of a project needs no approval, whatever it runs.
+func (j *Judge) trustsAll(s *config.Server) bool { return j.all || j.trusts(s.Project) }
+
 // Approve implements [config.Approver].
 //
 // An approved server uses logins that were made for it, in its project. A server that was in use before there were
 // approvals keeps those that it had, and a server in a trusted folder is as good as the user's own.
 func (j *Judge) Approve(s *config.Server) (config.Allowed, error) {
+	if j.trustsAll(s) { // without a look at what it runs, which may be unreadable
+		return config.Allowed{WholeEnv: s.InheritEnv}, nil
+	}
 	st, err := j.Status(s)
 	switch {
+	case fault.Is(err, fault.Config):
+		return config.Allowed{}, unreadable(s, err)
 	case err != nil:
-		return config.Allowed{}, refusal(s, st, "no approval can be read").Because(err)
+		return config.Allowed{}, refusal(s, st, err.Error())
 	case st.State == New || st.State == Changed:
 		return config.Allowed{}, refusal(s, st, "")
-	case st.State == Trusted:
-		return config.Allowed{WholeEnv: s.InheritEnv}, nil
 	case st.Before.WholeEnv:
 		return config.Allowed{WholeEnv: true}, nil
 	}
 	return config.Allowed{WholeEnv: s.InheritEnv, LoginOwner: st.Subject.Project}, nil
+}
+
+// unreadable is the fault of a server that may not be used because the approvals cannot be read: err says why.
+func unreadable(s *config.Server, err error) *fault.Fault {
+	f := *fault.From(err) // which is shared by all servers
+	return f.On(s.Name, "")
 }
 
 // Adopt implements [config.Approver].

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -140,6 +141,9 @@ func TestChanges(t *testing.T) {
 		"the folder":         {func(*world) string { return strings.Replace(before, `{"c`, `{"cwd": "data", "c`, 1) }, true},
 		"roots":              {func(*world) string { return strings.Replace(before, `{"c`, `{"roots": [], "c`, 1) }, true},
 		"environment":        {func(*world) string { return strings.Replace(before, `{"c`, `{"inheritEnv": true, "c`, 1) }, true},
+		"a revision":         {func(*world) string { return strings.Replace(before, `{"c`, `{"protocol": "2025-06-18", "c`, 1) }, true},
+		"plain http":         {func(*world) string { return strings.Replace(before, `{"c`, `{"allowHTTP": true, "c`, 1) }, true},
+		"a stricter pin":     {func(*world) string { return strings.Replace(before, `{"c`, `{"pin": "hold", "c`, 1) }, false},
 		"an address":         {func(*world) string { return `{"url": "https://h.example/mcp"}` }, true},
 		"the program":        {func(w *world) string { w.write("run.sh", "echo 2"); return before }, true},
 		"a file":             {func(w *world) string { w.write("data/in.txt", "other"); return before }, true},
@@ -337,8 +341,9 @@ func TestBook(t *testing.T) {
 func TestBookDamaged(t *testing.T) {
 	t.Parallel()
 	good := `{"version": 1, "approvals": []}`
+	lines := map[string]int{"cut": 1, "garbage": 1, "more": 1, "list": 1, "empty": 1, "third line": 3}
 	for name, content := range map[string]string{
-		"cut": good[:10], "garbage": "\x00\x01", "future": `{"version": 2, "approvals": []}`, "no version": `{"approvals": []}`,
+		"third line": "{\"version\": 1,\n\"approvals\": [\n{]}", "cut": good[:10], "garbage": "\x00\x01", "future": `{"version": 2, "approvals": []}`, "no version": `{"approvals": []}`,
 		"more": good + good, "condition": `{"version": 1, "approvals": [], "only": "x"}`, "list": `[]`,
 		"no hash": `{"version": 1, "approvals": [{"project": "/p", "server": "x", "hash": ""}]}`, "empty": "",
 	} {
@@ -346,10 +351,10 @@ func TestBookDamaged(t *testing.T) {
 		b := BookIn(w.env.StateDir())
 		w.write(b.Path, content)
 		s := w.server(`{"command": "./run.sh"}`)
-		if err := s.Usable(); !fault.Is(err, fault.ApprovalRequired) {
-			t.Errorf("%s: %v", name, err)
-		} else if f := fault.From(err); !strings.Contains(f.Traceback, b.Path) {
-			t.Errorf("%s: the file is not named: %s", name, f.Traceback)
+		f := fault.From(s.Usable())
+		if where := atomicfile.At(b.Path, lines[name]) + ": "; !fault.Is(f, fault.Config) || f.Server != "x" ||
+			!strings.HasPrefix(f.Message, where) || !strings.Contains(f.Help, "delete it") || f.Next != nil {
+			t.Errorf("%s: %+v", name, f)
 		}
 		if err := b.Approve(t.Context(), Approval{}); !fault.Is(err, fault.Config) {
 			t.Errorf("%s: approve: %v", name, err)
@@ -369,18 +374,70 @@ func TestBookOfOthers(t *testing.T) {
 	w := newWorld(t)
 	s := w.server(`{"command": "./run.sh"}`)
 	w.approve(s)
-	if err := os.Chmod(BookIn(w.env.StateDir()).Path, 0o666); err != nil {
+	path := BookIn(w.env.StateDir()).Path
+	judge := NewJudge(w.env, nil)
+	refused := func(why string) {
+		t.Helper()
+		_, err := judge.Approve(s)
+		if !fault.Is(err, fault.Config) || !strings.HasSuffix(err.Error(), why) {
+			t.Errorf("%v, want %q", err, why)
+		}
+	}
+	if _, err := judge.Approve(s); err != nil {
+		t.Error(err)
+	}
+	chmod := func(mode os.FileMode) {
+		t.Helper()
+		if err := os.Chmod(path, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chmod(0o666)
+	refused("it can be written by anybody")
+	chmod(0o600)
+	if _, err := judge.Approve(s); err != nil {
+		t.Errorf("mended: %v", err)
+	}
+	if err := os.Chown(path, 4242, 4242); err != nil {
+		t.Skip("files cannot be given to another user here")
+	}
+	refused("it belongs to another user (uid 4242)")
+}
+
+// TestTrustedFolderIsAskedFirst: where all is trusted, a file that cannot be read blocks nothing, nor do approvals.
+func TestTrustedFolderIsAskedFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.server(`{"command": "./run.sh"}`)
+	if err := os.RemoveAll(w.env.Dir); err != nil { // so that what it runs cannot be read, not even by root
 		t.Fatal(err)
 	}
-	if err := w.load().Usable(); !fault.Is(err, fault.ApprovalRequired) {
-		t.Errorf("%v", err)
+	if _, err := NewJudge(w.env, nil).Approve(s); err == nil {
+		t.Fatal("it is approved without being trusted")
+	}
+	w.write(BookIn(w.env.StateDir()).Path, "garbage")
+	judge := NewJudge(w.env, nil)
+	judge.trusts = func(string) bool { return true }
+	if _, err := judge.Approve(s); err != nil {
+		t.Errorf("in a trusted folder: %v", err)
+	}
+	if st, err := judge.Status(s); st.State != Trusted || err == nil {
+		t.Errorf("%+v, %v", st, err)
+	}
+	w.vars["MCPL_TRUST"] = "all"
+	if _, err := NewJudge(w.env, nil).Approve(s); err != nil {
+		t.Errorf("with MCPL_TRUST=all: %v", err)
 	}
 }
 
 // TestFixture reads a file of version 1.
 func TestFixture(t *testing.T) {
 	t.Parallel()
-	list, err := Book{Path: filepath.Join("testdata", "trust.v1.json")}.Read()
+	data, err := os.ReadFile(filepath.Join("testdata", "trust.v1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, _, err := parse(data)
 	want := []Approval{{Project: "/home/ada/app/.git .", Server: "x", Hash: strings.Repeat("ab", 32), Folder: "/home/ada/app",
 		Terms: []string{"command: ./run.sh"}, WholeEnv: true, Approved: time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)}}
 	if diff := cmp.Diff(want, list); err != nil || diff != "" {
@@ -396,7 +453,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(data)
 	f.Add([]byte(`{"version": 1}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		list, err := parse(data)
+		list, _, err := parse(data)
 		if err != nil {
 			return
 		}
@@ -404,7 +461,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if back, err := parse(again); err != nil || len(back) != len(list) {
+		if back, _, err := parse(again); err != nil || len(back) != len(list) {
 			t.Fatalf("%d approvals become %d: %v", len(list), len(back), err)
 		}
 	})

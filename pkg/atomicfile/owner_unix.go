@@ -1,6 +1,6 @@
 //go:build unix
 
-package config
+package atomicfile
 
 import (
 	"fmt"
@@ -11,15 +11,22 @@ import (
 	"syscall"
 )
 
-// distrust says why a file or folder that was found, and not named, is not used: another user could have written it. It
-// is empty if only this user and root can.
-func distrust(info fs.FileInfo) string {
+// Foreign names the owner of a file, folder or link. It is empty for this user and root.
+func Foreign(info fs.FileInfo) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	switch {
-	case !ok:
+	if !ok || stat.Uid == 0 || int(stat.Uid) == os.Geteuid() {
 		return ""
-	case stat.Uid != 0 && int(stat.Uid) != os.Geteuid():
-		return fmt.Sprintf("belongs to another user (uid %d)", stat.Uid)
+	}
+	return fmt.Sprintf("belongs to another user (uid %d)", stat.Uid)
+}
+
+// Exposed says how another user could have written a file or folder. It is empty if only this user and root can.
+func Exposed(info fs.FileInfo) string {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	why := Foreign(info)
+	switch {
+	case !ok || why != "":
+		return why
 	case info.Mode().Perm()&0o002 != 0:
 		return "can be written by anybody"
 	case info.Mode().Perm()&0o020 != 0 && !isOwnGroup(stat.Gid):
