@@ -93,7 +93,7 @@ const maxUnsearchedText = 240
 func unsearched(faults []*fault.Fault) (list []unsearchedServer) {
 	for _, f := range faults {
 		list = append(list, unsearchedServer{f.Server, render.OneLine(f.Message, maxUnsearchedText),
-			render.Cut(output.InWords(f).Help, maxUnsearchedText)})
+			fault.Cut(output.InWords(f).Help, maxUnsearchedText)})
 	}
 	return list
 }
@@ -265,7 +265,7 @@ func clipSignature(signature string, limit int) string {
 		}
 		kept++
 	}
-	short := render.Cut(strings.Join(params[:kept], ", "), limit)
+	short := fault.Cut(strings.Join(params[:kept], ", "), limit)
 	if more += len(params) - kept; more > 0 {
 		short += fmt.Sprintf(", … +%d", more)
 	}

@@ -42,7 +42,7 @@ func listen(s *config.Server, old *record) (net.Listener, string, error) {
 	help := "Try again."
 	if fixed != 0 {
 		help = fmt.Sprintf("Another program has port %d. End it, or set another \"redirectPort\" in %s (and at the "+
-			"authorization server).", fixed, entryOf(s))
+			"authorization server).", fixed, s.Place())
 	}
 	return nil, "", newFault(s, fault.Config, fmt.Sprintf("the login to %s has no port to come back to", s.Name), help).
 		Because(err)

@@ -38,7 +38,7 @@ func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old 
 		fmt.Sprintf("Register mcpl at %s as a native application with the redirect address %s, and put "+
 			`"oauth": {"clientId": "...", "redirectPort": PORT} into the entry in %s `+
 			`(and "clientSecret": "${VARIABLE}" if it gives you one).`,
-			st.Issuer, "http://127.0.0.1:PORT"+callbackPath, entryOf(s)))
+			st.Issuer, "http://127.0.0.1:PORT"+callbackPath, s.Place()))
 }
 
 // entryClient returns the client that the entry names. It belongs to the issuer that it was used at before, as any
@@ -121,7 +121,7 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 		return client{}, newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s does not register mcpl as a client", s.Name),
 			fmt.Sprintf("Register it by hand at %s, and put \"oauth\": {\"clientId\": \"...\"} into the entry in %s.",
-				st.Issuer, entryOf(s))).Trace(s.Mask("at " + quoted(st.RegistrationEndpoint))).Trace(s.Mask(err.Error()))
+				st.Issuer, s.Place())).Trace(s.Mask("at " + quoted(st.RegistrationEndpoint))).Trace(s.Mask(err.Error()))
 	}
 	c := client{ID: got.ClientID, Method: got.AuthMethod, Origin: registered, Redirect: redirect, Scopes: scopes,
 		secret: got.ClientSecret}

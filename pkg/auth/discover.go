@@ -253,7 +253,7 @@ func checkPage(text string) error {
 func badMetadata(s *config.Server, what, where string, cause error) *fault.Fault {
 	f := newFault(s, fault.Protocol, s.Mask("cannot log in to "+s.Name+": "+what),
 		fmt.Sprintf("No login and no token was sent. Tell whoever runs %s; if it gives out tokens by other means, put one "+
-			"into \"headers\" of the entry in %s.", hostOf(s), entryOf(s)))
+			"into \"headers\" of the entry in %s.", hostOf(s), s.Place()))
 	if where != "" {
 		f.Trace(s.Mask("at " + quoted(where)))
 	}

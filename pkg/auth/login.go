@@ -28,7 +28,7 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options
 	}
 	if name := s.OwnLogin(); name != "" {
 		return login.State{}, newFault(s, fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
-			"To log in instead, take it out of the entry in "+entryOf(s)+".").Then("Then log in with", loginStep(s, opt.Scopes))
+			"To log in instead, take it out of the entry in "+s.Place()+".").Then("Then log in with", loginStep(s, opt.Scopes))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, opt.Timeout, errTimeout)
 	defer cancel()

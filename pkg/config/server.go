@@ -65,6 +65,9 @@ type MissingVariable struct {
 	Where string `json:"where"` // "args[2]", "env.TOKEN", "url" ...
 }
 
+// Place returns the file and the line of the entry, for a sentence.
+func (s *Server) Place() string { return fmt.Sprintf("%s, line %d", s.File, s.Line) }
+
 // Usable returns nil if the server may be started and has all it needs. Else it returns Unapproved, or the
 // fault.MissingVariable that names each missing variable, the file to put it in and where to get it. A disabled server
 // can be usable.
@@ -88,7 +91,7 @@ func (s *Server) Usable() error {
 	}
 	message := fmt.Sprintf("server %s needs %s, %s", s.Name, strings.Join(names, ", "), verb)
 	f := fault.New(fault.MissingVariable, message, "").On(s.Name, "").
-		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
+		Trace("the entry stands in " + s.Place())
 	for _, m := range s.Missing {
 		f.ThenSet("Add to", fault.Set{Variable: m.Name, File: s.variablesFile})
 	}

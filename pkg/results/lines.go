@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -52,10 +53,7 @@ func First(text string, lines, size int) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		if len(line) > size {
-			line = strings.ToValidUTF8(line[:size], "") + "…"
-		}
-		b.WriteString(line)
+		b.WriteString(fault.Cut(line, size))
 	}
 	return b.String()
 }

@@ -291,7 +291,7 @@ const maxErrorText = 2000
 // toolError is the fault of a result that reports an error.
 func (v *Delivery) toolError(to Destination, ref tool.Ref, value Result) error {
 	whole := cmp.Or(strings.TrimSpace(value.Text()), ref.String()+" reported an error without saying which")
-	message := Cut(whole, maxErrorText)
+	message := fault.Cut(whole, maxErrorText)
 	f := fault.New(fault.Tool, message, "The tool ran and reported this itself.").On(ref.Server, ref.Name).
 		Then("Check the arguments against", fault.Step{Verb: "inspect", Server: ref.Server, Tool: ref.Name})
 	if to.Printer.JSON() {
