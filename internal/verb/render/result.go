@@ -3,7 +3,7 @@
 //
 // [Read] reduces an answer to what its caller wants, a [Result]. [Delivery] has the flags that say what becomes of it,
 // and [Delivery.Answer] prints it, saves parts of it to files, or saves all of it if it is too large to print. The
-// small functions ([Plural], [Size], [Cut], ...) write values for people, for all verbs alike.
+// small functions ([Plural], [Size], [OneLine], ...) write values for people, for all verbs alike.
 package render
 
 import (
