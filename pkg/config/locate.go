@@ -45,8 +45,6 @@ type Sources struct {
 	Configs, EnvFiles []Source
 	// Looked lists all places tried, in order.
 	Looked []Looked
-	// Explicit says that the user named the configuration, by a flag or a variable.
-	Explicit bool
 
 	project string // the folder of the project configuration that was found; may be empty
 	tried   int    // how many of Looked are places for a configuration
@@ -72,7 +70,6 @@ func (e Env) Locate(sel Selection) (*Sources, error) {
 		named, why = e.splitList(value), "MCPL_CONFIG"
 	}
 	if len(named) > 0 {
-		s.Explicit = true
 		if err := e.named(s, &s.Configs, named, why); err != nil {
 			return nil, err
 		}

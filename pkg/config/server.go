@@ -55,7 +55,6 @@ type Server struct {
 	hidden        *hidden           // secrets that came later; shared by all copies
 	allowed       Allowed           // for a server of a project
 	given         []given           // values that files of the project give to its variables
-	tokens        *strings.Replacer // the part of literals that a person who approves need not see
 	admit         func() error      // asks the approver once more; nil for servers that need no approval
 }
 
@@ -200,7 +199,12 @@ func (s *Server) Display() Display { return s.display(s.literals) }
 
 // Shown is Display for a person who approves the entry: only what looks like a token is masked. A word that could be a
 // program, a path or a text of a shell is shown, whatever stands before it or equals it.
-func (s *Server) Shown() Display { return s.display(s.tokens) }
+func (s *Server) Shown() Display { return s.display(s.tokens()) }
+
+// tokens replaces the part of literals that a person who approves need not see.
+func (s *Server) tokens() *strings.Replacer {
+	return replacer(slices.DeleteFunc(s.written.secrets(), func(text string) bool { return !isTokenShaped(text) }))
+}
 
 func (s *Server) display(literals *strings.Replacer) Display {
 	d := Display{Transport: s.Transport, Env: s.env, Headers: s.headers}
