@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -358,7 +359,7 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
 		}
 		if schema := schemaOf(hit); schema != nil {
-			t.Print(render.Indented(schema, "  "))
+			t.Print(results.Indented(schema, "  "))
 		}
 	}
 	if len(a.hits) == 0 {

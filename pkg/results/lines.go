@@ -22,11 +22,7 @@ func Text(value json.RawMessage) string {
 	if isString(value) {
 		return tool.Text(value)
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, value, "", "  ") != nil {
-		return string(value)
-	}
-	return b.String()
+	return strings.TrimSuffix(Indented(value, ""), "\n")
 }
 
 func isString(value json.RawMessage) bool {

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -212,7 +213,7 @@ func writeValue(t *output.Text, raw json.RawMessage) {
 		writeLines(t, s)
 		return
 	}
-	t.Print(Indented(raw, ""))
+	t.Print(results.Indented(raw, ""))
 }
 
 // writeLines writes a text and ends its last line.
@@ -241,7 +242,7 @@ func (b block) writeText(t *output.Text) {
 		t.Line(fmt.Sprintf("[resource %s %s, %s; save it with --output-dir DIR]", b.Resource.URI,
 			b.Resource.MimeType, Size(decodedLen(b.Resource.Blob))))
 	default:
-		t.Print(Indented(b.raw, ""))
+		t.Print(results.Indented(b.raw, ""))
 	}
 }
 
