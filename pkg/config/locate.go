@@ -29,6 +29,8 @@ type Source struct {
 	// Found says that the file comes with a project: it was found from the working directory, and not named, and is not
 	// the user's own.
 	Found bool `json:"found,omitempty"`
+	// Irregular says that the file is a pipe or a device: it can perhaps be read only once, and reading it may wait.
+	Irregular bool `json:"-"`
 }
 
 // Looked is a place where Locate looked for a file.
@@ -128,6 +130,7 @@ func (s *Sources) try(list *[]Source, path, why string) bool {
 // tryFound is try for a file that refuse may refuse, by saying why.
 func (s *Sources) tryFound(list *[]Source, file Source, refuse func(fs.FileInfo) string) bool {
 	info, err := os.Stat(file.Path)
+	file.Irregular = err == nil && !info.Mode().IsRegular()
 	look := Looked{Path: file.Path, Note: file.Why}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -136,7 +139,7 @@ func (s *Sources) tryFound(list *[]Source, file Source, refuse func(fs.FileInfo)
 		look.Note = reason(err)
 	case info.IsDir():
 		look.Note = "a folder, not a file"
-	case file.Found && list == &s.Configs && !info.Mode().IsRegular():
+	case file.Found && list == &s.Configs && file.Irregular:
 		// A pipe would make every verb wait. As an environment file password managers make one.
 		look.Note = "not a regular file"
 	default:
