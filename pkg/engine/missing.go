@@ -86,11 +86,7 @@ func (e *Engine) noTool(v *catalog.View, ref tool.Ref) error {
 		return err
 	}
 	f.Suggest(near)
-	list := ref.Kind.String() + "s"
-	if ref.Kind == tool.Tool {
-		list = "list"
-	}
-	step := fault.Step{Verb: list, Server: ref.Server}
+	step := fault.Step{Verb: listVerb(ref.Kind), Server: ref.Server}
 	f.Then(fmt.Sprintf("See its %ss with", ref.Kind), step)
 	step.Args = []string{"--refresh"}
 	return f.Then(fmt.Sprintf("Ask it again, if the %s is new, with", ref.Kind), step)
