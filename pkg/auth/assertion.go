@@ -35,7 +35,7 @@ func keyedClient(s *config.Server, st *site) (client, error) {
 	c := client{ID: oauthOf(s).ClientID, Method: methodKey, Origin: fromEntry}
 	if len(st.AuthMethods) > 0 && !slices.Contains(st.AuthMethods, methodKey) {
 		return c, newFault(s, fault.Config, fmt.Sprintf("the authorization server of %s takes no private key, only %s",
-			s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
+			s.Name, quoted(s, strings.Join(st.AuthMethods, ", "))),
 			fmt.Sprintf(`Take "privateKey" out of "oauth" in %s, or ask whoever runs %s for a private_key_jwt client.`,
 				s.Place(), hostOf(s)))
 	}
@@ -49,7 +49,7 @@ func keyedClient(s *config.Server, st *site) (client, error) {
 	if i < 0 {
 		return c, newFault(s, fault.Config,
 			fmt.Sprintf("the authorization server of %s takes no signatures of this kind of key, only %s", s.Name,
-				quoted(strings.Join(st.SigningAlgorithms, ", "))),
+				quoted(s, strings.Join(st.SigningAlgorithms, ", "))),
 			"Register a key of another kind for the client, and name it in \"oauth\" in "+s.Place()+".")
 	}
 	c.Algorithm = can[i]

@@ -152,7 +152,7 @@ func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (str
 	default:
 		return "", newFault(s, fault.ServerConnection, fmt.Sprintf("the login of %s could not be renewed", s.Name),
 			"Try again later; the login is kept.").Then("If that fails too, log in again with", loginStep(s, r.Asked)).
-			Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+			Trace("at " + quoted(s, r.Token)).Trace(s.Mask(err.Error()))
 	}
 	if err := m.store.save(limited, s, r); err != nil {
 		return "", err
@@ -190,7 +190,7 @@ func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c chal
 		if refusal(err) != "" {
 			f.Type = fault.AuthRequired
 		}
-		return "", f.Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+		return "", f.Trace("at " + quoted(s, r.Token)).Trace(s.Mask(err.Error()))
 	}
 	token.RefreshToken = "" // of no use: the next token is fetched like this one
 	r.Granted = nil

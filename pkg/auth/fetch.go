@@ -132,5 +132,5 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// quoted makes a foreign text fit for one line of an error.
-func quoted(text string) string { return fault.Excerpt(text, maxQuoted) }
+// quoted makes a foreign text fit for one line of an error, masked before it is cut: half a secret would not be found.
+func quoted(s *config.Server, text string) string { return fault.Excerpt(s.Mask(text), maxQuoted) }

@@ -183,7 +183,7 @@ func (m *Manager) finish(ctx context.Context, s *config.Server, r *record, form 
 	if err != nil {
 		return newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s gave no token for the login", s.Name),
-			"").Then("Try again with", loginStep(s, nil)).Trace(s.Mask("at " + quoted(r.Token))).
+			"").Then("Try again with", loginStep(s, nil)).Trace("at " + quoted(s, r.Token)).
 			Trace(s.Mask(err.Error()))
 	}
 	unlock, err := m.store.lock(ctx, s)

@@ -218,7 +218,7 @@ func outOfTime(server *config.Server, ph phase) *fault.Fault {
 func (s *session) pagesFirst(u *unopened) *fault.Fault {
 	var pages []string
 	for _, q := range u.pages {
-		pages = append(pages, s.server.Mask(strings.TrimSpace(q.URL+" "+fault.Excerpt(q.Message, maxTraced))))
+		pages = append(pages, strings.TrimSpace(s.server.Mask(q.URL)+" "+fault.Excerpt(s.server.Mask(q.Message), maxTraced)))
 	}
 	return fault.New(fault.ApprovalRequired, fmt.Sprintf("%s wants you to open a page first", s.server.Name),
 		"Open it if you trust it, and type the command again:\n  "+strings.Join(pages, "\n  ")).

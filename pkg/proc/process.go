@@ -144,10 +144,6 @@ func (p *Process) closePipes() {
 	p.stderr.Close()
 }
 
-// Exited returns a channel that is closed when the process has ended. Processes that it started may
-// still run, and its output may not be read yet.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
-
 // Ended returns a channel that is closed when nothing of the group is left and [Process.Stderr] is complete.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
