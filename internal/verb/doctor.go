@@ -106,7 +106,7 @@ func diagnose(p engine.Probe) diagnosis {
 	case p.Off:
 		d.Verdict, d.Next = "disabled", "mcpl enable "+fault.Quote(p.Server.Name)
 		if p.Server.Disabled {
-			d.Next = fmt.Sprintf("remove \"disabled\": true in %s, line %d", p.Server.File, p.Server.Line)
+			d.Next = "remove \"disabled\": true in " + p.Server.Place()
 		}
 	case p.Failure != nil:
 		d.Verdict, d.Next = verdictOn(p.Failure), d.Error.Help

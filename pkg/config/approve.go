@@ -78,7 +78,8 @@ func (s *Server) Terms() []Term { return s.terms(func(text string) string { retu
 
 // ShownTerms is Terms for a person who approves the entry: what looks like a token is masked.
 func (s *Server) ShownTerms() []Term {
-	return s.terms(func(text string) string { return mask(s.tokens, text) })
+	tokens := s.tokens()
+	return s.terms(func(text string) string { return mask(tokens, text) })
 }
 
 // given is a variable that an environment file of the project gives a value.

@@ -56,7 +56,6 @@ type Server struct {
 	hidden        *hidden           // secrets that came later; shared by all copies
 	allowed       Allowed           // for a server of a project
 	given         []given           // values that files of the project give to its variables
-	tokens        *strings.Replacer // the part of literals that a person who approves need not see
 	admit         func() error      // asks the approver once more; nil for servers that need no approval
 }
 
@@ -65,6 +64,9 @@ type MissingVariable struct {
 	Name  string `json:"name"`
 	Where string `json:"where"` // "args[2]", "env.TOKEN", "url" ...
 }
+
+// Place returns the file and the line of the entry, for a sentence.
+func (s *Server) Place() string { return fmt.Sprintf("%s, line %d", s.File, s.Line) }
 
 // Usable returns nil if the server may be started and has all it needs. Else it returns Unapproved, or the
 // fault.MissingVariable that names each missing variable, the file to put it in and where to get it. A disabled server
@@ -89,7 +91,7 @@ func (s *Server) Usable() error {
 	}
 	message := fmt.Sprintf("server %s needs %s, %s", s.Name, strings.Join(names, ", "), verb)
 	f := fault.New(fault.MissingVariable, message, "").On(s.Name, "").
-		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
+		Trace("the entry stands in " + s.Place())
 	for _, m := range s.Missing {
 		f.ThenSet("Add to", fault.Set{Variable: m.Name, File: s.variablesFile})
 	}
@@ -198,7 +200,12 @@ func (s *Server) Display() Display { return s.display(s.literals) }
 
 // Shown is Display for a person who approves the entry: only what looks like a token is masked. A word that could be a
 // program, a path or a text of a shell is shown, whatever stands before it or equals it.
-func (s *Server) Shown() Display { return s.display(s.tokens) }
+func (s *Server) Shown() Display { return s.display(s.tokens()) }
+
+// tokens replaces the part of literals that a person who approves need not see.
+func (s *Server) tokens() *strings.Replacer {
+	return replacer(slices.DeleteFunc(s.written.secrets(), func(text string) bool { return !isTokenShaped(text) }))
+}
 
 func (s *Server) display(literals *strings.Replacer) Display {
 	d := Display{Transport: s.Transport, Env: s.env, Headers: s.headers}

@@ -96,7 +96,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		mcptest.WaitGone(t, mcptest.WaitPID(t, starts))
-		<-p.slots["s"].session.peer.(*process).child.Exited()
+		p.slots["s"].session.peer.(*process).child.ExitsWithin(time.Minute)
 		if got := len(mcptest.Lines(t, starts)); got != n+1 {
 			t.Errorf("%d starts", got)
 		}
@@ -230,7 +230,7 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 	var slow sync.Once
 	line := func(string) { // hears nothing until the process is gone, and a request waits for its last words
 		<-started
-		<-p.child.Exited()
+		p.child.ExitsWithin(time.Minute)
 		slow.Do(func() {
 			mcptest.Poll(func() (string, bool) {
 				stacks := make([]byte, 1<<20)

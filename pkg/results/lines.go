@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -21,11 +22,7 @@ func Text(value json.RawMessage) string {
 	if isString(value) {
 		return tool.Text(value)
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, value, "", "  ") != nil {
-		return string(value)
-	}
-	return b.String()
+	return strings.TrimSuffix(Indented(value, ""), "\n")
 }
 
 func isString(value json.RawMessage) bool {
@@ -52,10 +49,7 @@ func First(text string, lines, size int) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		if len(line) > size {
-			line = strings.ToValidUTF8(line[:size], "") + "…"
-		}
-		b.WriteString(line)
+		b.WriteString(fault.Cut(line, size))
 	}
 	return b.String()
 }
