@@ -86,7 +86,7 @@ func save(t testing.TB, cat *Catalog, stamp Stamp) Store {
 		t.Fatal(err)
 	}
 	defer unlock()
-	sn, err := s.Save(cat, stamp)
+	sn, err := s.Save(t.Context(), cat, stamp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +361,7 @@ func TestF8FailuresAreKeptShort(t *testing.T) {
 	failure.ThenSet("Add to", fault.Set{Variable: "TOKEN", File: "/x/.env"})
 	cat := &Catalog{Servers: []Server{{Meta: Meta{Facts: Facts{Name: "x", State: Failed, Error: failure}}}}}
 	s := Store{Dir: t.TempDir()}
-	sn, err := s.Save(cat, Stamp{})
+	sn, err := s.Save(t.Context(), cat, Stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -546,7 +546,7 @@ func TestLoadOld(t *testing.T) {
 		cat.Servers[i].Resources, cat.Servers[i].Prompts = nil, nil
 	}
 	s := Store{Dir: t.TempDir()}
-	if _, err := s.Save(cat, stamp); err != nil {
+	if _, err := s.Save(t.Context(), cat, stamp); err != nil {
 		t.Fatal(err)
 	}
 	defs, err := os.ReadFile(s.toolsFile())
@@ -589,7 +589,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Save(cat, stamp); err != nil {
+	if _, err := s.Save(t.Context(), cat, stamp); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(s.Dir)
@@ -620,7 +620,7 @@ func TestSaveNowhere(t *testing.T) {
 	if _, _, err := s.TryLock(); err == nil {
 		t.Error("it can be locked")
 	}
-	sn, err := s.Save(cat, stamp)
+	sn, err := s.Save(t.Context(), cat, stamp)
 	if err == nil || sn == nil {
 		t.Fatalf("snapshot %v, %v", sn, err)
 	}
@@ -637,7 +637,7 @@ func TestSaveNowhere(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(s.packedFile(), "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if sn, err = s.Save(cat, stamp); err == nil || sn == nil {
+	if sn, err = s.Save(t.Context(), cat, stamp); err == nil || sn == nil {
 		t.Fatalf("snapshot %v, %v", sn, err)
 	}
 	check(t, sn)
