@@ -241,8 +241,8 @@ func (c *Catalog) write(ctx context.Context, u *update) (replaced bool, err erro
 	cat := &index.Catalog{Servers: slices.Clone(u.cat.Servers), Warnings: u.cat.Warnings}
 	c.mu.Unlock()
 	names := u.cfg.EnvNames
-	sn, err := c.store.Save(ctx, cat, index.Stamp{Sources: c.files(), EnvNames: names, EnvDigest: c.opt.Env.EnvDigest(names),
-		Approvals: c.approvals})
+	sn, err := c.store.Save(ctx, cat, index.Stamp{Sources: c.files(), EnvNames: names,
+		EnvDigest: c.opt.Env.EnvDigest(names), Approvals: c.approvals})
 	if sn == nil {
 		if ctx.Err() != nil {
 			c.mu.Lock()

@@ -80,9 +80,9 @@ func parseFile(path string, data []byte) ([]*Server, []Problem, error) {
 }
 
 // ParseEntries reads server entries that a person pastes, by name: one entry, which gets the name, or the object of
-// servers of a file, with or without its "mcpServers". The warnings are about what a file made of the entries does not
-// show any more. For other text, and for an entry that cannot be used, the error is a fault.Usage or a fault.Config that
-// quotes nothing.
+// servers of a file, with or without its "mcpServers". The problems are warnings about what a file made of the entries
+// does not show any more. For other text, and for an entry that cannot be used, the error is a fault.Usage or a
+// fault.Config that quotes nothing.
 func ParseEntries(name, text string) (map[string]Entry, []Problem, error) {
 	const path = "the JSON"
 	p := &parser{path: path, data: []byte(text)}

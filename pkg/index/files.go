@@ -194,21 +194,21 @@ func (s Store) Save(ctx context.Context, cat *Catalog, stamp Stamp) (*Snapshot, 
 	if err != nil {
 		return nil, err
 	}
-	w := writing{ctx: ctx, err: os.MkdirAll(s.Dir, 0o700)}
+	w := writing{err: os.MkdirAll(s.Dir, 0o700)}
 	if len(r.defs) > maxFile {
 		w.err = fmt.Errorf("the definitions have %d bytes, more than %d", len(r.defs), maxFile)
 	}
 	made := s.toolsFile()
 	if !r.same {
-		made = w.prepare(s.toolsFile(), r.defs)
+		made = w.prepare(ctx, s.toolsFile(), r.defs)
 	}
 	mtime := int64(0)
 	if info, statErr := os.Stat(made); statErr == nil && w.err == nil {
 		mtime = info.ModTime().UnixNano()
 	}
-	w.prepare(s.metaFile(), append(text, '\n'))
+	w.prepare(ctx, s.metaFile(), append(text, '\n'))
 	packed := packBody(cat, stamp, r.body, int64(len(r.defs)), mtime)
-	w.prepare(s.packedFile(), packed)
+	w.prepare(ctx, s.packedFile(), packed)
 	if err = w.commit(); ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil, err
 	}
@@ -253,8 +253,8 @@ func (s Store) holds(defs []byte) bool {
 	return err == nil && bytes.Equal(data, defs)
 }
 
-// oldBody returns what search.idx has of the definitions. It is nil if the file is missing, damaged or made from another
-// tool_index.json.
+// oldBody returns what search.idx has of the definitions. It is nil if the file is missing, damaged or made from
+// another tool_index.json.
 func (s Store) oldBody() *body {
 	old, err := s.Open()
 	if err != nil {
@@ -274,13 +274,12 @@ func (s Store) oldBody() *body {
 
 // writing replaces several files, if none of them fails before the first is replaced.
 type writing struct {
-	ctx     context.Context
 	pending []*atomicfile.Pending
 	err     error // the first
 }
 
 // prepare writes the new content of a file, and returns the name that it has until commit.
-func (w *writing) prepare(path string, data []byte) (temp string) {
+func (w *writing) prepare(ctx context.Context, path string, data []byte) (temp string) {
 	type result struct {
 		*atomicfile.Pending
 		err error
@@ -292,7 +291,7 @@ func (w *writing) prepare(path string, data []byte) (temp string) {
 		p, err := atomicfile.Prepare(path, data, 0o600)
 		return result{p, err}
 	}
-	r, err := within(w.ctx, write, func(late result) {
+	r, err := within(ctx, write, func(late result) {
 		if late.err == nil {
 			late.Discard()
 		}

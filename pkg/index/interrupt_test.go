@@ -46,7 +46,8 @@ func TestWithin(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		release, late := make(chan int), make(chan int, 1)
 		cancel()
-		if _, err := within(ctx, func() int { return <-release }, func(n int) { late <- n }); !errors.Is(err, context.Canceled) {
+		_, err := within(ctx, func() int { return <-release }, func(n int) { late <- n })
+		if !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		release <- 5

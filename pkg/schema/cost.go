@@ -7,8 +7,8 @@ import (
 	js "github.com/google/jsonschema-go/jsonschema"
 )
 
-// cost returns the steps that it takes to check v against the keywords of s, without those that hold schemas. What
-// counts is what can be long: lists in s, and v itself if a keyword reads all of it. Of two such the product counts.
+// cost returns the steps that it takes to check v against the keywords of s, without those that hold schemas. It counts
+// what can be long: lists in s, and v itself if a keyword reads all of it.
 func cost(s *js.Schema, v any) int {
 	steps := 1 + len(s.Enum) + len(s.Properties) + len(s.Required)
 	if types := typesOf(s); s.Const != nil || s.Enum != nil || len(types) > 0 && !hasType(types, v) {

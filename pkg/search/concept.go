@@ -281,8 +281,8 @@ func (rk *ranking) chain(c *concept, w queryWord) error {
 // inOneName reports whether a document has all terms in its name.
 func (c *concept) inOneName() (bool, error) {
 	terms := slices.Clone(c.terms)
-	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.count, b.count) }) // so that the map is small
-	have := map[int]int{}                                                                // of the documents with the first terms, how many each has
+	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.count, b.count) })
+	have := map[int]int{} // how many of the first terms each document has, beginning with the rarest
 	for i := range terms {
 		err := terms[i].each(func(place int, freq [fieldCount]float64) bool {
 			if n, known := have[place]; freq[fieldName] > 0 && n == i && (known || i == 0) {
@@ -312,29 +312,20 @@ type chainFinder struct {
 	links []string        // the parts, the last first
 }
 
-// from cuts the word from a place on, behind a part with a stem, which is empty at the start and for a function word. It
-// prefers long parts, and reports whether it could.
+// from cuts the word from a place on, behind a part with a stem, which is empty at the start and for a function word.
+// It prefers long parts, and reports whether it could.
 func (f *chainFinder) from(at int, before string) (bool, error) {
 	if at == len(f.word) {
 		return true, nil
-	}
-	least := minLink
-	if at > 0 && before == "" {
-		least = minPart // no pair vouches for it
 	}
 	for end := len(f.word); end > at && f.left > 0; end-- {
 		link, s := f.word[at:end], ""
 		if !isStopWord(link) || at == 0 || end == len(f.word) {
 			s = stem(link)
 		}
-		if len(link) == len(f.word) || s != "" && len(link) < least {
-			continue
-		}
-		fits, err := f.fits(before, s)
-		if err != nil {
+		if fits, err := f.fits(before, link, s, at == 0); err != nil {
 			return false, err
-		}
-		if !fits {
+		} else if !fits {
 			continue
 		}
 		if found, err := f.from(end, s); err != nil || found {
@@ -345,10 +336,16 @@ func (f *chainFinder) from(at int, before string) (bool, error) {
 	return false, nil
 }
 
-// fits reports whether a part with the stem s, empty for a function word, may stand behind one with the stem before.
-func (f *chainFinder) fits(before, s string) (bool, error) {
-	if s == "" {
+// fits reports whether a part with the stem s, empty for a function word, may stand behind one with the stem before, or
+// be the first.
+func (f *chainFinder) fits(before, link, s string, first bool) (bool, error) {
+	switch {
+	case s == "":
 		return before != "", nil
+	case len(link) < minLink || len(link) == len(f.word):
+		return false, nil
+	case before == "" && !first && len(link) < minPart: // no pair vouches for it
+		return false, nil
 	}
 	known, asked := f.known[s]
 	if !asked {
