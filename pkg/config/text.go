@@ -55,6 +55,9 @@ func ReadForeign(path string) ([]byte, error) {
 
 // unreadable is the fault of a file that cannot be read.
 func unreadable(path string, err error, help string) *fault.Fault {
+	if f := fault.NoMoreFiles(err); f != nil {
+		help = f.Help
+	}
 	return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, reason(err)), help)
 }
 
