@@ -73,6 +73,7 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 				Resources: []tool.Def{defOf(t, tool.Resource, `{"uriTemplate":"book://{isbn}","name":"book"}`)}},
 		},
 	}
+	cat.Servers[slices.IndexFunc(cat.Servers, func(s Server) bool { return s.Name == "down" })].Error.Reason = "refused"
 	stamp := Stamp{Sources: []config.Source{{Path: "/x/.mcp.json", Why: "found", MTime: 12345, Size: 99}},
 		EnvNames: []string{"A", "B"}, EnvDigest: 0xfeedface12345678}
 	return cat, stamp
