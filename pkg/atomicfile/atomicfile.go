@@ -4,8 +4,8 @@
 // Call [Write], or [WriteIf] to look at the old file once more right before it is replaced, or [Prepare] to replace
 // several files together. They write a temporary file beside the old one and rename it. A process that is killed
 // meanwhile leaves the temporary file behind; [Sweep] removes such leftovers. Callers hold whatever lock keeps other
-// writers of the file away: [Edit] does all of it for a file in mcpl's state folder, [Lock] takes the lock alone. [Read]
-// reads only what is a regular file.
+// writers of the file away: [Edit] does all of it for a file in mcpl's state folder, [Lock] takes the lock alone.
+// [Read] reads only what is a regular file.
 package atomicfile
 
 import (
