@@ -38,7 +38,7 @@ func (c *Catalog) Ensure(ctx context.Context, need Need) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err = c.save(u, need, since)
+	v, err = c.save(ctx, u, need, since)
 	if v != nil {
 		v.waited = waited
 	}
@@ -203,9 +203,9 @@ func (c *Catalog) lock(ctx context.Context, need Need) (unlock func(), err error
 }
 
 // save writes the index if the update holds anything new, and returns a view of it.
-func (c *Catalog) save(u *update, need Need, since uint64) (*View, error) {
+func (c *Catalog) save(ctx context.Context, u *update, need Need, since uint64) (*View, error) {
 	c.turn <- struct{}{} // never for long: this process has the file locked
-	err := c.write(u)
+	err := c.write(ctx, u)
 	c.mu.Lock()
 	v := c.acquire(since)
 	c.mu.Unlock()
@@ -222,7 +222,7 @@ func (c *Catalog) save(u *update, need Need, since uint64) (*View, error) {
 
 // write writes the index if the update holds anything new, and makes it current. If it cannot be written, it is kept in
 // memory.
-func (c *Catalog) write(u *update) error {
+func (c *Catalog) write(ctx context.Context, u *update) error {
 	c.mu.Lock()
 	if c.closed || !u.dirty && c.current != nil {
 		c.mu.Unlock()
@@ -232,9 +232,15 @@ func (c *Catalog) write(u *update) error {
 	cat := &index.Catalog{Servers: slices.Clone(u.cat.Servers), Warnings: u.cat.Warnings}
 	c.mu.Unlock()
 	names := u.cfg.EnvNames
-	sn, err := c.store.Save(cat, index.Stamp{Sources: c.files(), EnvNames: names, EnvDigest: c.opt.Env.EnvDigest(names),
-		Approvals: c.approvals})
+	sn, err := c.store.Save(ctx, cat, index.Stamp{Sources: c.files(), EnvNames: names,
+		EnvDigest: c.opt.Env.EnvDigest(names), Approvals: c.approvals})
 	if sn == nil {
+		if ctx.Err() != nil {
+			c.mu.Lock()
+			u.dirty = true // another request of the update may still write it
+			c.mu.Unlock()
+			err = Interrupted(ctx)
+		}
 		return err
 	}
 	if err != nil {

@@ -76,10 +76,17 @@ type Term struct{ Field, Text string }
 // are not part of it. Secrets that the entry holds are in the texts; see [Server.ShownTerms].
 func (s *Server) Terms() []Term { return s.terms(func(text string) string { return text }) }
 
-// ShownTerms is Terms for a person who approves the entry: what looks like a token is masked.
+// ShownTerms is Terms for a person who approves the entry: what looks like a token, and the password of the URL, is
+// masked.
 func (s *Server) ShownTerms() []Term {
 	tokens := s.tokens()
-	return s.terms(func(text string) string { return mask(tokens, text) })
+	terms := s.terms(func(text string) string { return mask(tokens, text) })
+	for i := range terms {
+		if terms[i].Field == "url" {
+			terms[i].Text = maskPasswords(terms[i].Text)
+		}
+	}
+	return terms
 }
 
 // given is a variable that an environment file of the project gives a value.

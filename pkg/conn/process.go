@@ -206,7 +206,10 @@ func cannotStart(server *config.Server, err error) *fault.Fault {
 	command := server.Mask(server.Command)
 	message := fmt.Sprintf("cannot start %s: %s cannot be run", server.Name, command)
 	f := fault.New(fault.ServerConnection, message, "")
+	exhausted := fault.NoMoreFiles(err)
 	switch {
+	case exhausted != nil:
+		f.Message, f.Help = fmt.Sprintf("cannot start %s: %s", server.Name, exhausted.Message), exhausted.Help
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		f.Message = fmt.Sprintf("cannot start %s: there is no program %s", server.Name, command)
 		f.Help = missingProgram(server)

@@ -68,7 +68,7 @@ func (s Selection) All() bool { return s == Selection{} }
 func ParseSelection(lines, pattern string) (sel Selection, err error) {
 	if lines != "" {
 		if sel.from, sel.to, err = lineRange(lines); err != nil {
-			return sel, fmt.Errorf("%q is not a range of lines", lines)
+			return sel, fmt.Errorf("%q is not a range of lines: %w", lines, err)
 		}
 	}
 	if pattern != "" {
@@ -87,13 +87,16 @@ func lineRange(text string) (from, to int, err error) {
 		}
 		n, wrong := strconv.Atoi(strings.TrimSpace(s))
 		if wrong != nil || n == 0 {
-			err = errors.New("it is not a line")
+			err = errors.New("a line is a number, but not 0")
 		}
 		return n
 	}
 	from = number(first)
 	if to = from; isRange {
 		to = number(last)
+	}
+	if from > to && to != 0 && from > 0 == (to > 0) { // of one from the start and one from the end the text decides
+		err = errors.New("it ends before it begins")
 	}
 	return from, to, err
 }

@@ -53,7 +53,7 @@ func (v *Delivery) Flags(fs *pflag.FlagSet) {
 
 // KeptFlags defines the flags for a result that is kept already, bound to v.
 func (v *Delivery) KeptFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.JQ, "jq", "", "apply this jq `EXPR` to the result")
+	fs.Var((*Filled)(&v.JQ), "jq", "apply this jq `EXPR` to the result")
 	fs.Var((*sizeValue)(&v.MaxBytes), "max-bytes", "save a result above `N` bytes (with --json: 24k)")
 }
 
@@ -65,6 +65,24 @@ func (v *Delivery) Check() error {
 	}
 	return nil
 }
+
+// Filled is a flag that takes text. An empty one is a mistake, such as a variable of the shell that is not set.
+type Filled string
+
+// Set implements [pflag.Value].
+func (s *Filled) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*s = Filled(text)
+	return nil
+}
+
+// Type implements [pflag.Value].
+func (s *Filled) Type() string { return "text" }
+
+// String implements [pflag.Value].
+func (s *Filled) String() string { return string(*s) }
 
 // sizeValue is a flag that takes a number of bytes, such as 20000, 20k or 1M. 0 becomes -1: no limit.
 type sizeValue int
