@@ -263,3 +263,19 @@ func TestFoundPipe(t *testing.T) {
 		t.Errorf("%+v, %+v", s.Looked, s.EnvFiles)
 	}
 }
+
+// TestF11PipeForRepository: a pipe that is called .git is no repository, and is not opened.
+func TestF11PipeForRepository(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := os.RemoveAll(w.path("../.git")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(w.path("../.git"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.write("../.mcp.json", "{}")
+	if s := w.locate(Selection{}); len(s.Configs) != 0 {
+		t.Errorf("%+v", s.Looked)
+	}
+}
