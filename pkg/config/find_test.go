@@ -119,6 +119,21 @@ func TestF2OtherUser(t *testing.T) {
 			t.Errorf("the reason is not said: %s", f.Traceback)
 		}
 	})
+	t.Run("group", func(t *testing.T) {
+		t.Parallel()
+		for _, place := range []string{"../.mcp.json", ".."} {
+			w := newWorld(t)
+			w.write("../.mcp.json", "{}")
+			w.chown(place, os.Geteuid(), other)
+			if s := w.locate(Selection{}); len(s.Configs) != 1 {
+				t.Errorf("%s of another group, which only reads it: %+v", place, s.Looked)
+			}
+			w.chmod(place, 0o770)
+			if s := w.locate(Selection{}); len(s.Configs) != 0 || !strings.Contains(refused(s), "can be written by the group 4242") {
+				t.Errorf("%s that another group may write: %+v", place, s.Looked)
+			}
+		}
+	})
 	t.Run("repository", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
