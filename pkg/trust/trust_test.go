@@ -185,14 +185,14 @@ func TestAdmit(t *testing.T) {
 // TestChangesOfAddresses is TestChanges for servers over HTTP.
 func TestChangesOfAddresses(t *testing.T) {
 	t.Parallel()
-	const before = `{"url": "https://h.example/mcp", "headers": {"X": "1"}, "oauth": {"clientId": "a", "redirectPort": 1234}}`
+	const before = `{"url": "https://h.example/mcp", "headers": {"X": "1"}, "oauth": {"clientId": "a", "clientSecret": "s", "redirectPort": 1234}}`
 	for name, test := range map[string]struct{ old, new string }{
 		"address":  {"/mcp", "/other"},
 		"type":     {`{"url"`, `{"type": "sse", "url"`},
 		"header":   {`"X": "1"`, `"X": "2"`},
 		"variable": {`"X": "1"`, `"X": "1", "Y": "${GITHUB_TOKEN:-}"`},
 		"client":   {`"clientId": "a"`, `"clientId": "b"`},
-		"grant":    {`"clientId": "a"`, `"clientId": "a", "clientSecret": "s", "grant": "client_credentials"`},
+		"grant":    {`"clientId": "a"`, `"clientId": "a", "grant": "client_credentials"`},
 		"port":     {"1234", "1235"},
 		"scopes":   {`"clientId": "a"`, `"clientId": "a", "scopes": ["write"]`},
 		"plain":    {`{"url"`, `{"allowHTTP": true, "url"`},
