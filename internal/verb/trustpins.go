@@ -24,8 +24,6 @@ type definition struct {
 	changed
 	Hash string   `json:"hash"`
 	Diff []string `json:"diff"`
-
-	change pin.Change
 }
 
 // ref names the definition as a person types it.
@@ -66,17 +64,17 @@ func (s *Session) definitions(ctx context.Context, servers []string, tools []too
 	}
 	list := []*definition{}
 	for _, of := range unseen {
+		diff, err := s.Engine.Diff(of.Server)
+		if err != nil {
+			return nil, err
+		}
 		for _, c := range of.Changes {
 			named := slices.Contains(tools, tool.Ref{Server: of.Server, Name: c.Name})
 			if !named && len(asked) > 0 && !slices.Contains(servers, of.Server) {
 				continue
 			}
-			diff, err := s.Engine.Diff(of.Server, c, named)
-			if err != nil {
-				return nil, err
-			}
 			list = append(list, &definition{Server: of.Server, Of: string(c.Of), Name: c.Name, changed: *changedOf(&c),
-				Hash: c.Hash, Diff: diff, change: c})
+				Hash: c.Hash, Diff: diff(c, named)})
 		}
 	}
 	return list, nil
@@ -186,19 +184,28 @@ func (a *trustAnswer) writeDefinitions(t *output.Text) {
 // seeDefinitions marks changes as seen: those that are not held, since a person has read them, or all, since a person
 // has approved them. A server whose changes were held is listed once more, so that the new definitions count at once.
 func (s *Session) seeDefinitions(ctx context.Context, list []*definition, approved bool) error {
-	var again []string
+	type version struct{ of, name, hash string }
+	seen := make(map[string]map[version]bool) // by server
+	var servers, again []string
 	for _, d := range list {
 		if d.Held && !approved {
 			continue
 		}
-		_, err := s.Engine.See(ctx, d.Server, func(c pin.Change) bool {
-			return c.Of == d.change.Of && c.Name == d.Name && c.Hash == d.Hash
+		if seen[d.Server] == nil {
+			seen[d.Server] = make(map[version]bool)
+			servers = append(servers, d.Server)
+		}
+		seen[d.Server][version{d.Of, d.Name, d.Hash}] = true
+		if d.Held && !slices.Contains(again, d.Server) {
+			again = append(again, d.Server)
+		}
+	}
+	for _, server := range servers {
+		_, err := s.Engine.See(ctx, server, func(c pin.Change) bool {
+			return seen[server][version{string(c.Of), c.Name, c.Hash}]
 		})
 		if err != nil {
 			return err
-		}
-		if d.Held && !slices.Contains(again, d.Server) {
-			again = append(again, d.Server)
 		}
 	}
 	if again == nil {
