@@ -96,14 +96,15 @@ __complete auth login ''`, "\n") {
 	return lines
 }
 
-// TestF1NoVerbReachesWhatIsNotApproved: a server of a project is neither started nor contacted before it is approved, by
-// any verb, the daemon or a refresh behind an answer. Nor is one that was approved and used, and whose entry then
-// changed.
+// TestF1NoVerbReachesWhatIsNotApproved: no verb, daemon or refresh behind an answer starts or contacts a server of a
+// project before it is approved, nor one that was approved and used, and whose entry then changed.
 func TestF1NoVerbReachesWhatIsNotApproved(t *testing.T) {
 	t.Parallel()
 	lines := unapprovedCommands()
 	for _, spec := range verb.Table() {
-		if !slices.ContainsFunc(lines, func(line []string) bool { return strings.HasPrefix(strings.Join(line, " "), spec.Name) }) {
+		if !slices.ContainsFunc(lines, func(line []string) bool {
+			return strings.HasPrefix(strings.Join(line, " "), spec.Name)
+		}) {
 			t.Errorf("mcpl %s is not tried", spec.Name)
 		}
 	}

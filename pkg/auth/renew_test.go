@@ -457,8 +457,8 @@ func (owner) Adopt(*config.Server) error { return nil }
 
 func (owner) Stamp() string { return "" }
 
-// TestF1ProjectGetsNoLoginOfOthers: an entry of a project with the name and the address of the user's own, or of another
-// project's, is not given that one's login. It is asked to log in, and has a login of its own then.
+// TestF1ProjectGetsNoLoginOfOthers: an entry of a project with the name and the address of the user's own, or of
+// another project's, is not given that one's login. It has to log in, and has a login of its own then.
 func TestF1ProjectGetsNoLoginOfOthers(t *testing.T) {
 	t.Parallel()
 	as := newServer(t, authtest.Options{})
@@ -470,8 +470,8 @@ func TestF1ProjectGetsNoLoginOfOthers(t *testing.T) {
 		if err := os.WriteFile(path, fmt.Appendf(nil, `{"mcpServers": {"s": {"url": %q}}}`, as.URL()), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		env := config.Env{Dir: dir, Home: t.TempDir(), GOOS: "linux", Lookup: func(string) (string, bool) { return "", false },
-			Approver: owner(project)}
+		env := config.Env{Dir: dir, Home: t.TempDir(), GOOS: "linux", Approver: owner(project),
+			Lookup: func(string) (string, bool) { return "", false }}
 		cfg, err := env.Load(&config.Sources{Configs: []config.Source{{Path: path, Found: true}}})
 		if err != nil {
 			t.Fatal(err)

@@ -279,7 +279,7 @@ func TestFoundPipe(t *testing.T) {
 	}
 }
 
-// TestF11PipeForRepository: a pipe that is called .git is no repository, and is not opened.
+// TestF11PipeForRepository: a pipe that is called .git does not make a repository, and is not opened.
 func TestF11PipeForRepository(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
