@@ -70,6 +70,9 @@ hint: Its flags are --json, --refresh. See what they do with: mcpl list --help
 		"an unknown flag of no verb": {strings.Fields("--nope"), `error: unknown flag: --nope
 hint: Its flags are --config, --connect-timeout, --env-file, --json, --no-color, --no-daemon, --verbose, --version. See what they do with: mcpl --help
 `},
+		"servers.md S3: a flag of a verb before it": {strings.Fields("--raw call demo add"), `error: unknown flag: --raw
+hint: It is a flag of call, prompt, read: write it behind the verb. Its flags are --config, --connect-timeout, --env-file, --json, --no-color, --no-daemon, --verbose, --version. See what they do with: mcpl --help
+`},
 		"words for a number": {strings.Fields("search --limit many x"), `error: --limit wants a whole number, not "many"
 hint: See the flags with: mcpl search --help
 `},

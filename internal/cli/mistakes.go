@@ -32,6 +32,10 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 		what := strings.Replace(cmd.Name(), "call", "tool", 1)
 		help = fmt.Sprintf("Arguments of a %s are not flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
 			what, unknown.GetSpecifiedName(), help)
+	case errors.As(err, &unknown) && cmd == root:
+		if verbs := verbsWith(root, unknown.GetSpecifiedName()); len(verbs) > 0 {
+			help = fmt.Sprintf("It is a flag of %s: write it behind the verb. %s", strings.Join(verbs, ", "), help)
+		}
 	case errors.As(err, &unknown) && cmd.Name() == "add":
 		help = "Flags of the server's command belong behind --, as in: mcpl config add NAME -- COMMAND -y. " + help
 	case errors.As(err, &invalid):
@@ -43,6 +47,16 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 			fmt.Sprintf("See the flags with: %s --help", cmd.CommandPath()))
 	}
 	return fault.New(fault.Usage, err.Error(), help)
+}
+
+// verbsWith returns the verbs that have a flag.
+func verbsWith(root *cobra.Command, flag string) (verbs []string) {
+	for _, cmd := range root.Commands() {
+		if !cmd.Hidden && cmd.Flags().Lookup(flag) != nil {
+			verbs = append(verbs, cmd.Name())
+		}
+	}
+	return verbs
 }
 
 // flagNames returns the flags that cmd does not inherit.
