@@ -261,24 +261,30 @@ func (e *Engine) pinsOf(server string) (key string, err error) {
 	return key, err
 }
 
-// Diff returns how a change differs from what a person has seen, in at most 20 lines, or all of them.
-func (e *Engine) Diff(server string, c pin.Change, all bool) ([]string, error) {
+// Diff returns a function that says how a change of a server differs from what a person has seen, in at most 20 lines,
+// or all of them.
+func (e *Engine) Diff(server string) (func(c pin.Change, all bool) []string, error) {
 	key, err := e.pinsOf(server)
-	if err != nil || key == "" {
-		return nil, err
-	}
-	pins, err := e.catalog.Pins().Read(key)
 	if err != nil {
 		return nil, err
 	}
-	known := pins.Of(c)
-	switch {
-	case known == nil || known.New == nil:
-		return nil, nil
-	case all:
-		return pin.FullDiff(known.Seen, known.New), nil
+	pins := new(pin.Pins)
+	if key != "" {
+		if pins, err = e.catalog.Pins().Read(key); err != nil {
+			return nil, err
+		}
 	}
-	return pin.Diff(known.Seen, known.New), nil
+	known := pins.ByChange()
+	return func(c pin.Change, all bool) []string {
+		switch p := known(c); {
+		case p == nil || p.New == nil:
+			return nil
+		case all:
+			return pin.FullDiff(p.Seen, p.New)
+		default:
+			return pin.Diff(p.Seen, p.New)
+		}
+	}, nil
 }
 
 // See marks those changes of a server as seen for which which is true. It returns how many there were.

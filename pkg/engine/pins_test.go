@@ -169,9 +169,12 @@ func TestApprovedChangeIsCalled(t *testing.T) {
 		if err != nil || len(unseen) != 1 || len(unseen[0].Changes) != 1 || !unseen[0].Changes[0].Held {
 			t.Fatalf("%+v, %v", unseen, err)
 		}
-		diff, err := e.Diff("bank", unseen[0].Changes[0], true)
-		if err != nil || len(diff) != 1 {
-			t.Errorf("%q, %v", diff, err)
+		diff, err := e.Diff("bank")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := diff(unseen[0].Changes[0], true); len(lines) != 1 {
+			t.Errorf("%q", lines)
 		}
 		if n, err := e.See(t.Context(), "bank", func(c pin.Change) bool { return c.Name == "pay" }); n != 1 || err != nil {
 			t.Errorf("%d seen, %v", n, err)

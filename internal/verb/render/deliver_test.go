@@ -342,8 +342,8 @@ func TestUse34LargeResults(t *testing.T) {
 	}
 }
 
-// TestUse34NowhereToKeep: if the store cannot be written, the answer is whole, with a notice.
-func TestUse34NowhereToKeep(t *testing.T) {
+// TestF16NowhereToKeep: if the store cannot be written, the answer is whole, with a notice.
+func TestF16NowhereToKeep(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
 	to := Destination{Printer: output.New(output.Options{Out: &out, Err: &errs, JSON: true}), MaxBytes: 10,
