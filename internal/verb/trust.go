@@ -188,7 +188,7 @@ func (s *Session) trustStatusOf(server *config.Server) *trustStatus {
 	if err != nil {
 		l.Problem = err.Error()
 	}
-	if b := st.Before; b != nil {
+	if b := st.Before; b != nil && b.Hash != "" {
 		l.Since = b.Approved
 		if st.State == trust.Changed {
 			l.Changes = changes(b.Terms, st.Subject.Terms)
@@ -447,6 +447,9 @@ func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
+	if err := v.decline(ctx, s); err != nil && len(gone) == 0 {
+		return err
+	}
 	a := &untrustAnswer{Revoked: []string{}}
 	for _, approval := range gone {
 		a.Revoked = append(a.Revoked, approval.Server)
@@ -457,6 +460,32 @@ func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
 		}
 	}
 	return s.Printer.Answer(a)
+}
+
+// decline notes that the entries, as they are now, are not wanted. No old index can adopt them then. It reads the
+// configuration without the catalog, which would adopt them for that.
+func (v *untrustVerb) decline(ctx context.Context, s *Session) error {
+	sources, err := s.catalog().Sources()
+	if err != nil {
+		return err
+	}
+	cfg, err := s.App.Env.Load(sources)
+	if err != nil {
+		return err
+	}
+	for _, server := range cfg.Servers {
+		if server.Project == "" || !v.All && !slices.Contains(v.names, server.Name) {
+			continue
+		}
+		subject, err := trust.Of(server)
+		if err == nil {
+			err = s.book().Decline(ctx, subject, s.App.Now().UTC())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type untrustAnswer struct {

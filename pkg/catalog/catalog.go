@@ -222,13 +222,14 @@ func (c *Catalog) adopt(cfg *config.Config) (adopted bool) {
 		if s.Unapproved == nil || known == nil || known.State != index.Listed || known.Fingerprint != s.Fingerprint() {
 			continue
 		}
-		if err := c.opt.Env.Adopt(s); err != nil {
+		switch ok, err := c.opt.Env.Adopt(s); {
+		case err != nil:
 			c.opt.Events.Notice("%s was in use before mcpl asked for approvals, but could not be approved: %v", s.Name, err)
-			continue
+		case ok:
+			adopted = true
+			c.opt.Events.Notice("%s was in use before mcpl asked for approvals, so it stays approved, "+
+				"with the whole environment", s.Name)
 		}
-		adopted = true
-		c.opt.Events.Notice("%s was in use before mcpl asked for approvals, so it stays approved, "+
-			"with the whole environment", s.Name)
 	}
 	return adopted
 }

@@ -14,7 +14,8 @@ type Approver interface {
 	// Approve returns what the server gets if it may be started or contacted, and else the fault.ApprovalRequired that
 	// says why not.
 	Approve(s *Server) (Allowed, error)
-	// Adopt approves a server, with the whole environment, that was in use before there were approvals.
+	// Adopt approves a server, with the whole environment, that was in use before there were approvals. It does nothing if
+	// a person has decided about the server since.
 	Adopt(s *Server) error
 	// Stamp identifies what the answers depend on, beside the servers. While it stays the same, so do the answers.
 	Stamp() string
@@ -40,13 +41,13 @@ func (e Env) approve(s *Server) (Allowed, error) {
 	return e.Approver.Approve(s)
 }
 
-// Adopt is [Approver.Adopt], after which s may be used. No one else may use s meanwhile.
-func (e Env) Adopt(s *Server) error {
+// Adopt is [Approver.Adopt]. It reports whether s may be used then. No one else may use s meanwhile.
+func (e Env) Adopt(s *Server) (bool, error) {
 	if err := e.Approver.Adopt(s); err != nil {
-		return err
+		return false, err
 	}
 	e.judge(s)
-	return s.Unapproved
+	return s.Unapproved == nil, nil
 }
 
 // judge asks the approver about a server that comes with a project, and enters the answer.

@@ -2,6 +2,7 @@ package trust
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -127,16 +127,29 @@ func (b Book) Approve(ctx context.Context, add ...Approval) error {
 	})
 }
 
-// Revoke removes the approvals that match, and returns them.
+// Adopt adds the approval of a server of which the book says nothing yet.
+func (b Book) Adopt(ctx context.Context, a Approval) error {
+	return b.update(ctx, func(list []Approval) []Approval {
+		if find(list, a.Project, a.Server) < 0 {
+			list = append(list, a)
+		}
+		return list
+	})
+}
+
+// Revoke takes the approvals that match back, and returns them as they were. The book keeps that they were declined, so
+// that no old index adopts their servers again.
 func (b Book) Revoke(ctx context.Context, match func(Approval) bool) (gone []Approval, err error) {
 	err = b.update(ctx, func(list []Approval) []Approval {
-		return slices.DeleteFunc(list, func(a Approval) bool {
-			matches := match(a)
-			if matches {
-				gone = append(gone, a)
+		for i, a := range list {
+			if a.Hash == "" || !match(a) {
+				continue
 			}
-			return matches
-		})
+			gone = append(gone, a)
+			list[i] = Approval{Project: a.Project, Server: a.Server, Declined: cmp.Or(a.Declined, a.Hash), Folder: a.Folder,
+				Approved: a.Approved}
+		}
+		return list
 	})
 	return gone, err
 }

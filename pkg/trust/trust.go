@@ -122,15 +122,16 @@ func (j *Judge) Approve(s *config.Server) (config.Allowed, error) {
 	return config.Allowed{WholeEnv: s.InheritEnv, LoginOwner: st.Subject.Project}, nil
 }
 
-// Adopt implements [config.Approver].
+// Adopt implements [config.Approver]. The index that speaks for the server may stay on disk for long, so what the book
+// says of the server counts, also that its approval was taken back.
 func (j *Judge) Adopt(s *config.Server) error {
-	subject, err := Of(s)
-	if err != nil {
+	st, err := j.Status(s)
+	if err != nil || st.Before != nil {
 		return err
 	}
-	a := subject.Approval(time.Now())
+	a := st.Subject.Approval(time.Now())
 	a.WholeEnv = true
-	return j.book.Approve(context.Background(), a)
+	return j.book.Adopt(context.Background(), a)
 }
 
 // approvals returns what the book holds now.
