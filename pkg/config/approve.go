@@ -12,7 +12,7 @@ import (
 // Approver says which servers of a project's configuration a person has approved. It is safe for concurrent use.
 type Approver interface {
 	// Approve returns what the server gets if it may be started or contacted, and else the fault.ApprovalRequired that
-	// says why not.
+	// says why not, and whose logins it would use.
 	Approve(s *Server) (Allowed, error)
 	// Adopt approves a server, with the whole environment, that was in use before there were approvals. It does nothing if
 	// a person has decided about the server since.

@@ -136,8 +136,8 @@ func (e *clientEnv) look() (cfg *config.Config, complaint string) {
 	return nil, e.complaint
 }
 
-// key identifies the server of an entry for clients here: its entry, its folder, its environment, its roots and the
-// principal of its requests. Requests with the same key share a server.
+// key identifies the server of an entry for clients here: its entry, its folder, its environment, its roots, whose
+// logins it uses and the principal of its requests. Requests with the same key share a server.
 func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Principal) string {
 	root := e.root(cfg)
 	if entry.Roots != nil {
@@ -147,7 +147,7 @@ func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Princip
 	if entry.Project != "" { // it gets less, so that fewer changes matter to it
 		inherited = digest(entry.Inherited(e.inherited)...)
 	}
-	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, string(p))
+	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, entry.LoginOwner(), string(p))
 }
 
 // keyIn returns the key of a server of a configuration by its name, or "" if the configuration does not want it.

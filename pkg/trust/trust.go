@@ -105,15 +105,16 @@ func (j *Judge) Status(s *config.Server) (Status, error) {
 
 // Approve implements [config.Approver].
 //
-// An approved server uses logins that were made for it, in its project. A server that was in use before there were
+// An approved server uses logins that were made for it, in its project; those of a server that is not approved can be
+// shown and forgotten. A server that was in use before there were
 // approvals keeps those that it had, and a server in a trusted folder is as good as the user's own.
 func (j *Judge) Approve(s *config.Server) (config.Allowed, error) {
 	st, err := j.Status(s)
 	switch {
 	case err != nil:
-		return config.Allowed{}, refusal(s, st, "no approval can be read").Because(err)
+		return config.Allowed{LoginOwner: Project(s.Project)}, refusal(s, st, "no approval can be read").Because(err)
 	case st.State == New || st.State == Changed:
-		return config.Allowed{}, refusal(s, st, "")
+		return config.Allowed{LoginOwner: st.Subject.Project}, refusal(s, st, "")
 	case st.State == Trusted:
 		return config.Allowed{WholeEnv: s.InheritEnv}, nil
 	case st.Before.WholeEnv:
