@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -107,7 +106,7 @@ const snippetBudget = 1000
 // server is for by the names of its tools or, if describe is set, in its own words.
 func (s *Session) snippet(view *catalog.View, describe bool) (string, error) {
 	on := slices.DeleteFunc(slices.Clone(view.Servers()), func(info index.ServerInfo) bool {
-		return info.Off || !s.Tools.AllowsServer(info.Name) || engine.Waits(info)
+		return info.Off || !s.Tools.AllowsServer(info.Name) || info.Waits()
 	})
 	head := preamble
 	if slices.ContainsFunc(on, func(info index.ServerInfo) bool { return info.Offers() > info.Tools }) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/trust"
@@ -389,7 +388,7 @@ func (s *Session) anyWaits(servers []string) (bool, error) {
 	}
 	defer view.Release()
 	for _, info := range view.Servers() {
-		if engine.Waits(info) && (len(servers) == 0 || slices.Contains(servers, info.Name)) {
+		if info.Waits() && (len(servers) == 0 || slices.Contains(servers, info.Name)) {
 			return true, nil
 		}
 	}

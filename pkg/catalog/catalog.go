@@ -151,11 +151,29 @@ func (c *Catalog) open() (*opened, error) {
 	if err != nil {
 		return nil, nil
 	}
-	if !sn.Matches(c.files(), c.opt.Env.ApprovalStamp(c.sources), c.opt.Env.EnvDigest) {
+	if !sn.Matches(c.files(), c.opt.Env.ApprovalStamp(c.sources), c.opt.Env.EnvDigest) || c.reprieves(sn) {
 		_ = sn.Close() // it was only read
 		return nil, nil
 	}
 	return &opened{sn: sn, users: 1}, nil
+}
+
+// reprieves reports whether a server that waits for an approval in the index has one now. Its entry and the approvals
+// are the same, so a file that it runs has changed back; the stamp of the index does not cover those.
+func (c *Catalog) reprieves(sn *index.Snapshot) bool {
+	var waiting []string
+	for _, s := range sn.Servers() {
+		if s.Waits() {
+			waiting = append(waiting, s.Name)
+		}
+	}
+	if waiting == nil {
+		return false
+	}
+	cfg, err := c.opt.Env.Load(c.sources)
+	return err == nil && slices.ContainsFunc(cfg.Servers, func(s *config.Server) bool {
+		return s.Unapproved == nil && slices.Contains(waiting, s.Name)
+	})
 }
 
 func (c *Catalog) files() []config.Source {

@@ -326,21 +326,18 @@ func failureOf(s index.ServerInfo) error {
 func (e *Engine) waiting(v *catalog.View) []*fault.Fault {
 	var list []*fault.Fault
 	for _, s := range v.Servers() {
-		if e.isOn(s) && Waits(s) {
+		if e.isOn(s) && s.Waits() {
 			list = append(list, s.Error)
 		}
 	}
 	return list
 }
 
-// Waits reports whether a person has to approve a server before it is used.
-func Waits(s index.ServerInfo) bool { return s.Error != nil && s.Error.Type == fault.ApprovalRequired }
-
 // failed returns the servers that are on and unknown, but for those that wait for an approval.
 func (e *Engine) failed(v *catalog.View) []string {
 	var names []string
 	for _, s := range v.Servers() {
-		if unknown(s) && e.isOn(s) && !Waits(s) {
+		if unknown(s) && e.isOn(s) && !s.Waits() {
 			names = append(names, s.Name)
 		}
 	}

@@ -75,7 +75,7 @@ func (e *clientEnv) config() (*config.Config, error) {
 // load reads these files, unless they are the ones that cfg was read from.
 func (e *clientEnv) load(src *config.Sources) (*config.Config, error) {
 	approvals := e.env.ApprovalStamp(src)
-	if e.cfg != nil && e.settled && sameFiles(src, e.cfg.Sources) && approvals == e.approvals {
+	if e.cfg != nil && e.settled && sameFiles(src, e.cfg.Sources) && approvals == e.approvals && !e.cfg.Reprieves() {
 		return e.cfg, nil
 	}
 	settled := true

@@ -39,13 +39,13 @@ const maxBook = 64 << 20
 // lockWait bounds how long an update waits for another mcpl. Each holds the lock for milliseconds.
 const lockWait = 5 * time.Second
 
-// stamp identifies the file by its time and size.
+// stamp identifies the file by its mode, time and size: whether it counts depends on its mode.
 func (b Book) stamp() string {
 	info, err := os.Stat(b.Path)
 	if err != nil {
 		return "none"
 	}
-	return fmt.Sprintf("%d %d", info.ModTime().UnixNano(), info.Size())
+	return fmt.Sprintf("%o %d %d", info.Mode(), info.ModTime().UnixNano(), info.Size())
 }
 
 // Read returns the approvals. A missing file has none. A file that cannot be read, or is damaged, is a fault.Config: it
