@@ -74,7 +74,7 @@ func (v *instructionsVerb) Run(ctx context.Context, s *Session) error {
 	}
 	if v.Write != "" {
 		if a.Changed, err = writeBetween(v.Write, a.Text); err != nil {
-			return fault.New(fault.Config, "cannot write "+v.Write, "Give --write a file that you may write to.").Because(err)
+			return fault.New(fault.Config, "cannot write "+v.Write, "Give --write a regular file that you may write to.").Because(err)
 		}
 		a.File = v.Write
 	}
@@ -190,13 +190,16 @@ func clipWords(s string, n int) string {
 	return b.String()
 }
 
+// maxInstructions bounds the file that a snippet is written into, in bytes.
+const maxInstructions = 16 << 20
+
 // writeBetween puts text between the markers in a file, else at its end, and reports whether that changed the file.
 func writeBetween(path, text string) (bool, error) {
 	// CLAUDE.md is often a link to AGENTS.md: the file is replaced, not the link.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	old, err := os.ReadFile(path)
+	old, err := atomicfile.Read(path, maxInstructions)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}

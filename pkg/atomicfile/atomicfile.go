@@ -9,6 +9,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,7 +20,8 @@ import (
 const suffix = ".mcpl-tmp"
 
 // Write replaces the content of the file at path, which need not exist, and gives it these permissions. Its folder must
-// exist. On return without an error content and name are on disk. If path is a link, the link is replaced.
+// exist. On return without an error content and name are on disk. If path is a link to a file, the link is replaced.
+// What is there and is not a regular file, such as a device or a link to nowhere, stays: the error is an [ErrUnfit].
 func Write(path string, data []byte, mode fs.FileMode) error {
 	_, err := WriteIf(path, data, mode, func() (bool, error) { return true, nil })
 	return err
@@ -28,6 +30,9 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 // WriteIf is [Write] with a last question: once the new content is on disk, under another name, it calls wanted. The
 // file at path is replaced only if that returns true; done says whether it was.
 func WriteIf(path string, data []byte, mode fs.FileMode, wanted func() (bool, error)) (done bool, err error) {
+	if err := replaceable(path); err != nil {
+		return false, err
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+suffix)
 	if err != nil {
 		return false, err
@@ -48,6 +53,22 @@ func WriteIf(path string, data []byte, mode fs.FileMode, wanted func() (bool, er
 		return false, err
 	}
 	return true, syncFolder(filepath.Dir(path))
+}
+
+// replaceable fails unless path is a regular file, leads to one, or is free. A rename would put a file in place of
+// anything but a folder, of /dev/null too.
+func replaceable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%w, but a link to nowhere", ErrUnfit)
+		}
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrUnfit
+	}
+	return err
 }
 
 // Sweep removes what killed calls of [Write] have left beside the file at path.

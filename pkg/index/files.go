@@ -191,7 +191,7 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	}
 	same, err := s.writeDefinitions(defs)
 	if err == nil {
-		err = atomicfile.Write(s.metaFile(), append(text, '\n'), 0o600)
+		err = replace(s.metaFile(), append(text, '\n'))
 	}
 	mtime := int64(0)
 	if info, statErr := os.Stat(s.toolsFile()); statErr == nil && err == nil {
@@ -205,7 +205,7 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 		packed = pack(cat, stamp, spans, int64(len(defs)), mtime)
 	}
 	if err == nil {
-		err = atomicfile.Write(s.packedFile(), packed, 0o600)
+		err = replace(s.packedFile(), packed)
 	}
 	sn, openErr := parseSnapshot(packed)
 	if openErr != nil { // what pack made must be readable
@@ -232,7 +232,18 @@ func (s Store) writeDefinitions(defs []byte) (same bool, err error) {
 			return true, nil
 		}
 	}
-	return false, atomicfile.Write(s.toolsFile(), defs, 0o600)
+	return false, replace(s.toolsFile(), defs)
+}
+
+// replace writes a file of the index. Anything else in its place goes: the folder is mcpl's own.
+func replace(path string, data []byte) error {
+	err := atomicfile.Write(path, data, 0o600)
+	if errors.Is(err, atomicfile.ErrUnfit) {
+		if err = os.Remove(path); err == nil {
+			err = atomicfile.Write(path, data, 0o600)
+		}
+	}
+	return err
 }
 
 // repack renders search.idx with what the present one has of the definitions, which are the same. It returns nil if the
