@@ -283,7 +283,7 @@ func (s *Session) askAll(ctx context.Context, list []*trustStatus, once bool) (a
 	ask := func(question string) (bool, error) {
 		line, err := dialog.Line(ctx, output.Bold(question), " [y/N] ")
 		if ctx.Err() != nil {
-			return false, fault.New(fault.Interrupted, "interrupted; nothing more was approved", "").Because(ctx.Err())
+			return false, fault.New(fault.Interrupted, "interrupted; nothing more was approved", "")
 		}
 		yes := strings.ToLower(strings.TrimSpace(line))
 		return err == nil && (yes == "y" || yes == "yes"), nil

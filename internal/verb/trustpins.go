@@ -145,7 +145,7 @@ func (s *Session) askDefinitions(ctx context.Context, list []*definition, once b
 		}
 		line, err := dialog.Line(ctx, output.Bold(question), " [y/N] ")
 		if ctx.Err() != nil {
-			return nil, fault.New(fault.Interrupted, "interrupted; nothing was approved", "").Because(ctx.Err())
+			return nil, fault.New(fault.Interrupted, "interrupted; nothing was approved", "")
 		}
 		yes := strings.ToLower(strings.TrimSpace(line))
 		switch yes := err == nil && (yes == "y" || yes == "yes"); {
