@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -85,7 +87,29 @@ func (s *Server) Terms() []Term { return s.terms(func(text string) string { retu
 
 // ShownTerms is Terms for a person who approves the entry: what looks like a token is masked.
 func (s *Server) ShownTerms() []Term {
-	return s.terms(func(text string) string { return mask(s.tokens, text) })
+	return s.terms(func(text string) string { return squeeze(mask(s.tokens, text)) })
+}
+
+// maxBlanks is how many characters of white space in a row a person is shown.
+const maxBlanks = 8
+
+// squeeze counts long white space in place of showing it: what stands behind it could leave the screen.
+func squeeze(text string) string {
+	var b strings.Builder
+	for text != "" {
+		rest := strings.TrimLeftFunc(text, unicode.IsSpace)
+		blanks := text[:len(text)-len(rest)]
+		if n := utf8.RuneCountInString(blanks); n > maxBlanks {
+			blanks = fmt.Sprintf(" [%d blanks] ", n)
+		}
+		word := rest
+		if i := strings.IndexFunc(rest, unicode.IsSpace); i >= 0 {
+			word = rest[:i]
+		}
+		b.WriteString(blanks + word)
+		text = rest[len(word):]
+	}
+	return b.String()
 }
 
 // given is a variable that an environment file of the project gives a value.

@@ -196,8 +196,12 @@ type Setter struct {
 func (s *Server) Display() Display { return s.display(s.literals) }
 
 // Shown is Display for a person who approves the entry: only what looks like a token is masked. A word that could be a
-// program, a path or a text of a shell is shown, whatever stands before it or equals it.
-func (s *Server) Shown() Display { return s.display(s.tokens) }
+// program, a path or a text of a shell is shown, whatever stands before it or equals it. Long white space is counted.
+func (s *Server) Shown() Display {
+	d := s.display(s.tokens)
+	d.Command, d.URL, d.Cwd = squeeze(d.Command), squeeze(d.URL), squeeze(d.Cwd)
+	return d
+}
 
 func (s *Server) display(literals *strings.Replacer) Display {
 	d := Display{Transport: s.Transport, Env: s.env, Headers: s.headers}

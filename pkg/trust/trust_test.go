@@ -480,3 +480,19 @@ func TestShown(t *testing.T) {
 		t.Error("a file that env names may change")
 	}
 }
+
+// TestShownFar: white space moves nothing off the screen.
+func TestShownFar(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.server(`{"command": "sh", "args": ["-c", "true` + strings.Repeat(" ", 5000) + `; evil"], "env": {"E": "a` +
+		strings.Repeat(`\n`, 300) + `b"}}`)
+	subject, err := Of(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := fault.From(s.Usable()).Approval.Command + strings.Join(subject.Terms, "\n")
+	if len(shown) > 500 || strings.Count(shown, "true [5000 blanks] ; evil") != 2 || !strings.Contains(shown, "E=a [300 blanks] b") {
+		t.Errorf("shown: %s", shown)
+	}
+}
