@@ -61,6 +61,9 @@ func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	a := &doctorAnswer{Servers: []diagnosis{}}
+	if s.App.Env.TrustsAll() {
+		a.Trust = "all"
+	}
 	for _, p := range probes {
 		d := diagnose(p)
 		d.verbose = s.Globals.Verbose
@@ -136,6 +139,8 @@ func verdictOn(f *fault.Fault) string {
 type doctorAnswer struct {
 	Servers []diagnosis `json:"servers"`
 	Healthy int         `json:"healthy"`
+	// Trust is "all" if MCPL_TRUST=all is set.
+	Trust string `json:"trust,omitempty"`
 	// Locked says whether all is as mcpl.lock says, and Mismatches what is not. Both are nil without --locked.
 	Locked     *bool          `json:"locked,omitempty"`
 	Mismatches []pin.Mismatch `json:"mismatches,omitempty"`
@@ -188,6 +193,9 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 	}
 	if a.Locked != nil && *a.Locked {
 		t.Line("All is as ", pin.LockFile, " says.")
+	}
+	if a.Trust != "" {
+		t.Wrap("", "MCPL_TRUST=all is set: servers of every project are used without an approval, with your own logins.")
 	}
 }
 
