@@ -67,6 +67,9 @@ func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 	for _, p := range probes {
 		d := diagnose(p)
 		d.verbose = s.Globals.Verbose
+		if p.Off && !p.Server.Disabled && s.Tools.InProject(d.Name, "") {
+			d.Next = "mcpl enable --project " + fault.Quote(d.Name)
+		}
 		if p.Server.Transport != config.Stdio && p.Server.Transport != "" && !p.Off {
 			d.Login = loginOf(ctx, s, p.Server) // after the trial, which may have renewed it
 		}
