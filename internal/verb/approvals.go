@@ -41,8 +41,8 @@ with exactly the same arguments, passes once. Requests expire after 24 hours.
   show     show one request with all its arguments
   approve  approve a request: by its id at a terminal, by its token anywhere
   deny     deny it; the call is not asked for again before it expires
-  revoke   take a request or a decision back; the call is asked for anew. To
-           take a denial back takes what an approval takes
+  revoke   take a request or a decision back; the call is asked for anew (to
+           take a denial back takes what an approval takes)
 
 Approving twice does no more than approving once.`,
 		Example: `  mcpl approvals

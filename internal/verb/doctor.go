@@ -65,14 +65,7 @@ func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 		a.Trust = "all"
 	}
 	for _, p := range probes {
-		d := diagnose(p)
-		d.verbose = s.Globals.Verbose
-		if p.Off && !p.Server.Disabled && s.Tools.InProject(d.Name, "") {
-			d.Next = "mcpl enable --project " + fault.Quote(d.Name)
-		}
-		if p.Server.Transport != config.Stdio && p.Server.Transport != "" && !p.Off {
-			d.Login = loginOf(ctx, s, p.Server) // after the trial, which may have renewed it
-		}
+		d := s.diagnose(ctx, p)
 		a.Servers = append(a.Servers, d)
 		if d.Verdict == "ok" {
 			a.Healthy++
@@ -99,6 +92,19 @@ func (v *doctorVerb) lock(s *Session) (*pin.Lock, error) {
 		return nil, nil
 	}
 	return s.readLock()
+}
+
+// diagnose returns what trying one server has shown, and what is known here of its login and its switches.
+func (s *Session) diagnose(ctx context.Context, p engine.Probe) diagnosis {
+	d := diagnose(p)
+	d.verbose = s.Globals.Verbose
+	if p.Off && !p.Server.Disabled && s.Tools.InProject(d.Name, "") {
+		d.Next = "mcpl enable --project " + fault.Quote(d.Name)
+	}
+	if p.Server.Transport != config.Stdio && p.Server.Transport != "" && !p.Off {
+		d.Login = loginOf(ctx, s, p.Server) // after the trial, which may have renewed it
+	}
+	return d
 }
 
 // diagnose returns what trying one server has shown.

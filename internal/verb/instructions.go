@@ -74,7 +74,8 @@ func (v *instructionsVerb) Run(ctx context.Context, s *Session) error {
 	}
 	if v.Write != "" {
 		if a.Changed, err = writeBetween(v.Write, a.Text); err != nil {
-			return fault.New(fault.Config, "cannot write "+v.Write, "Give --write a regular file that you may write to.").Because(err)
+			return fault.New(fault.Config, "cannot write "+v.Write, "Give --write a regular file that you may write to.").
+				Because(err)
 		}
 		a.File = v.Write
 	}

@@ -21,7 +21,7 @@ const suffix = ".mcpl-tmp"
 
 // Write replaces the content of the file at path, which need not exist, and gives it these permissions. Its folder must
 // exist. On return without an error content and name are on disk. If path is a link to a file, the link is replaced.
-// What is there and is not a regular file, such as a device or a link to nowhere, stays: the error is an [ErrUnfit].
+// Anything else that is there, such as a device or a link to nowhere, stays: the error is an [ErrUnfit].
 func Write(path string, data []byte, mode fs.FileMode) error {
 	_, err := WriteIf(path, data, mode, func() (bool, error) { return true, nil })
 	return err

@@ -61,8 +61,8 @@ func (e Env) judge(s *Server) {
 	}
 }
 
-// Reprieves reports whether a server that was refused when the configuration was read would be approved now: a file that
-// it runs is again what it was. Nothing but the approver sees such a change.
+// Reprieves reports whether a server that was refused when the configuration was read would be approved now: a file
+// that it runs is again what it was. Nothing but the approver sees such a change.
 func (c *Config) Reprieves() bool {
 	return slices.ContainsFunc(c.Servers, func(s *Server) bool { return s.Unapproved != nil && s.Admit() == nil })
 }

@@ -9,10 +9,10 @@ import (
 )
 
 // MaskArguments returns the arguments of a call as people may see them: each text has the secrets of the server as
-// "***", and so has what looks like a secret by its form or by the name of its member, or of one around it, be it a text,
-// a number or a truth value. Everything else stays as it is, byte
-// for byte, so that a person sees what would be sent; only white space between values goes, which could look like the
-// end of the arguments. raw is JSON; other text becomes "***" as a whole.
+// "***", and so has what looks like a secret by its form or by the name of its member, or of one around it, be it a
+// text, a number or a truth value. Everything else stays as it is, byte for byte, so that a person sees what would be
+// sent; only white space between values goes, which could look like the end of the arguments. raw is JSON; other text
+// becomes "***" as a whole.
 func (s *Server) MaskArguments(raw json.RawMessage) json.RawMessage {
 	if !json.Valid(raw) {
 		return json.RawMessage(`"***"`)

@@ -97,7 +97,7 @@ func BenchmarkSettings(b *testing.B) {
 	}
 }
 
-// TestTrustsNothing: an entry of "trusted" that is no folder is told, with the place that it was looked for.
+// TestTrustsNothing: a notice names an entry of "trusted" that is not a folder, and the place that it was looked for.
 func TestTrustsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

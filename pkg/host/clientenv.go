@@ -147,7 +147,8 @@ func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Princip
 	if entry.Project != "" { // it gets less, so that fewer changes matter to it
 		inherited = digest(entry.Inherited(e.inherited)...)
 	}
-	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, entry.LoginOwner(), string(p))
+	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, entry.LoginOwner(),
+		string(p))
 }
 
 // keyIn returns the key of a server of a configuration by its name, or "" if the configuration does not want it.

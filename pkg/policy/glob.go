@@ -30,7 +30,8 @@ func ParseGlob(text string) (Glob, error) {
 	case slash && server == "":
 		return "", fmt.Errorf(`%q names no server: write "*%[1]s" for those of all servers`, text)
 	case !strings.Contains(text, "*") && name == "":
-		return "", fmt.Errorf(`%q is the name of no call: those are "server/tool"; write "%s/*" for a whole server`, text, server)
+		return "", fmt.Errorf(`%q is the name of no call: those are "server/tool"; write "%s/*" for a whole server`,
+			text, server)
 	}
 	return Glob(text), nil
 }
