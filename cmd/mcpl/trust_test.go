@@ -38,6 +38,12 @@ func TestTrustAtTerminal(t *testing.T) {
 	term.until(t, "Approve demo? [y/N] ")
 	term.WriteString("\x03")
 	p.ends(cmd, out, 130, "")
+	for b := range term.seen {
+		term.shown.Write(b)
+	}
+	if text := term.shown.String(); !strings.Contains(text, "interrupted") || strings.Contains(text, "context canceled") {
+		t.Errorf("the end says: %q", text)
+	}
 	cmd, term, out = onTerminal(t, dir, p.env, "search", "greet")
 	term.until(t, "command: mcptest demo.json")
 	term.until(t, "env: API_TOKEN=***")

@@ -41,7 +41,8 @@ with exactly the same arguments, passes once. Requests expire after 24 hours.
   show     show one request with all its arguments
   approve  approve a request: by its id at a terminal, by its token anywhere
   deny     deny it; the call is not asked for again before it expires
-  revoke   take a request or a decision back; the call is asked for anew
+  revoke   take a request or a decision back; the call is asked for anew (to
+           take a denial back takes what an approval takes)
 
 Approving twice does no more than approving once.`,
 		Example: `  mcpl approvals
@@ -126,12 +127,10 @@ func (v *Approvals) Run(ctx context.Context, s *Session) (err error) {
 		return s.Printer.Answer(a)
 	case "show":
 		r, _, err = store.Find(v.which)
-	case "approve":
-		r, err = v.approve(ctx, s, store)
+	case "approve", "revoke":
+		r, err = v.permit(ctx, s, store)
 	case "deny":
 		r, err = store.Decide(ctx, v.which, approval.Decision{Note: v.Reason})
-	case "revoke":
-		r, err = store.Revoke(ctx, v.which)
 	}
 	if err != nil {
 		return err
@@ -139,37 +138,58 @@ func (v *Approvals) Run(ctx context.Context, s *Session) (err error) {
 	return s.Printer.Answer(&approvalAnswer{approvalLine: requestLine(r), now: s.App.Now(), decided: v.action != "show"})
 }
 
-// approve approves a request: whoever has its token may, and otherwise a person at the terminal is asked.
-func (v *Approvals) approve(ctx context.Context, s *Session, store approval.Store) (approval.Request, error) {
+// permit approves a request, or takes a denial back: whoever has its token may, and otherwise a person at the terminal
+// is asked. To revoke what is not denied lets no call pass, so it takes nothing.
+func (v *Approvals) permit(ctx context.Context, s *Session, store approval.Store) (approval.Request, error) {
 	r, genuine, err := store.Find(v.which)
 	if err != nil {
 		return r, err
 	}
-	d := approval.Decision{Approve: true, Way: policy.Terminal, Note: v.Reason}
-	switch dialog := s.dialog(); {
-	case genuine || r.State != approval.Pending:
+	asks, way := approval.Pending, policy.Terminal
+	if v.action == "revoke" {
+		asks = approval.Denied
+	}
+	switch {
+	case genuine || r.State != asks:
 	case slices.Contains(r.By, policy.Model):
-		d.Way = policy.Model
-	case !slices.Contains(r.By, policy.Terminal):
-	case dialog == nil:
-		return r, atTerminalOnly(r)
-	default:
-		about := approval.About{Shown: r.Arguments, Reason: r.Reason, Folder: r.Folder}
-		if yes, err := askFor(ctx, dialog, r.Ref(), about); err != nil {
+		way = policy.Model
+	case slices.Contains(r.By, policy.Terminal):
+		if err := v.ask(ctx, s, r); err != nil {
 			return r, err
-		} else if !yes {
-			return r, fault.New(fault.ApprovalRequired, r.ID+" was not approved", "It stays open.").
-				Then("To deny it for good, type", fault.Step{Verb: "approvals", Args: []string{"deny", r.ID}}).
-				On(r.Server, r.Ref().Tool())
 		}
 	}
-	return store.Decide(ctx, v.which, d)
+	if v.action == "revoke" {
+		return store.Revoke(ctx, v.which, way)
+	}
+	return store.Decide(ctx, v.which, approval.Decision{Approve: true, Way: way, Note: v.Reason})
+}
+
+// ask fails unless the person at the terminal says yes.
+func (v *Approvals) ask(ctx context.Context, s *Session, r approval.Request) error {
+	dialog := s.dialog()
+	if dialog == nil {
+		return v.atTerminalOnly(r)
+	}
+	about, question := approval.About{Shown: r.Arguments, Reason: r.Reason, Folder: r.Folder}, makeThisCall
+	if r.State == approval.Denied {
+		about.Reason, question = r.Outcome(), "Have this call asked for anew?"
+	}
+	yes, err := askFor(ctx, dialog, r.Ref(), about, question)
+	if err != nil || yes {
+		return err
+	}
+	f := fault.New(fault.ApprovalRequired, r.ID+" was not approved", "It stays open.").On(r.Server, r.Ref().Tool())
+	if r.State == approval.Denied {
+		f.Message, f.Help = r.ID+" stays denied", ""
+		return f
+	}
+	return f.Then("To deny it for good, type", fault.Step{Verb: "approvals", Args: []string{"deny", r.ID}})
 }
 
 // atTerminalOnly is the fault of an approval by id without a terminal.
-func atTerminalOnly(r approval.Request) error {
-	f := fault.New(fault.ApprovalRequired, "there is no terminal here to ask a person whether to approve "+r.ID,
-		"").On(r.Server, r.Ref().Tool())
+func (v *Approvals) atTerminalOnly(r approval.Request) error {
+	f := fault.New(fault.ApprovalRequired, fmt.Sprintf("there is no terminal here to ask a person whether to %s %s",
+		v.action, r.ID), "").On(r.Server, r.Ref().Tool())
 	if slices.Contains(r.By, policy.Token) {
 		f.Help = "Without a terminal, give the token of the request: the call has printed it."
 	} else {
@@ -193,8 +213,11 @@ const (
 	maxRefShown = 400
 )
 
-// askFor shows a call to the person at the terminal and asks whether to make it. The end of the input is a no.
-func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.About) (bool, error) {
+// makeThisCall is the question before a call.
+const makeThisCall = "Make this call?"
+
+// askFor shows a call to the person at the terminal and asks a question about it. The end of the input is a no.
+func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.About, question string) (bool, error) {
 	d.Open()
 	defer d.Close()
 	d.Show(func(t *output.Text) {
@@ -205,11 +228,11 @@ func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.
 		rows.add(output.Bold("folder"), about.Folder)
 		t.Table("  ", rows)
 		if more := len(about.Shown) - maxShown; more > 0 {
-			t.Line(output.Yellow("note: "), fmt.Sprintf("%s more are not shown here", render.Size(more)))
+			t.Line(output.Yellow("note: "), fmt.Sprintf("%s more are not shown here; type all to read them", render.Size(more)))
 		}
 	})
 	for {
-		text, err := d.Line(ctx, output.Bold("Make this call? yes, no: "))
+		text, err := d.Line(ctx, output.Bold(question+" yes, no: "))
 		switch {
 		case ctx.Err() != nil:
 			return false, fault.New(fault.Interrupted, "interrupted before "+ref.String()+" was approved",
@@ -224,6 +247,9 @@ func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.
 			return true, nil
 		case "n", "no":
 			return false, nil
+		case "all":
+			d.Show(func(t *output.Text) { t.Line(string(about.Shown)) })
+			continue
 		}
 		d.Show(func(t *output.Text) { t.Line(output.Yellow("again: "), "type one of the words") })
 	}

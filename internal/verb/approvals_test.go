@@ -136,7 +136,9 @@ expires      2026-03-02T12:00:00Z
 	run(0, " (demo/add) is denied: the call does not pass before 2026-03-02T12:00:00Z.\n", "approvals", "deny", second.ID, "--reason", "no")
 	run(6, "error: the call of demo/add was denied at 2026-03-01 12:00 UTC: no", "call", "demo", "add", "a=1")
 	run(6, "was denied at 2026-03-01 12:00 UTC: no", "approvals", "approve", second.Token)
-	run(0, "is revoked: the call is asked for anew", "approvals", "revoke", second.ID)
+	run(6, "A person has it asked for anew with: mcpl approvals revoke", "call", "demo", "add", "a=1")
+	run(6, "there is no terminal here to ask a person whether to revoke", "approvals", "revoke", second.ID)
+	run(0, "is revoked: the call is asked for anew", "approvals", "revoke", second.Token)
 	w.requested("call", "demo", "add", "a=1")
 	run(6, `error: the call of demo/drop is denied by the policy: the rule with match "demo/drop"`, "call", "demo", "drop")
 	run(0, "Policy\n  deny: the rule with match \"demo/drop\"", "inspect", "demo", "drop")
@@ -211,6 +213,46 @@ func TestApprovalsAtATerminal(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// TestRevokeADenial: what a person has denied, only a person at a terminal can have asked for anew, if the rule takes
+// no other approval.
+func TestRevokeADenial(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	r := w.requested("call", "papers", "cite")
+	run := func(code int, says string, args ...string) {
+		t.Helper()
+		if got := w.run(t.Context(), args...); got.code != code || !strings.Contains(got.stdout+got.stderr, says) {
+			t.Errorf("mcpl %q: %d, want %d and %q:\n%s", args, got.code, code, says, got.stdout+got.stderr)
+		}
+	}
+	run(0, "is denied", "approvals", "deny", r.ID, "--reason", "no")
+	run(6, "only from a person at a terminal", "approvals", "revoke", r.ID)
+	run(6, "only from a person at a terminal", "approvals", "revoke", r.ID, "--json")
+	w.atTerminal(strings.NewReader("no\n"))
+	run(6, r.ID+" stays denied", "approvals", "revoke", r.ID)
+	w.atTerminal(strings.NewReader("yes\n"))
+	run(0, "is revoked", "approvals", "revoke", r.ID)
+	w.app.InTTY = false
+	if again := w.requested("call", "papers", "cite"); again.ID == r.ID {
+		t.Error("the call is not asked for anew")
+	}
+	pending := w.requested("call", "papers", "cite")
+	run(0, "is revoked", "approvals", "revoke", pending.ID) // no call passes for that
+}
+
+// TestApprovalsReadOn: a person can read the arguments that are cut off before the question.
+func TestApprovalsReadOn(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	w.atTerminal(strings.NewReader("all\nno\n"))
+	got := w.run(t.Context(), "call", "papers", "cite", `{"a":"`+strings.Repeat("x ", maxShown)+`the end"}`, "--no-validate")
+	cut, rest, asked := strings.Cut(got.stderr, "Make this call? yes, no: ")
+	if !asked || strings.Contains(cut, "the end") || !strings.Contains(cut, "type all to read them") ||
+		!strings.Contains(rest, "the end") || got.code != 6 {
+		t.Errorf("%d: %d bytes before the question, %d after it", got.code, len(cut), len(rest))
+	}
 }
 
 // TestApprovalsByTheModel: only a rule that names the model lets the caller approve its call by the id.

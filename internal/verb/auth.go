@@ -215,7 +215,7 @@ func (v *authVerb) needy(ctx context.Context, s *Session) (string, error) {
 
 func (v *authVerb) logout(ctx context.Context, s *Session) error {
 	server, err := v.usable(s, v.servers[0])
-	if err != nil {
+	if err != nil && (server == nil || server.Unapproved == nil) { // what was stored can be forgotten without an approval
 		return err
 	}
 	out, err := s.App.Logins.Logout(ctx, server)

@@ -134,7 +134,7 @@ func (s *Session) consent(ctx context.Context, p *importPlan) (bool, error) {
 	}
 	ok, err := s.Printer.Ask(ctx, s.App.Stdin, "Write "+what+"?")
 	if err != nil {
-		return false, fault.New(fault.Interrupted, "interrupted; nothing was written", "").Because(err)
+		return false, fault.New(fault.Interrupted, "interrupted; nothing was written", "")
 	}
 	if !ok {
 		s.Printer.Notice("nothing was written")

@@ -60,13 +60,12 @@ func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	a := &doctorAnswer{Servers: []diagnosis{}, TrustsAll: s.App.Env.TrustsAll()}
+	a := &doctorAnswer{Servers: []diagnosis{}}
+	if s.App.Env.TrustsAll() {
+		a.Trust = "all"
+	}
 	for _, p := range probes {
-		d := diagnose(p)
-		d.verbose = s.Globals.Verbose
-		if p.Server.Transport != config.Stdio && p.Server.Transport != "" && !p.Off {
-			d.Login = loginOf(ctx, s, p.Server) // after the trial, which may have renewed it
-		}
+		d := s.diagnose(ctx, p)
 		a.Servers = append(a.Servers, d)
 		if d.Verdict == "ok" {
 			a.Healthy++
@@ -93,6 +92,19 @@ func (v *doctorVerb) lock(s *Session) (*pin.Lock, error) {
 		return nil, nil
 	}
 	return s.readLock()
+}
+
+// diagnose returns what trying one server has shown, and what is known here of its login and its switches.
+func (s *Session) diagnose(ctx context.Context, p engine.Probe) diagnosis {
+	d := diagnose(p)
+	d.verbose = s.Globals.Verbose
+	if p.Off && !p.Server.Disabled && s.Tools.InProject(d.Name, "") {
+		d.Next = "mcpl enable --project " + fault.Quote(d.Name)
+	}
+	if p.Server.Transport != config.Stdio && p.Server.Transport != "" && !p.Off {
+		d.Login = loginOf(ctx, s, p.Server) // after the trial, which may have renewed it
+	}
+	return d
 }
 
 // diagnose returns what trying one server has shown.
@@ -136,8 +148,8 @@ func verdictOn(f *fault.Fault) string {
 type doctorAnswer struct {
 	Servers []diagnosis `json:"servers"`
 	Healthy int         `json:"healthy"`
-	// TrustsAll says that MCPL_TRUST=all is set, so that no server of a project needs an approval.
-	TrustsAll bool `json:"trusts_all,omitempty"`
+	// Trust is "all" if MCPL_TRUST=all is set.
+	Trust string `json:"trust,omitempty"`
 	// Locked says whether all is as mcpl.lock says, and Mismatches what is not. Both are nil without --locked.
 	Locked     *bool          `json:"locked,omitempty"`
 	Mismatches []pin.Mismatch `json:"mismatches,omitempty"`
@@ -185,14 +197,14 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 		others = fmt.Sprintf(", %d disabled", off)
 	}
 	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
-	if a.TrustsAll {
-		t.Line("MCPL_TRUST=all is set: servers of any project run without an approval.")
-	}
 	for _, m := range a.Mismatches {
 		t.Line(output.Red("not locked "), mismatchText(m))
 	}
 	if a.Locked != nil && *a.Locked {
 		t.Line("All is as ", pin.LockFile, " says.")
+	}
+	if a.Trust != "" {
+		t.Wrap("", "MCPL_TRUST=all is set: servers of every project are used without an approval, with your own logins.")
 	}
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
@@ -75,7 +74,8 @@ func (v *instructionsVerb) Run(ctx context.Context, s *Session) error {
 	}
 	if v.Write != "" {
 		if a.Changed, err = writeBetween(v.Write, a.Text); err != nil {
-			return fault.New(fault.Config, "cannot write "+v.Write, "Give --write a file that you may write to.").Because(err)
+			return fault.New(fault.Config, "cannot write "+v.Write, "Give --write a regular file that you may write to.").
+				Because(err)
 		}
 		a.File = v.Write
 	}
@@ -107,7 +107,7 @@ const snippetBudget = 1000
 // server is for by the names of its tools or, if describe is set, in its own words.
 func (s *Session) snippet(view *catalog.View, describe bool) (string, error) {
 	on := slices.DeleteFunc(slices.Clone(view.Servers()), func(info index.ServerInfo) bool {
-		return info.Off || !s.Tools.AllowsServer(info.Name) || engine.Waits(info)
+		return info.Off || !s.Tools.AllowsServer(info.Name) || info.Waits()
 	})
 	head := preamble
 	if slices.ContainsFunc(on, func(info index.ServerInfo) bool { return info.Offers() > info.Tools }) {
@@ -191,13 +191,16 @@ func clipWords(s string, n int) string {
 	return b.String()
 }
 
+// maxInstructions bounds the file that a snippet is written into, in bytes.
+const maxInstructions = 16 << 20
+
 // writeBetween puts text between the markers in a file, else at its end, and reports whether that changed the file.
 func writeBetween(path, text string) (bool, error) {
 	// CLAUDE.md is often a link to AGENTS.md: the file is replaced, not the link.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	old, err := os.ReadFile(path)
+	old, err := atomicfile.Read(path, maxInstructions)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}

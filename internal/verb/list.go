@@ -185,8 +185,11 @@ func (a *listAnswer) WriteText(t *output.Text) {
 
 // failure returns what went wrong with the server, without its name.
 func (s *serverLine) failure() string {
-	if s.Error == nil {
+	switch {
+	case s.Error == nil:
 		return ""
+	case s.Status == "waiting":
+		return s.Status + " " + s.Name // its help shows what it alone would run
 	}
 	words := strings.Split(s.Error.Message, " ")
 	for i, word := range words {

@@ -58,24 +58,23 @@ func (v *listOffersVerb) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	a := &offersAnswer{kind: v.kinds[0], recs: offers.Records}
+	a := &offersAnswer{kind: v.kinds[0], recs: offers.Records,
+		leftOut: leftOut{unsearched: unsearched(offers.Unsearched), waiting: s.waiting(offers.Waiting)}}
 	if len(offers.Records) == 0 {
 		a.help = fmt.Sprintf("There are no %ss", a.kind)
 		if len(v.servers) > 0 {
 			a.help = fmt.Sprintf("%s has no %ss", v.servers[0], a.kind)
 		}
 		a.help += ". See what the servers have with: mcpl list"
-		if len(v.servers) == 0 && len(offers.Failed) > 0 {
-			a.help += ". Not known, because they could not be asked: " + strings.Join(offers.Failed, ", ")
-		}
 	}
+	s.noteUnsearched(a.unsearched)
 	return s.Printer.Answer(a)
 }
 
 type offersAnswer struct {
 	kind tool.Kind
 	recs []index.Record
-	help string
+	leftOut
 }
 
 func (a *offersAnswer) RawJSON() []byte {
@@ -86,9 +85,7 @@ func (a *offersAnswer) RawJSON() []byte {
 	} else {
 		o.Add("prompts", a.list(tool.Prompt))
 	}
-	if a.help != "" {
-		o.Add("help", a.help)
-	}
+	a.leftOut.add(&o)
 	return o.Bytes()
 }
 

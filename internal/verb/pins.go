@@ -34,6 +34,9 @@ func (c *choice) AllowsServer(server string) bool { return c.now().AllowsServer(
 // Whole implements [engine.Switches].
 func (c *choice) Whole(server string) bool { return c.now().Whole(server) }
 
+// InProject implements [engine.Switches].
+func (c *choice) InProject(server, name string) bool { return c.now().InProject(server, name) }
+
 func (c *choice) now() state.All {
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -204,15 +204,16 @@ func TestDoctorLocked(t *testing.T) {
 	if err := errors.Join(lock.Add("bank", w.servers["bank"].listing), lock.Write(filepath.Join(w.dir, pin.LockFile))); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.run(t.Context(), "doctor", "--locked"); got.code != 0 || !strings.HasSuffix(got.stdout, "All is as mcpl.lock says.\n") {
+	if got := w.run(t.Context(), "doctor", "--locked"); got.code != 0 || !strings.Contains(got.stdout, "All is as mcpl.lock says.\n") {
 		t.Errorf("%+v", got)
 	}
 	w.servers["bank"] = offering(t, "", destroys, renamed)
 	got := w.run(t.Context(), "doctor", "--locked")
-	_, end, _ := strings.Cut(got.stdout, "an approval.\n")
+	_, end, _ := strings.Cut(got.stdout, "fine.\n")
 	if diff := cmp.Diff(`not locked bank/balance is in the lock, but not there
 not locked bank/pay is not as it was locked
 not locked bank/funds is not in the lock
+MCPL_TRUST=all is set: servers of every project are used without an approval, with your own logins.
 `, end); got.code != 6 || diff != "" {
 		t.Errorf("code %d\n%s", got.code, diff)
 	}

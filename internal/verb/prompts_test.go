@@ -28,8 +28,9 @@ func TestPromptsAnswers(t *testing.T) {
   (topic: string)
 
 Get it, with key=value for each argument: mcpl prompt papers review
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `,
-			json: `{"prompts":[{"server":"papers","prompt":"review","description":"Review a paper","signature":"topic: string","required":["topic"]}]}`},
+			json: `{"prompts":[{"server":"papers","prompt":"review","description":"Review a paper","signature":"topic: string","required":["topic"]}],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}]}`},
 		"of one": {args: strings.Fields("prompts papers --refresh"), asked: []string{"papers"}, text: `papers review
   Review a paper
   (topic: string)

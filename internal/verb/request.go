@@ -85,7 +85,7 @@ func (v *request) send(ctx context.Context, s *Session, plan *engine.Plan, to re
 	ask := form.Options{Ref: plan.Ref, Args: plan.Args, Answers: v.Elicit, Printer: s.Printer, Dialog: s.dialog()}
 	if ask.Dialog != nil {
 		plan.Approve = func(ctx context.Context, about approval.About) (bool, error) {
-			return askFor(ctx, ask.Dialog, plan.Ref, about)
+			return askFor(ctx, ask.Dialog, plan.Ref, about, makeThisCall)
 		}
 	}
 	audience := form.New(ask)

@@ -30,8 +30,9 @@ papers paper://{year}  by year
 
 Read it: mcpl read papers paper://report
 Read one, with the braces filled in: mcpl read papers 'paper://{year}'
+note: not searched: down exited with code 3. See all servers with: mcpl list
 `,
-			json: `{"resources":[{"server":"papers","uri":"paper://report","title":"The report","description":"What was found.","mimeType":"text/plain"}],"templates":[{"server":"papers","uriTemplate":"paper://{year}","title":"by year","description":""}]}`},
+			json: `{"resources":[{"server":"papers","uri":"paper://report","title":"The report","description":"What was found.","mimeType":"text/plain"}],"templates":[{"server":"papers","uriTemplate":"paper://{year}","title":"by year","description":""}],"unsearched":[{"server":"down","why":"down exited with code 3","help":"See what happened with: mcpl doctor down"}]}`},
 		"of one": {args: strings.Fields("resources papers"), text: `papers paper://report  The report  text/plain
   What was found.
 

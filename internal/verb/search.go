@@ -76,9 +76,31 @@ func (v *searchVerb) Flags(fs *pflag.FlagSet) {
 type searchAnswer struct {
 	query, method string
 	hits          []engine.Found
-	unsearched    []unsearchedServer
-	help          string
-	waiting       []waitingServer
+	leftOut
+}
+
+// leftOut is what an answer says of servers that it leaves out, and of what to do if it is empty.
+type leftOut struct {
+	unsearched []unsearchedServer
+	help       string
+	waiting    []waitingServer
+}
+
+// add adds it to an answer in JSON.
+func (l *leftOut) add(o *output.Object) {
+	if l.unsearched != nil {
+		left := make([]json.RawMessage, len(l.unsearched))
+		for i, u := range l.unsearched {
+			left[i] = u.rawJSON()
+		}
+		o.Add("unsearched", tool.JoinArray(left))
+	}
+	if l.help != "" {
+		o.Add("help", l.help)
+	}
+	if len(l.waiting) > 0 {
+		o.Add("waiting", l.waiting)
+	}
 }
 
 // unsearchedServer is a server that a search left out although it was to be searched.
@@ -142,19 +164,7 @@ func (a *searchAnswer) RawJSON() []byte {
 	o.Add("query", a.query)
 	o.Add("method", a.method)
 	o.Add("results", tool.JoinArray(results))
-	if a.unsearched != nil {
-		left := make([]json.RawMessage, len(a.unsearched))
-		for i, u := range a.unsearched {
-			left[i] = u.rawJSON()
-		}
-		o.Add("unsearched", tool.JoinArray(left))
-	}
-	if a.help != "" {
-		o.Add("help", a.help)
-	}
-	if len(a.waiting) > 0 {
-		o.Add("waiting", a.waiting)
-	}
+	a.leftOut.add(&o)
 	return o.Bytes()
 }
 
@@ -237,8 +247,12 @@ func (v *searchVerb) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	answer := &searchAnswer{query: v.query, method: string(v.method), hits: result.Found,
-		unsearched: unsearched(result.Unsearched), waiting: s.waiting(result.Waiting)}
-	if len(result.Found) == 0 {
+		leftOut: leftOut{unsearched: unsearched(result.Unsearched), waiting: s.waiting(result.Waiting)}}
+	switch {
+	case len(result.Found) > 0:
+	case result.Searched == 0 && len(result.Waiting) > 0:
+		answer.help = "No server was searched: a person has to approve them first. See how they stand with: mcpl trust --list"
+	default:
 		if answer.help, err = v.emptyHelp(ctx, s, q); err != nil {
 			return err
 		}

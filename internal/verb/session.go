@@ -45,7 +45,7 @@ func (s *Session) open() (notices []string, err error) {
 	s.App = &app
 	s.States = state.FileIn(s.App.Env.StateDir())
 	s.Tools, notices, err = state.Read(s.App.Env.StateDir(), s.App.Env.Dir)
-	return notices, err
+	return append(notices, s.App.Env.TrustsNothing(s.Settings.Trusted)...), err
 }
 
 // run opens the session, runs the verb, and has the index refreshed behind its answer.

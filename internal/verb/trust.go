@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/trust"
@@ -209,7 +208,7 @@ func (s *Session) trustStatusOf(server *config.Server) (*trustStatus, error) {
 	if err != nil {
 		l.Problem = err.Error()
 	}
-	if b := st.Before; b != nil {
+	if b := st.Before; b != nil && b.Hash != "" {
 		l.Since = b.Approved
 		if st.State == trust.Changed {
 			l.Changes = changes(b.Terms, st.Subject.Terms)
@@ -361,7 +360,7 @@ func (s *Session) anyWaits(servers []string) (bool, error) {
 	}
 	defer view.Release()
 	for _, info := range view.Servers() {
-		if engine.Waits(info) && (len(servers) == 0 || slices.Contains(servers, info.Name)) {
+		if info.Waits() && (len(servers) == 0 || slices.Contains(servers, info.Name)) {
 			return true, nil
 		}
 	}
@@ -419,6 +418,9 @@ func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
+	if err := v.decline(ctx, s); err != nil && len(gone) == 0 {
+		return err
+	}
 	a := &untrustAnswer{Revoked: []string{}}
 	for _, approval := range gone {
 		a.Revoked = append(a.Revoked, approval.Server)
@@ -429,6 +431,32 @@ func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
 		}
 	}
 	return s.Printer.Answer(a)
+}
+
+// decline notes that the entries, as they are now, are not wanted. No old index can adopt them then. It reads the
+// configuration without the catalog, which would adopt them for that.
+func (v *untrustVerb) decline(ctx context.Context, s *Session) error {
+	sources, err := s.catalog().Sources()
+	if err != nil {
+		return err
+	}
+	cfg, err := s.App.Env.Load(sources)
+	if err != nil {
+		return err
+	}
+	for _, server := range cfg.Servers {
+		if server.Project == "" || !v.All && !slices.Contains(v.names, server.Name) {
+			continue
+		}
+		subject, err := trust.Of(server)
+		if err == nil {
+			err = s.book().Decline(ctx, subject, s.App.Now().UTC())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 type untrustAnswer struct {

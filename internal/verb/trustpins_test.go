@@ -117,7 +117,9 @@ func TestF3ManyChangesAreReadOnce(t *testing.T) {
 		}
 		w := bank(t, before, after)
 		began := time.Now()
-		diff := func(ctx context.Context, s *Session) error { return s.trustShow(ctx, &trustVerb{Diff: true}, nil, nil, nil) }
+		diff := func(ctx context.Context, s *Session) error {
+			return s.trustShow(ctx, &trustVerb{Diff: true}, nil, nil, nil)
+		}
 		code, out := w.do(diff)
 		took := time.Since(began)
 		if got := strings.Count(out, "changed since"); code != 0 || got != n {

@@ -106,7 +106,7 @@ func (r *Request) approve(way policy.Way, note string, now time.Time) error {
 		return fault.New(fault.ApprovalRequired,
 			fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
 			"A request that is decided cannot be approved.").On(r.Server, r.Ref().Tool()).
-			Then("To have the call asked for anew, revoke the decision with",
+			Then("A person has the call asked for anew with",
 				fault.Step{Verb: "approvals", Args: []string{"revoke", r.ID}})
 	case !r.takes(way):
 		return fault.New(fault.ApprovalRequired,
@@ -131,12 +131,17 @@ func (r *Request) deny(note string, now time.Time) error {
 }
 
 // revoke takes back what was asked or decided: its approval does not count any more, its token neither, and the call is
-// asked for anew. It fails after the use. Revoking twice is harmless.
-func (r *Request) revoke(now time.Time) error {
-	switch r.State {
-	case Revoked:
+// asked for anew. It fails after the use. Revoking twice is harmless. A denial is taken back in a way in which the
+// request could be approved: else whoever was denied a call could have it asked for anew, as often as it takes.
+func (r *Request) revoke(way policy.Way, now time.Time) error {
+	switch {
+	case r.State == Revoked:
 		return nil
-	case Used:
+	case r.State == Denied && !r.takes(way):
+		return fault.New(fault.ApprovalRequired,
+			fmt.Sprintf("that %s was denied cannot be revoked by %s, only by %s", r.ID, way, policy.Enumerate(r.By)),
+			"It takes what an approval takes.").On(r.Server, r.Ref().Tool())
+	case r.State == Used:
 		return fault.New(fault.Usage, fmt.Sprintf("%s was used at %s: the call has been made", r.ID, clock(r.Decided)),
 			"What has been made cannot be revoked.").On(r.Server, r.Ref().Tool())
 	}

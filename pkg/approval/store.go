@@ -161,9 +161,15 @@ func (s Store) Decide(ctx context.Context, which string, d Decision) (Request, e
 	})
 }
 
-// Revoke takes back a request or the decision on it: the next such call is asked for anew.
-func (s Store) Revoke(ctx context.Context, which string) (Request, error) {
-	return s.change(ctx, which, func(r *Request, _ bool) error { return r.revoke(s.now()) })
+// Revoke takes back a request or the decision on it: the next such call is asked for anew. The way matters for a
+// denial. A token is a way of its own, whatever way says.
+func (s Store) Revoke(ctx context.Context, which string, way policy.Way) (Request, error) {
+	return s.change(ctx, which, func(r *Request, genuine bool) error {
+		if genuine {
+			way = policy.Token
+		}
+		return r.revoke(way, s.now())
+	})
 }
 
 // change edits the request that an id or a token names.

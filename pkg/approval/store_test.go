@@ -261,8 +261,12 @@ func TestDeniedAndRevoked(t *testing.T) {
 		!strings.Contains(err.Error(), "was denied at 2026-11-22 12:00 UTC: too much") {
 		t.Errorf("its token approves: %v", err)
 	}
+	if _, err := s.Revoke(t.Context(), r.ID, policy.Model); !fault.Is(err, fault.ApprovalRequired) ||
+		!strings.Contains(err.Error(), "cannot be revoked by model, only by terminal, elicitation or token") {
+		t.Errorf("revoked by the model: %v", err)
+	}
 	for range 2 { // twice is harmless
-		if got, err := s.Revoke(t.Context(), r.ID); err != nil || got.State != Revoked {
+		if got, err := s.Revoke(t.Context(), r.ID, policy.Terminal); err != nil || got.State != Revoked {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
@@ -271,7 +275,7 @@ func TestDeniedAndRevoked(t *testing.T) {
 	}
 	fresh := s.open(t, pay(5))
 	s.decide(t, fresh.Token, yes())
-	if _, err := s.Revoke(t.Context(), fresh.Token); err != nil {
+	if _, err := s.Revoke(t.Context(), fresh.Token, policy.Terminal); err != nil {
 		t.Error(err)
 	}
 	if s.passes(t, pay(5)) {
@@ -290,7 +294,7 @@ func TestDeniedAndRevoked(t *testing.T) {
 	if _, err := s.Decide(t.Context(), used.ID, Decision{}); !fault.Is(err, fault.Usage) {
 		t.Errorf("denied after the use: %v", err)
 	}
-	if _, err := s.Revoke(t.Context(), used.ID); !fault.Is(err, fault.Usage) {
+	if _, err := s.Revoke(t.Context(), used.ID, policy.Terminal); !fault.Is(err, fault.Usage) {
 		t.Errorf("revoked after the use: %v", err)
 	}
 }
@@ -360,7 +364,7 @@ func TestBadTokens(t *testing.T) {
 			for _, err := range []error{
 				func() error { _, _, err := s.Find(test.token); return err }(),
 				func() error { _, err := s.Decide(t.Context(), test.token, yes()); return err }(),
-				func() error { _, err := s.Revoke(t.Context(), test.token); return err }(),
+				func() error { _, err := s.Revoke(t.Context(), test.token, policy.Terminal); return err }(),
 			} {
 				if !fault.Is(err, fault.Usage) || !strings.Contains(err.Error(), test.says) {
 					t.Errorf("%v, want %q", err, test.says)
@@ -626,7 +630,7 @@ func TestDamagedFileApprovesNothing(t *testing.T) {
 			_, passErr := s.Pass(t.Context(), pay(5), policy.DefaultWays())
 			_, _, openErr := s.Open(t.Context(), pay(5), About{By: policy.DefaultWays()})
 			_, listErr := s.List()
-			_, revokeErr := s.Revoke(t.Context(), "abcdefgh")
+			_, revokeErr := s.Revoke(t.Context(), "abcdefgh", policy.Terminal)
 			for _, err := range []error{passErr, openErr, listErr, revokeErr} {
 				if f := fault.From(err); f == nil || f.Type != fault.Config || !strings.Contains(f.Message, test.says) {
 					t.Errorf("%v, want %q", err, test.says)

@@ -12,6 +12,7 @@ package atomicfile
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -22,7 +23,8 @@ import (
 const suffix = ".mcpl-tmp"
 
 // Write replaces the content of the file at path, which need not exist, and gives it these permissions. Its folder must
-// exist. On return without an error content and name are on disk. If path is a link, the link is replaced.
+// exist. On return without an error content and name are on disk. If path is a link to a file, the link is replaced.
+// Anything else that is there, such as a device or a link to nowhere, stays: the error is an [ErrUnfit].
 func Write(path string, data []byte, mode fs.FileMode) error {
 	_, err := WriteIf(path, data, mode, func() (bool, error) { return true, nil })
 	return err
@@ -47,6 +49,9 @@ type Pending struct{ Temp, path string }
 
 // Prepare does all of [Write] that takes time and changes nothing yet. Call Commit or Discard on the result.
 func Prepare(path string, data []byte, mode fs.FileMode) (*Pending, error) {
+	if err := replaceable(path); err != nil {
+		return nil, err
+	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+suffix)
 	if err != nil {
 		return nil, err
@@ -71,6 +76,22 @@ func (p *Pending) Commit() (done bool, err error) {
 
 // Discard leaves the file as it is.
 func (p *Pending) Discard() { _ = os.Remove(p.Temp) } // what is left of it, Sweep removes
+
+// replaceable fails unless path is a regular file, leads to one, or is free. A rename would put a file in place of
+// anything but a folder, of /dev/null too.
+func replaceable(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Lstat(path); err == nil {
+			return fmt.Errorf("%w, but a link to nowhere", ErrUnfit)
+		}
+		return nil
+	}
+	if err == nil && !info.Mode().IsRegular() {
+		err = ErrUnfit
+	}
+	return err
+}
 
 // Sweep removes what killed calls of [Write] have left beside the file at path.
 func Sweep(path string) error {

@@ -39,7 +39,7 @@ func (m *Manager) State(ctx context.Context, s *config.Server) (login.State, err
 }
 
 // Logout forgets the login of a server, and revokes it if its authorization server can (RFC 7009). It sets a damaged
-// file aside.
+// file aside. For a server that is not approved it asks no one: the request would carry the secrets of the entry.
 func (m *Manager) Logout(ctx context.Context, s *config.Server) (login.Ended, error) {
 	unlock, err := m.store.lock(ctx, s)
 	if err != nil {
@@ -50,7 +50,11 @@ func (m *Manager) Logout(ctx context.Context, s *config.Server) (login.Ended, er
 	if r, err := m.store.load(ctx, s); err == nil && r != nil {
 		out.Was = r.header() != ""
 		r.knowSecret(s)
-		out.Revoked, out.Problem = m.revokeAll(ctx, s, r)
+		if s.Unapproved != nil {
+			out.Problem = "its entry is not approved, so it was not asked to"
+		} else {
+			out.Revoked, out.Problem = m.revokeAll(ctx, s, r)
+		}
 	}
 	return out, m.store.remove(ctx, s)
 }

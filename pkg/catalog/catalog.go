@@ -149,11 +149,29 @@ func (c *Catalog) open() (*opened, error) {
 	if err != nil {
 		return nil, nil
 	}
-	if !sn.Matches(c.files(), c.opt.Env.ApprovalStamp(c.sources), c.opt.Env.EnvDigest) {
+	if !sn.Matches(c.files(), c.opt.Env.ApprovalStamp(c.sources), c.opt.Env.EnvDigest) || c.reprieves(sn) {
 		_ = sn.Close() // it was only read
 		return nil, nil
 	}
 	return &opened{sn: sn, users: 1}, nil
+}
+
+// reprieves reports whether a server that waits for an approval in the index has one now. Its entry and the approvals
+// are the same, so a file that it runs has changed back; the stamp of the index does not cover those.
+func (c *Catalog) reprieves(sn *index.Snapshot) bool {
+	var waiting []string
+	for _, s := range sn.Servers() {
+		if s.Waits() {
+			waiting = append(waiting, s.Name)
+		}
+	}
+	if waiting == nil {
+		return false
+	}
+	cfg, err := c.opt.Env.Load(c.sources)
+	return err == nil && slices.ContainsFunc(cfg.Servers, func(s *config.Server) bool {
+		return s.Unapproved == nil && slices.Contains(waiting, s.Name)
+	})
 }
 
 func (c *Catalog) files() []config.Source {
@@ -220,13 +238,14 @@ func (c *Catalog) adopt(cfg *config.Config) (adopted bool) {
 		if s.Unapproved == nil || known == nil || known.State != index.Listed || known.Fingerprint != s.Fingerprint() {
 			continue
 		}
-		if err := c.opt.Env.Adopt(s); err != nil {
+		switch ok, err := c.opt.Env.Adopt(s); {
+		case err != nil:
 			c.opt.Events.Notice("%s was in use before mcpl asked for approvals, but could not be approved: %v", s.Name, err)
-			continue
+		case ok:
+			adopted = true
+			c.opt.Events.Notice("%s was in use before mcpl asked for approvals, so it stays approved, "+
+				"with the whole environment", s.Name)
 		}
-		adopted = true
-		c.opt.Events.Notice("%s was in use before mcpl asked for approvals, so it stays approved, "+
-			"with the whole environment", s.Name)
 	}
 	return adopted
 }

@@ -306,7 +306,7 @@ func (c *Catalog) reconcile(cfg *config.Config, old *index.Catalog) *index.Catal
 			continue
 		}
 		if fp := s.Fingerprint(); fp != entry.Fingerprint {
-			entry.State, entry.Fingerprint, entry.Known = index.Unknown, fp, tool.Known{}
+			entry.State, entry.Fingerprint, entry.Known, entry.Error = index.Unknown, fp, tool.Known{}, nil
 		}
 	}
 	return cat

@@ -3,6 +3,7 @@ package cause
 import (
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -78,7 +79,10 @@ func unknownHost(text, low string) (string, bool) {
 		_, host, _ := strings.Cut(before, "lookup ")
 		return address(host), true
 	}
-	return "", containsAny(low, "enotfound", "eai_again", "name or service not known", "name resolution",
+	// The code is a word: FileNotFoundError has it within another.
+	code := slices.ContainsFunc(strings.FieldsFunc(low, func(r rune) bool { return !unicode.IsLetter(r) }),
+		func(word string) bool { return word == "enotfound" })
+	return "", code || containsAny(low, "eai_again", "name or service not known", "name resolution",
 		"nodename nor servname")
 }
 

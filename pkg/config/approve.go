@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -12,9 +14,10 @@ import (
 // Approver says which servers of a project's configuration a person has approved. It is safe for concurrent use.
 type Approver interface {
 	// Approve returns what the server gets if it may be started or contacted. Else it returns the fault.ApprovalRequired
-	// that says why not, or a fault.Config if the approvals cannot be read.
+	// that says why not, or a fault.Config if the approvals cannot be read, and whose logins the server would use.
 	Approve(s *Server) (Allowed, error)
-	// Adopt approves a server, with the whole environment, that was in use before there were approvals.
+	// Adopt approves a server, with the whole environment, that was in use before there were approvals. It does nothing if
+	// a person has decided about the server since.
 	Adopt(s *Server) error
 	// Stamp identifies what the answers depend on, beside the servers. While it stays the same, so do the answers.
 	Stamp() string
@@ -40,13 +43,13 @@ func (e Env) approve(s *Server) (Allowed, error) {
 	return e.Approver.Approve(s)
 }
 
-// Adopt is [Approver.Adopt], after which s may be used. No one else may use s meanwhile.
-func (e Env) Adopt(s *Server) error {
+// Adopt is [Approver.Adopt]. It reports whether s may be used then. No one else may use s meanwhile.
+func (e Env) Adopt(s *Server) (bool, error) {
 	if err := e.Approver.Adopt(s); err != nil {
-		return err
+		return false, err
 	}
 	e.judge(s)
-	return s.Unapproved
+	return s.Unapproved == nil, nil
 }
 
 // judge asks the approver about a server that comes with a project, and enters the answer.
@@ -56,6 +59,12 @@ func (e Env) judge(s *Server) {
 		_, err := e.approve(s)
 		return err
 	}
+}
+
+// Reprieves reports whether a server that was refused when the configuration was read would be approved now: a file
+// that it runs is again what it was. Nothing but the approver sees such a change.
+func (c *Config) Reprieves() bool {
+	return slices.ContainsFunc(c.Servers, func(s *Server) bool { return s.Unapproved != nil && s.Admit() == nil })
 }
 
 // ApprovalStamp is the [Approver.Stamp] that an index of these sources depends on. It is empty if no file of them comes
@@ -80,13 +89,35 @@ func (s *Server) Terms() []Term { return s.terms(func(text string) string { retu
 // masked.
 func (s *Server) ShownTerms() []Term {
 	tokens := s.tokens()
-	terms := s.terms(func(text string) string { return mask(tokens, text) })
+	terms := s.terms(func(text string) string { return squeeze(mask(tokens, text)) })
 	for i := range terms {
 		if terms[i].Field == "url" {
 			terms[i].Text = maskPasswords(terms[i].Text)
 		}
 	}
 	return terms
+}
+
+// maxBlanks is how many characters of white space in a row a person is shown.
+const maxBlanks = 8
+
+// squeeze counts long white space in place of showing it: what stands behind it could leave the screen.
+func squeeze(text string) string {
+	var b strings.Builder
+	for text != "" {
+		rest := strings.TrimLeftFunc(text, unicode.IsSpace)
+		blanks := text[:len(text)-len(rest)]
+		if n := utf8.RuneCountInString(blanks); n > maxBlanks {
+			blanks = fmt.Sprintf(" [%d blanks] ", n)
+		}
+		word := rest
+		if i := strings.IndexFunc(rest, unicode.IsSpace); i >= 0 {
+			word = rest[:i]
+		}
+		b.WriteString(blanks + word)
+		text = rest[len(word):]
+	}
+	return b.String()
 }
 
 // given is a variable that an environment file of the project gives a value.

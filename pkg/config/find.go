@@ -263,6 +263,18 @@ func (e Env) TrustsFolder(folders []string) func(string) bool {
 	}
 }
 
+// TrustsNothing returns a notice for each of these folders that is not there: whoever wrote it meant another.
+func (e Env) TrustsNothing(folders []string) (notices []string) {
+	for _, folder := range folders {
+		path := absolute(folder, e.Home, e.Home)
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			notices = append(notices, fmt.Sprintf("%q of \"trusted\" in %s trusts nothing: there is no folder %s. Write a path "+
+				"that begins with / or ~/", folder, e.SettingsFile(), path))
+		}
+	}
+	return notices
+}
+
 // TrustsAll reports whether MCPL_TRUST=all is set, in the process environment and not in a file: all servers of all
 // projects may be started, as in a machine that runs tests.
 func (e Env) TrustsAll() bool { return strings.TrimSpace(e.get("MCPL_TRUST")) == "all" }

@@ -121,7 +121,12 @@ func TestF2OtherUser(t *testing.T) {
 		if why := refused(s); strings.Count(why, "belongs to another user (uid 4242)") != 2 {
 			t.Errorf("refused: %s", why)
 		}
-		if f := (&Sources{Looked: s.Looked, tried: len(s.Looked)}).NoConfig(); !strings.Contains(f.Traceback, "uid 4242") {
+		f := (&Sources{Looked: s.Looked, tried: len(s.Looked)}).NoConfig()
+		if text := f.Message + f.Help; !strings.Contains(text, "uid 4242") || !strings.Contains(text, "chown") ||
+			!strings.Contains(text, `"trusted"`) || strings.Contains(text, "Put your servers") {
+			t.Errorf("no configuration: %s", text)
+		}
+		if !strings.Contains(f.Traceback, "uid 4242") {
 			t.Errorf("the reason is not said: %s", f.Traceback)
 		}
 	})

@@ -184,11 +184,20 @@ const minimal = `{
 }`
 
 // NoConfig returns the fault of having no configuration: all places that were tried, in order, and a minimal file to
-// paste.
+// paste; or, if there is a file that does not count, why it does not and what to do.
 func (s *Sources) NoConfig() *fault.Fault {
 	f := fault.New(fault.Config, "no configuration of MCP servers was found", "")
 	for _, l := range s.Looked[:s.tried] {
 		f.Trace(fmt.Sprintf("looked for %s: %s", l.Path, l.Note))
+	}
+	for _, l := range s.Looked[:s.tried] {
+		if l.Refused {
+			f.Message = fmt.Sprintf("no configuration of MCP servers was found that counts: %s is %s", l.Path, l.Note)
+			f.Help = "Another user could have written it. Read it, and make what the reason names yours alone (chown, " +
+				`chmod go-w), or add its folder to "trusted" in config.toml.`
+			return f.Then("Or name it, which uses it as your own, as in",
+				fault.Step{Verb: "list", Args: []string{"--config", l.Path}})
+		}
 	}
 	where := ".mcp.json"
 	if s.tried > 0 {

@@ -5,12 +5,14 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // MaskArguments returns the arguments of a call as people may see them: each text has the secrets of the server as
-// "***", and so has what looks like a secret by its member's name or by its form. Everything else stays as it is, byte
-// for byte, so that a person sees what would be sent; only white space between values goes, which could look like the
-// end of the arguments. raw is JSON; other text becomes "***" as a whole.
+// "***", and so has what looks like a secret by its form or by the name of its member, or of one around it, be it a
+// text, a number or a truth value. Everything else stays as it is, byte for byte, so that a person sees what would be
+// sent; only white space between values goes, which could look like the end of the arguments. raw is JSON; other text
+// becomes "***" as a whole.
 func (s *Server) MaskArguments(raw json.RawMessage) json.RawMessage {
 	if !json.Valid(raw) {
 		return json.RawMessage(`"***"`)
@@ -26,17 +28,23 @@ func (s *Server) MaskArguments(raw json.RawMessage) json.RawMessage {
 type argumentMask struct {
 	server *Server
 	out    bytes.Buffer
-	name   string   // of the member that comes next
-	around []string // the names of the lists and objects around
+	name   string // of the member that comes next
+	around []level
+}
+
+// level is a list or an object around a scalar: the name of its member, and what it hides with those around it.
+type level struct {
+	name string
+	secrecy
 }
 
 // token copies the token of valid JSON that begins at a byte, and returns where the next one begins.
 func (m *argumentMask) token(raw []byte, at int) (next int) {
 	switch c := raw[at]; c {
 	case '{', '[':
-		m.around = append(m.around, m.name)
+		m.around = append(m.around, level{m.name, m.secrecy()})
 	case '}', ']':
-		m.name, m.around = m.around[len(m.around)-1], m.around[:len(m.around)-1]
+		m.name, m.around = m.around[len(m.around)-1].name, m.around[:len(m.around)-1]
 	case '"':
 		next = at + 1
 		for ; raw[next] != '"'; next++ {
@@ -70,16 +78,15 @@ func (m *argumentMask) token(raw []byte, at int) (next int) {
 
 // scalar writes a scalar that stands for a text, masked.
 func (m *argumentMask) scalar(raw []byte, text string) {
-	isText := raw[0] == '"'
 	masked := m.server.Mask(text)
-	if isText {
+	if raw[0] == '"' {
 		for _, word := range strings.FieldsFunc(masked, notInToken) {
 			if hasTokenPrefix(word) {
 				masked = strings.ReplaceAll(masked, word, "***")
 			}
 		}
 	}
-	if text != "" && (secretArgument(m.name, isText) || secretArgument(m.outer(), isText)) {
+	if text != "" && m.secrecy().hides(raw[0]) {
 		masked = "***"
 	}
 	if masked == text {
@@ -90,27 +97,65 @@ func (m *argumentMask) scalar(raw []byte, text string) {
 	m.out.Write(quoted)
 }
 
-// outer returns the name of the list or object around the scalar.
-func (m *argumentMask) outer() string {
-	if len(m.around) == 0 {
-		return ""
+// secrecy returns what the name of the member that comes next hides, with those around it.
+func (m *argumentMask) secrecy() secrecy {
+	hidden := secrecyOf(m.name)
+	if n := len(m.around); n > 0 {
+		outer := m.around[n-1].secrecy
+		hidden.texts, hidden.numbers = hidden.texts || outer.texts, hidden.numbers || outer.numbers
+		hidden.truths = hidden.truths || outer.truths
 	}
-	return m.around[len(m.around)-1]
+	return hidden
 }
 
-// secretArgument reports whether an argument of that name holds a secret. It is stricter than [looksSecret]: a person
-// has to judge a call by its arguments, and "key", "session" and "author" mostly name what the call is about. A number
-// is a secret only if it is a password: tokens that are numbers are counted.
-func secretArgument(name string, isText bool) bool {
-	name = strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToUpper(name))
-	has := func(part string) bool { return strings.Contains(name, part) }
-	if slices.ContainsFunc([]string{"PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE"}, has) {
-		return true
-	}
-	harmless := []string{"PAGETOKEN", "NEXTTOKEN", "SYNCTOKEN", "CONTINUATION", "TOKENIZE"}
-	if !isText || slices.ContainsFunc(harmless, has) {
+// secrecy says which scalars under a name are secret.
+type secrecy struct{ texts, numbers, truths bool }
+
+// hides reports whether a scalar is secret, by its first byte. null says nothing.
+func (s secrecy) hides(first byte) bool {
+	switch first {
+	case '"':
+		return s.texts
+	case 't', 'f':
+		return s.truths
+	case 'n':
 		return false
 	}
-	return slices.ContainsFunc([]string{"TOKEN", "SECRET", "CREDENTIAL", "APIKEY", "PRIVATEKEY", "ACCESSKEY",
-		"AUTHORIZATION", "COOKIE", "BEARER", "JWT"}, has)
+	return s.numbers
+}
+
+// secrecyOf says what is secret under an argument's name. It is stricter than [looksSecret]: a person has to judge a
+// call by its arguments, and "key", "session" and "author" mostly name what the call is about.
+func secrecyOf(name string) secrecy {
+	words := nameWords(name)
+	name = strings.Join(words, "")
+	has := func(part string) bool { return strings.Contains(name, part) }
+	is := func(word string) bool { return slices.Contains(words, word) }
+	switch {
+	case slices.ContainsFunc([]string{"PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PINCODE"}, has):
+		return secrecy{true, true, true}
+	case len(words) > 0 && slices.Contains([]string{"PIN", "OTP", "CVV", "CVC"}, words[len(words)-1]):
+		return secrecy{texts: true, numbers: true} // "pin": true pins something
+	case slices.ContainsFunc([]string{"PAGETOKEN", "NEXTTOKEN", "SYNCTOKEN", "CONTINUATION", "TOKENIZE"}, has),
+		!slices.ContainsFunc([]string{"TOKEN", "SECRET", "CREDENTIAL", "APIKEY", "PRIVATEKEY", "ACCESSKEY",
+			"AUTHORIZATION", "COOKIE", "BEARER", "JWT"}, has):
+		return secrecy{}
+	case slices.ContainsFunc([]string{"TOKENS", "COUNT", "MAX", "MIN", "LIMIT", "USAGE", "BUDGET"}, is):
+		return secrecy{texts: true} // tokens are counted too
+	}
+	return secrecy{true, true, true}
+}
+
+// nameWords returns the words of a name in capitals: accessToken has two, as access_token has.
+func nameWords(name string) []string {
+	var b strings.Builder
+	small := false
+	for _, r := range name {
+		if unicode.IsUpper(r) && small {
+			b.WriteByte(' ')
+		}
+		small = unicode.IsLower(r)
+		b.WriteRune(unicode.ToUpper(r))
+	}
+	return strings.FieldsFunc(b.String(), func(r rune) bool { return strings.ContainsRune(" _-.", r) })
 }

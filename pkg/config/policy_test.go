@@ -36,7 +36,7 @@ action = "allow"
 			{Match: "github/*delete*", Action: policy.Deny, Source: "4"},
 			{Annotations: []policy.Annotation{policy.Destructive, policy.Unannotated}, Action: policy.Ask,
 				By: []policy.Way{policy.Terminal}, Source: "8"},
-			{Match: "bank/*", Annotations: []policy.Annotation{policy.ReadOnly}, Action: policy.Allow, Source: "12"},
+			{Match: "Bank/*", Annotations: []policy.Annotation{policy.ReadOnly}, Action: policy.Allow, Source: "12"},
 		}},
 		{"in one line", `
 policy = [{match = "*", action = "deny"}, {match = "a/*", action = "ask"}]

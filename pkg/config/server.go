@@ -201,10 +201,12 @@ func (s *Server) Display() Display {
 }
 
 // Shown is Display for a person who approves the entry: only what looks like a token is masked. A word that could be a
-// program, a path or a text of a shell is shown, whatever stands before it or equals it.
+// program, a path or a text of a shell is shown, whatever stands before it or equals it. Long white space is counted.
 func (s *Server) Shown() Display {
 	tokens := s.tokens()
-	return s.display(func(text string) string { return mask(tokens, text) })
+	d := s.display(func(text string) string { return mask(tokens, text) })
+	d.Command, d.URL, d.Cwd = squeeze(d.Command), squeeze(d.URL), squeeze(d.Cwd)
+	return d
 }
 
 // tokens replaces the part of literals that a person who approves need not see.

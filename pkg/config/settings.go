@@ -276,17 +276,19 @@ func (f *settingsFile) parse() error {
 		row, _ := unknown.Errors[0].Position()
 		return f.unknown(row, strings.Join(unknown.Errors[0].Key(), "."))
 	}
-	where := f.path + ": "
+	where, example := f.path+": ", `Write each setting on a line of its own, as in: call_timeout = "60s"`
 	var wrong *toml.DecodeError
 	if errors.As(err, &wrong) {
 		row, _ := wrong.Position()
 		where = fmt.Sprintf("%s:%d: ", f.path, row)
 		if key := strings.Join(wrong.Key(), "."); key != "" {
 			where += key + ": "
+			if key == "trusted" {
+				example = `Write a list of folders, as in: trusted = ["~/work"]`
+			}
 		}
 	}
-	return fault.New(fault.Config, where+"not a setting in TOML",
-		`Write each setting on a line of its own, as in: call_timeout = "60s"`).Because(err)
+	return fault.New(fault.Config, where+"not a setting in TOML", example).Because(err)
 }
 
 func (f *settingsFile) unknown(line int, key string) *fault.Fault {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -48,7 +49,7 @@ func TestBadSettings(t *testing.T) {
 		"# x\ncal_timeout = '1s'\n":         {"config.toml:2", `no setting "cal_timeout"`, "Did you mean call_timeout?"},
 		"limit = 1\n[timeouts]\ncall = '1'": {"config.toml:2", `"timeouts"`},
 		"zzz = 1":                           {"config.toml:1", "The settings are connect_timeout, call_timeout, max_time, ttl, grace, limit, max_bytes, daemon, idle, roots, credentials, pins, trusted, policy."},
-		"trusted = '/x'":                    {"config.toml:1", "trusted", "not a setting in TOML"},
+		"trusted = '/x'":                    {"config.toml:1", "trusted", "not a setting in TOML", `trusted = ["~/work"]`},
 		"ttl = 30":                          {"config.toml:1", "ttl", "time with a unit"},
 		"\nttl = '-5s'":                     {"config.toml:2", "time with a unit"},
 		"ttl = ''":                          {"config.toml:1", "time with a unit"},
@@ -93,5 +94,20 @@ func BenchmarkSettings(b *testing.B) {
 		if _, _, err := e.LoadSettings(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestTrustsNothing: a notice names an entry of "trusted" that is not a folder, and the place that it was looked for.
+func TestTrustsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.write("~/work/x", "")
+	if got := w.TrustsNothing([]string{"~/work", "work", w.path("~/work")}); got != nil {
+		t.Errorf("folders: %q", got)
+	}
+	got := w.TrustsNothing([]string{"relative", "~other/x", "/no/such/folder", "~/work/x"})
+	if len(got) != 4 || !strings.HasPrefix(got[0], `"relative" of "trusted" in `) ||
+		!strings.Contains(got[0], "there is no folder "+filepath.Join(w.Home, "relative")) {
+		t.Errorf("no folders: %q", got)
 	}
 }

@@ -34,6 +34,8 @@ type SearchResult struct {
 	Unsearched []*fault.Fault
 	// Waiting are the servers that are on and that a person has to approve first. Nothing of them is searched.
 	Waiting []*fault.Fault
+	// Searched counts the servers that were searched.
+	Searched int
 }
 
 // Found is one hit of a search.
@@ -59,6 +61,11 @@ func (e *Engine) Search(ctx context.Context, r SearchRequest) (*SearchResult, er
 	var result *SearchResult
 	err := e.catalog.Read(ctx, needOf(r.Servers, r.Refresh), func(v *catalog.View) (err error) {
 		result = &SearchResult{Waiting: e.waiting(v)}
+		for _, info := range v.Servers() {
+			if e.isOn(info) && !unknown(info) && (len(r.Servers) == 0 || slices.Contains(r.Servers, info.Name)) {
+				result.Searched++
+			}
+		}
 		if result.Found, err = e.search(v, r); err != nil {
 			return err
 		}
@@ -326,21 +333,18 @@ func failureOf(s index.ServerInfo) error {
 func (e *Engine) waiting(v *catalog.View) []*fault.Fault {
 	var list []*fault.Fault
 	for _, s := range v.Servers() {
-		if e.isOn(s) && Waits(s) {
+		if e.isOn(s) && s.Waits() {
 			list = append(list, s.Error)
 		}
 	}
 	return list
 }
 
-// Waits reports whether a person has to approve a server before it is used.
-func Waits(s index.ServerInfo) bool { return s.Error != nil && s.Error.Type == fault.ApprovalRequired }
-
 // failed returns the servers that are on and unknown, but for those that wait for an approval.
 func (e *Engine) failed(v *catalog.View) []string {
 	var names []string
 	for _, s := range v.Servers() {
-		if unknown(s) && e.isOn(s) && !Waits(s) {
+		if unknown(s) && e.isOn(s) && !s.Waits() {
 			names = append(names, s.Name)
 		}
 	}
@@ -350,8 +354,8 @@ func (e *Engine) failed(v *catalog.View) []string {
 // Offers are the records of several servers, in the order of the configuration.
 type Offers struct {
 	Records []index.Record
-	// Failed are the servers that are on, failed to list, and of which nothing is known from before.
-	Failed []string
+	// Unsearched and Waiting are what they are in a [SearchResult]. If servers were named, they are empty.
+	Unsearched, Waiting []*fault.Fault
 }
 
 // Offers returns what servers offer of these kinds, if they are on. If servers is nil, all are meant. If one of servers
@@ -361,8 +365,14 @@ func (e *Engine) Offers(ctx context.Context, servers []string, refresh bool, kin
 		return nil, err
 	}
 	var offers *Offers
-	err := e.catalog.Read(ctx, needOf(servers, refresh), func(v *catalog.View) error {
-		offers = &Offers{Failed: e.failed(v)}
+	err := e.catalog.Read(ctx, needOf(servers, refresh), func(v *catalog.View) (err error) {
+		offers = new(Offers)
+		if servers == nil {
+			offers.Waiting = e.waiting(v)
+			if offers.Unsearched, err = e.unsearched(v, nil); err != nil {
+				return err
+			}
+		}
 		for _, info := range v.Servers() {
 			if !e.isOn(info) || servers != nil && !slices.Contains(servers, info.Name) {
 				continue

@@ -44,6 +44,8 @@ type Switches interface {
 	AllowsServer(server string) bool
 	// Whole reports whether every tool of a server is on.
 	Whole(server string) bool
+	// InProject reports whether a server, or a tool of it unless name is empty, is off for a project and not everywhere.
+	InProject(server, name string) bool
 }
 
 // ErrNotFresh says that the answer needs the configuration or a server, and that the engine was made without NewCaller.

@@ -119,7 +119,7 @@ func (w *world) Verbose(string, string) {}
 
 // options are those of a new engine.
 func (w *world) options() Options {
-	return Options{Switches: w.switches, Catalog: catalog.Options{
+	return Options{Switches: state.All{w.switches}, Catalog: catalog.Options{
 		Env: config.Env{Dir: w.dir, Home: w.dir, GOOS: "linux", Lookup: func(string) (string, bool) { return "", false },
 			Approver: fixture.Approver{}},
 		Settings: w.settings, Events: w, Now: func() time.Time { return w.now },

@@ -140,7 +140,7 @@ func required(r approval.Request) error {
 	}
 	if r.State == approval.Denied {
 		f.Message = "the call of " + ref.String() + " was " + r.Outcome()
-		return f.Then("It is not asked for again before it expires. To have it asked for anew, type",
+		return f.Then("It is not asked for again before it expires. A person has it asked for anew with",
 			fault.Step{Verb: "approvals", Args: []string{"revoke", r.ID}})
 	}
 	const after = " Once it is approved, make the same call again: it passes once."

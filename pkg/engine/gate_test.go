@@ -317,7 +317,7 @@ func TestGateDeniedByPerson(t *testing.T) {
 	if after := g.stopped(t, err, "was denied at"); after.Token != "" || !strings.Contains(err.Error(), ": never") {
 		t.Errorf("%+v, %v", after, err)
 	}
-	if _, err := g.store().Revoke(t.Context(), a.ID); err != nil {
+	if _, err := g.store().Revoke(t.Context(), a.ID, policy.Terminal); err != nil {
 		t.Fatal(err)
 	}
 	g.refuse(t, e, p, "needs an approval")

@@ -278,7 +278,7 @@ func TestFailedKinds(t *testing.T) {
 			t.Errorf("prompts of a: %+v, %v", offers, err)
 		}
 		offers, err = e.Offers(t.Context(), nil, false, tool.Prompt)
-		if err != nil || !slices.Equal(offers.Failed, []string{"c"}) {
+		if err != nil || len(offers.Unsearched) != 1 || offers.Unsearched[0].Server != "c" {
 			t.Errorf("failed: %+v, %v", offers, err)
 		}
 		if _, err := e.Offers(t.Context(), []string{"c"}, false, tool.Prompt); !fault.Is(err, fault.ServerConnection) {

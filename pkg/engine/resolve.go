@@ -126,7 +126,7 @@ func (e *Engine) checkOn(name string, entriesOff []string) error {
 	switch {
 	case !e.switches.AllowsServer(name):
 		return fault.New(fault.ServerNotFound, name+" is disabled", "").
-			Then("Switch it on with", fault.Step{Verb: "enable", Server: name}).On(name, "")
+			Then("Switch it on with", e.enable(tool.Ref{Server: name})).On(name, "")
 	case slices.Contains(entriesOff, name):
 		return fault.New(fault.ServerNotFound, name+" is disabled in its configuration entry",
 			`Remove "disabled": true from its entry.`).On(name, "").
@@ -234,5 +234,19 @@ func (e *Engine) switchedOff(ref tool.Ref) error {
 		return e.checkOn(ref.Server, nil)
 	}
 	return fault.New(fault.ToolNotFound, ref.String()+" is disabled", "").
-		Then("Switch it on with", fault.Step{Verb: "enable", Args: []string{ref.String()}}).On(ref.Server, ref.Name)
+		Then("Switch it on with", e.enable(ref)).On(ref.Server, ref.Name)
+}
+
+// enable returns the step that switches a tool on where it is off, or a whole server if ref has no name.
+func (e *Engine) enable(ref tool.Ref) fault.Step {
+	step := fault.Step{Verb: "enable"}
+	if e.switches.InProject(ref.Server, ref.Name) {
+		step.Args = []string{"--project"}
+	}
+	if ref.Name == "" {
+		step.Server = ref.Server
+	} else {
+		step.Args = append(step.Args, ref.String())
+	}
+	return step
 }

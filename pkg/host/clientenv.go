@@ -74,7 +74,7 @@ func (e *clientEnv) config() (*config.Config, error) {
 // load reads these files, unless they are the ones that cfg was read from.
 func (e *clientEnv) load(src *config.Sources) (*config.Config, error) {
 	approvals := e.env.ApprovalStamp(src)
-	if e.cfg != nil && e.settled && sameFiles(src, e.cfg.Sources) && approvals == e.approvals {
+	if e.cfg != nil && e.settled && sameFiles(src, e.cfg.Sources) && approvals == e.approvals && !e.cfg.Reprieves() {
 		return e.cfg, nil
 	}
 	settled := true
@@ -135,8 +135,8 @@ func (e *clientEnv) look() (cfg *config.Config, complaint string) {
 	return nil, e.complaint
 }
 
-// key identifies the server of an entry for clients here: its entry, its folder, its environment, its roots and the
-// principal of its requests. Requests with the same key share a server.
+// key identifies the server of an entry for clients here: its entry, its folder, its environment, its roots, whose
+// logins it uses and the principal of its requests. Requests with the same key share a server.
 func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Principal) string {
 	root := e.root(cfg)
 	if entry.Roots != nil {
@@ -146,7 +146,8 @@ func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Princip
 	if entry.Project != "" { // it gets less, so that fewer changes matter to it
 		inherited = digest(entry.Inherited(e.inherited)...)
 	}
-	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, string(p))
+	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, entry.LoginOwner(),
+		string(p))
 }
 
 // keyIn returns the key of a server of a configuration by its name, or "" if the configuration does not want it.

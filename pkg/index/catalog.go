@@ -92,6 +92,9 @@ type Facts struct {
 	Changes int    `json:"changes,omitempty"`
 }
 
+// Waits reports whether a person has to approve the server before it is used.
+func (f *Facts) Waits() bool { return f.Error != nil && f.Error.Type == fault.ApprovalRequired }
+
 // Meta is everything known of a server except its definitions.
 type Meta struct {
 	Facts

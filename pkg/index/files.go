@@ -289,6 +289,11 @@ func (w *writing) prepare(ctx context.Context, path string, data []byte) (temp s
 	}
 	write := func() result {
 		p, err := atomicfile.Prepare(path, data, 0o600)
+		if errors.Is(err, atomicfile.ErrUnfit) { // the folder is mcpl's own
+			if err = os.Remove(path); err == nil {
+				p, err = atomicfile.Prepare(path, data, 0o600)
+			}
+		}
 		return result{p, err}
 	}
 	r, err := within(ctx, write, func(late result) {

@@ -30,6 +30,11 @@ func TestNewRefuses(t *testing.T) {
 		{name: "other action", match: "*", action: "block", says: `"block" is not one of allow, ask or deny`},
 		{name: "capital action", match: "*", action: "Deny", says: `"Deny" is not one of`},
 		{name: "server alone", match: "github", action: "deny", says: `write "github/*"`},
+		{name: "no tool", match: "github/", action: "deny", says: `write "github/*"`},
+		{name: "no server", match: "/pay", action: "deny", says: `write "*/pay"`},
+		{name: "blank at the end", match: "bank/pay ", action: "deny", says: "white space"},
+		{name: "blank at the start", match: " bank/pay", action: "deny", says: "white space"},
+		{name: "blank before the slash", match: "bank /pay", action: "deny", says: "white space"},
 		{name: "question mark", match: "github/get_?", action: "ask", says: `"?"`},
 		{name: "class", match: "github/[a-z]*", action: "ask", says: `"["`},
 		{name: "braces", match: "{a,b}/*", action: "ask", says: `"{"`},
@@ -93,9 +98,14 @@ func TestFirstRuleDecides(t *testing.T) {
 
 func TestReason(t *testing.T) {
 	t.Parallel()
+	capital, err := New("A/B", nil, "deny", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for want, rules := range map[string]Rules{
 		"": nil,
 		`the rule with match "a/*" in x.toml:3 says "deny"`: {{Match: "a/*", Action: Deny, Source: "x.toml:3"}},
+		`the rule with match "A/B" in  says "deny"`:         {capital}, // as written
 		`the rule with match "*" and annotations writes or unannotated in x.toml:3 says "ask"`: {
 			{Match: "*", Annotations: []Annotation{Writes, Unannotated}, Action: Ask, Source: "x.toml:3"}},
 	} {

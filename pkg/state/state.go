@@ -87,7 +87,8 @@ func without(list []string, name string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(n string) bool { return n == name })
 }
 
-// All are the choices that apply together: something is on if each of them has it on.
+// All are the choices that apply together: something is on if each of them has it on. The first is the one that holds
+// everywhere, as in [InForce].
 type All []Tools
 
 // Allows reports whether a tool is on.
@@ -103,4 +104,12 @@ func (a All) AllowsServer(server string) bool {
 // Whole reports whether every tool of a server is on.
 func (a All) Whole(server string) bool {
 	return !slices.ContainsFunc(a, func(t Tools) bool { return !t.Whole(server) })
+}
+
+// InProject reports whether a server, or a tool of it unless name is empty, is off for a project and not everywhere.
+func (a All) InProject(server, name string) bool {
+	if name == "" {
+		return !a.AllowsServer(server) && a[0].AllowsServer(server)
+	}
+	return !a.Allows(server, name) && a[0].Allows(server, name)
 }

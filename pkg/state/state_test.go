@@ -71,6 +71,9 @@ func TestAll(t *testing.T) {
 		all.AllowsServer("b") || all.Whole("a") {
 		t.Errorf("%+v misjudges", all)
 	}
+	if all.InProject("a", "x") || !all.InProject("b", "") || all.InProject("a", "") || !all.InProject("b", "y") {
+		t.Errorf("%+v misjudges what is off in a project", all)
+	}
 	if !(All{}).Allows("a", "x") || !(All{{}, {}}).Whole("a") {
 		t.Error("nothing is switched off, and something is off")
 	}
@@ -85,6 +88,8 @@ func TestUpdateKeeps(t *testing.T) {
 			"{\n  \"note\": {\n    \"x\": 1.0\n  },\n  \"disabled\": [\n    \"a<b\"\n  ],\n  \"enabled\": []\n}\n"},
 		{"a trailing comma", `{"disabled": ["gone", "b/c",], "enabled": []}`,
 			"{\n  \"disabled\": [\n    \"b/c\",\n    \"a<b\"\n  ],\n  \"enabled\": []\n}\n"},
+		{"its own layout", "{\n  \"disabled\": [\n    \"gone\"\n  ],\n  \"enabled\": []\n}\n\n",
+			"{\n  \"disabled\": [\n    \"a<b\"\n  ],\n  \"enabled\": []\n}\n"},
 		{"comments", "{\n  // mine\n  \"disabled\": [\n    \"b\", // too loud\n    \"gone\"\n  ],\n  \"enabled\": []\n}\n",
 			"{\n\t// mine\n\t\"disabled\": [\n\t\t\"b\", // too loud\n\t\t\"a<b\",\n\t],\n\t\"enabled\": [],\n}\n"},
 	} {

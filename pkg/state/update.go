@@ -65,7 +65,7 @@ func (d document) with(t Tools) ([]byte, error) {
 	}
 	root.Standardize() // it may have a trailing comma
 	var b bytes.Buffer
-	err := json.Indent(&b, root.Pack(), "", "  ")
+	err := json.Indent(&b, bytes.TrimSpace(root.Pack()), "", "  ")
 	b.WriteByte('\n')
 	return b.Bytes(), err
 }

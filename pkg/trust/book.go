@@ -2,6 +2,7 @@ package trust
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,13 +38,14 @@ const maxBook = 64 << 20
 // lockWait bounds how long an update waits for another mcpl. Each holds the lock for milliseconds.
 const lockWait = 5 * time.Second
 
-// stamp identifies the file by its time and size, and by who could have written it.
+// stamp identifies the file by its mode, time and size, and by who could have written it: whether it counts depends on
+// that.
 func (b Book) stamp() string {
 	info, err := os.Stat(b.Path)
 	if err != nil {
 		return "none"
 	}
-	return fmt.Sprintf("%d %d%s", info.ModTime().UnixNano(), info.Size(), atomicfile.Exposed(info))
+	return fmt.Sprintf("%o %d %d%s", info.Mode(), info.ModTime().UnixNano(), info.Size(), atomicfile.Exposed(info))
 }
 
 // Read returns the approvals. A missing file has none. A file that cannot be read, or is damaged, or that another user
@@ -112,16 +113,29 @@ func (b Book) Approve(ctx context.Context, add ...Approval) error {
 	})
 }
 
-// Revoke removes the approvals that match, and returns them.
+// Adopt adds the approval of a server of which the book says nothing yet.
+func (b Book) Adopt(ctx context.Context, a Approval) error {
+	return b.update(ctx, func(list []Approval) []Approval {
+		if find(list, a.Project, a.Server) < 0 {
+			list = append(list, a)
+		}
+		return list
+	})
+}
+
+// Revoke takes the approvals that match back, and returns them as they were. The book keeps that they were declined, so
+// that no old index adopts their servers again.
 func (b Book) Revoke(ctx context.Context, match func(Approval) bool) (gone []Approval, err error) {
 	err = b.update(ctx, func(list []Approval) []Approval {
-		return slices.DeleteFunc(list, func(a Approval) bool {
-			matches := match(a)
-			if matches {
-				gone = append(gone, a)
+		for i, a := range list {
+			if a.Hash == "" || !match(a) {
+				continue
 			}
-			return matches
-		})
+			gone = append(gone, a)
+			list[i] = Approval{Project: a.Project, Server: a.Server, Declined: cmp.Or(a.Declined, a.Hash), Folder: a.Folder,
+				Approved: a.Approved}
+		}
+		return list
 	})
 	return gone, err
 }

@@ -106,7 +106,8 @@ func (j *Judge) trustsAll(s *config.Server) bool { return j.all || j.trusts(s.Pr
 
 // Approve implements [config.Approver].
 //
-// An approved server uses logins that were made for it, in its project. A server that was in use before there were
+// An approved server uses logins that were made for it, in its project; those of a server that is not approved can be
+// shown and forgotten. A server that was in use before there were
 // approvals keeps those that it had, and a server in a trusted folder is as good as the user's own.
 func (j *Judge) Approve(s *config.Server) (config.Allowed, error) {
 	if j.trustsAll(s) { // without a look at what it runs, which may be unreadable
@@ -115,11 +116,11 @@ func (j *Judge) Approve(s *config.Server) (config.Allowed, error) {
 	st, err := j.Status(s)
 	switch {
 	case fault.Is(err, fault.Config):
-		return config.Allowed{}, unreadable(s, err)
+		return config.Allowed{LoginOwner: Project(s.Project)}, unreadable(s, err)
 	case err != nil:
-		return config.Allowed{}, refusal(s, st, err.Error())
+		return config.Allowed{LoginOwner: Project(s.Project)}, refusal(s, st, err.Error())
 	case st.State == New || st.State == Changed:
-		return config.Allowed{}, refusal(s, st, "")
+		return config.Allowed{LoginOwner: st.Subject.Project}, refusal(s, st, "")
 	case st.Before.WholeEnv:
 		return config.Allowed{WholeEnv: true}, nil
 	}
@@ -132,15 +133,16 @@ func unreadable(s *config.Server, err error) *fault.Fault {
 	return f.On(s.Name, "")
 }
 
-// Adopt implements [config.Approver].
+// Adopt implements [config.Approver]. The index that speaks for the server may stay on disk for long, so what the book
+// says of the server counts, also that its approval was taken back.
 func (j *Judge) Adopt(s *config.Server) error {
-	subject, err := Of(s)
-	if err != nil {
+	st, err := j.Status(s)
+	if err != nil || st.Before != nil {
 		return err
 	}
-	a := subject.Approval(time.Now())
+	a := st.Subject.Approval(time.Now())
 	a.WholeEnv = true
-	return j.book.Approve(context.Background(), a)
+	return j.book.Adopt(context.Background(), a)
 }
 
 // approvals returns what the book holds now.
