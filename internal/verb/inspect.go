@@ -81,7 +81,7 @@ func (v *inspectVerb) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	if change != nil && s.App.OutTTY.Is {
-		if answer.diff, err = s.Engine.Diff(ref.Server, *change, false); err != nil {
+		if answer.diff, _, err = s.Engine.Diff(ref.Server, *change, false); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,8 @@ type definition struct {
 	Hash string   `json:"hash"`
 	Diff []string `json:"diff"`
 
-	change pin.Change
+	change      pin.Change
+	full, whole bool // Diff is not shortened; it shows all that has changed
 }
 
 // ref names the definition as a person types it.
@@ -61,8 +62,8 @@ func (s *Session) splitNames(words []string) (servers []string, tools []tool.Ref
 	return servers, tools, nil
 }
 
-// definitions returns what has changed of servers and tools. Without either, of all servers. The diff of a tool that is
-// named is whole.
+// definitions returns what has changed of servers and tools. Without either, of all servers. Diffs are in full for a
+// person at the terminal, and for tools that are named.
 func (s *Session) definitions(ctx context.Context, servers []string, tools []tool.Ref) ([]*definition, error) {
 	asked := slices.Clone(servers)
 	for _, ref := range tools {
@@ -73,26 +74,28 @@ func (s *Session) definitions(ctx context.Context, servers []string, tools []too
 		return nil, err
 	}
 	list := []*definition{}
+	atTerminal := !s.Globals.JSON && (s.App.OutTTY.Is || s.App.ErrTTY.Is)
 	for _, of := range unseen {
 		for _, c := range of.Changes {
 			named := slices.Contains(tools, tool.Ref{Server: of.Server, Name: c.Name})
 			if !named && len(asked) > 0 && !slices.Contains(servers, of.Server) {
 				continue
 			}
-			diff, err := s.Engine.Diff(of.Server, c, named)
+			full := named || atTerminal
+			diff, whole, err := s.Engine.Diff(of.Server, c, full)
 			if err != nil {
 				return nil, err
 			}
 			list = append(list, &definition{Server: of.Server, Of: string(c.Of), Name: c.Name, changed: *changedOf(&c),
-				Hash: c.Hash, Diff: diff, change: c})
+				Hash: c.Hash, Diff: diff, change: c, full: full, whole: whole})
 		}
 	}
 	return list, nil
 }
 
 // trustShow answers with how servers stand, or with what has changed of them since they were approved; and with what
-// has changed of what they offer since a person last saw it. Changes that are not held have been seen once their
-// difference is shown.
+// has changed of what they offer since a person last saw it. Changes that are not held have been seen once a person at
+// the terminal was shown the whole difference.
 func (s *Session) trustShow(ctx context.Context, v *trustVerb, list []*trustStatus, servers []string,
 	tools []tool.Ref) error {
 	defs, err := s.definitions(ctx, servers, tools)
@@ -103,10 +106,10 @@ func (s *Session) trustShow(ctx context.Context, v *trustVerb, list []*trustStat
 		list = []*trustStatus{}
 	}
 	a := &trustAnswer{Servers: list, Definitions: defs, list: v.List, diff: v.Diff}
-	if err := s.Printer.Answer(a); err != nil || v.List {
+	if err := s.Printer.Answer(a); err != nil || v.List || !s.personReads() {
 		return err
 	}
-	return s.seeDefinitions(ctx, defs, false)
+	return s.seeDefinitions(ctx, slices.DeleteFunc(defs, func(d *definition) bool { return d.Held || !d.whole }))
 }
 
 // trustDefinitions approves definitions that are held: those with the hash of --yes, or those that the person at the
@@ -120,7 +123,7 @@ func (s *Session) trustDefinitions(ctx context.Context, v *trustVerb, servers []
 	switch {
 	case v.Yes != "":
 		if list, err = approveHash(list, v.names[0], v.Yes); err == nil {
-			err = s.seeDefinitions(ctx, list, true)
+			err = s.seeDefinitions(ctx, list)
 		}
 	case len(list) == 0:
 		return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{}, none: true})
@@ -190,16 +193,14 @@ func (a *trustAnswer) writeChanged(t *output.Text, server string) {
 	}
 }
 
-// seeDefinitions marks changes as seen: those that are not held, since a person has read them, or all, since a person
-// has approved them.
-func (s *Session) seeDefinitions(ctx context.Context, list []*definition, approved bool) error {
-	seen := slices.DeleteFunc(slices.Clone(list), func(d *definition) bool { return d.Held && !approved })
-	for _, d := range seen {
+// seeDefinitions marks changes as seen, since a person has read or approved them.
+func (s *Session) seeDefinitions(ctx context.Context, list []*definition) error {
+	for _, d := range list {
 		if err := s.seeDefinition(ctx, d); err != nil {
 			return err
 		}
 	}
-	return s.listHeld(ctx, seen)
+	return s.listHeld(ctx, list)
 }
 
 // seeDefinition marks a change as seen.
@@ -228,7 +229,21 @@ func (s *Session) listHeld(ctx context.Context, list []*definition) error {
 func (d *definition) write(t *output.Text) {
 	t.Line(output.Bold(d.title()), d.span())
 	t.Diff("  ", d.Diff)
+	if !d.whole {
+		t.Line("  ", output.Yellow("Not all of it is shown"), d.more())
+	}
 	t.Line("  ", output.Dim("hash: "), d.Hash[:trust.Short])
+}
+
+// more says how a person sees what is not shown.
+func (d *definition) more() string {
+	switch {
+	case !d.full:
+		return ": " + output.Command(fault.Step{Verb: "trust", Args: []string{"--diff", d.ref()}})
+	case d.Of == "":
+		return ": " + output.Command(fault.Step{Verb: "inspect", Server: d.Server, Tool: d.Name})
+	}
+	return ", so it does not count as seen."
 }
 
 // approveHash returns those of the definitions whose hash begins with yes.

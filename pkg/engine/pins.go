@@ -261,24 +261,26 @@ func (e *Engine) pinsOf(server string) (key string, err error) {
 	return key, err
 }
 
-// Diff returns how a change differs from what a person has seen, in at most 20 lines, or all of them.
-func (e *Engine) Diff(server string, c pin.Change, all bool) ([]string, error) {
+// Diff returns how a change differs from what a person has seen: in at most 20 lines, or in full. whole is true if that
+// is all of it, for which a full diff is needed.
+func (e *Engine) Diff(server string, c pin.Change, full bool) (lines []string, whole bool, err error) {
 	key, err := e.pinsOf(server)
 	if err != nil || key == "" {
-		return nil, err
+		return nil, false, err
 	}
 	pins, err := e.catalog.Pins().Read(key)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	known := pins.Of(c)
 	switch {
 	case known == nil || known.New == nil:
-		return nil, nil
-	case all:
-		return pin.FullDiff(known.Seen, known.New), nil
+		return nil, false, nil
+	case full:
+		lines, whole = pin.FullDiff(known.Seen, known.New)
+		return lines, whole, nil
 	}
-	return pin.Diff(known.Seen, known.New), nil
+	return pin.Diff(known.Seen, known.New), false, nil
 }
 
 // See marks those changes of a server as seen for which which is true. It returns how many there were.

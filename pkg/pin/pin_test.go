@@ -366,8 +366,27 @@ func TestDiffIsBounded(t *testing.T) {
 	if len(got[3]) > diffWidth+10 {
 		t.Errorf("a line of %d bytes", len(got[3]))
 	}
-	if all := FullDiff(schema(`{}`), after); len(all) <= diffLines {
-		t.Errorf("the full diff has %d lines", len(all))
+	if all, whole := FullDiff(schema(`{}`), after); len(all) <= diffLines || !whole {
+		t.Errorf("the full diff has %d lines, whole %t", len(all), whole)
+	}
+}
+
+// TestFullDiffSaysWhatItLeavesOut: a reader of a diff that is not whole has not seen what changed.
+func TestFullDiffSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	text := func(s string) json.RawMessage { return json.RawMessage(`{"d":"` + s + `"}`) }
+	for name, tt := range map[string]struct {
+		before, after json.RawMessage
+		whole         bool
+	}{
+		"a long line":   {text("a"), text(strings.Repeat("x", 9000)), true},
+		"too long":      {text("a"), text(strings.Repeat("x", 11_000)), false},
+		"too many":      {text("a"), text(strings.Repeat(`x\n`, 1001)), false},
+		"only an order": {text(`a\nb`), text(`b\na`), false},
+	} {
+		if lines, whole := FullDiff(tt.before, tt.after); whole != tt.whole {
+			t.Errorf("%s: whole is %t with %d lines", name, whole, len(lines))
+		}
 	}
 }
 
