@@ -81,7 +81,7 @@ func shown(s *config.Server) []string {
 		switch {
 		case field == "command" || field == "args" || field == "cwd" || field == "url" || field == "type":
 		case strings.HasPrefix(field, "given."):
-			add("variable", strings.TrimPrefix(t.Field, "given.")+", set by the project's .env")
+			add("variable", strings.TrimPrefix(t.Field, "given.")+"="+t.Text+", set by the project's .env")
 		case strings.HasPrefix(field, "env."), strings.HasPrefix(field, "headers."):
 			kind, name, _ := strings.Cut(t.Field, ".")
 			add(kind, name+"="+t.Text)

