@@ -1,6 +1,9 @@
 package verb
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,6 +40,15 @@ func (s *Session) readLock() (*pin.Lock, error) {
 	path, err := s.lockPath()
 	if err != nil {
 		return nil, err
+	}
+	return pin.ReadLock(path)
+}
+
+// lockToWrite returns the lock that new parts go into: the one in the file if servers were named, since only their parts
+// change then, else a new one.
+func lockToWrite(path string, named bool) (*pin.Lock, error) {
+	if _, err := os.Lstat(path); !named || errors.Is(err, fs.ErrNotExist) {
+		return pin.NewLock(), nil
 	}
 	return pin.ReadLock(path)
 }

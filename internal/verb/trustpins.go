@@ -284,7 +284,11 @@ func (s *Session) lock(ctx context.Context, servers []string) error {
 	if probes, err = lockable(s, probes, len(servers) > 0); err != nil {
 		return err
 	}
-	l, a := pin.NewLock(), &lockAnswer{File: path, Servers: []string{}}
+	l, err := lockToWrite(path, len(servers) > 0)
+	if err != nil {
+		return err
+	}
+	a := &lockAnswer{File: path, Servers: []string{}}
 	for _, p := range probes {
 		name := p.Server.Name
 		if p.Failure != nil {

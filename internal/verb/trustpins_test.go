@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
 
@@ -47,6 +50,44 @@ func TestLock(t *testing.T) {
 	w.built()
 	if code, out := w.do(lock); code != 6 || !strings.Contains(out, "bank/pay has changed since 2026-03-01: annotations (held") {
 		t.Errorf("what is held is locked: %d, %s", code, out)
+	}
+}
+
+// TestLockOfOneServer: the parts of other servers stay in the lock as they are.
+func TestLockOfOneServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `{"mcpServers": {"bank": {"command": "bank"}, "shop": {"command": "shop"}}}`,
+		map[string]*server{"bank": offering(t, "", pays), "shop": offering(t, "", tells)}).built()
+	read := func() *pin.Lock {
+		t.Helper()
+		l, err := pin.ReadLock(filepath.Join(w.dir, pin.LockFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	for _, args := range [][]string{{"bank"}, {}} {
+		got := w.run(t.Context(), append([]string{"trust", "--lock"}, args...)...)
+		if locked := len(read().Servers); got.code != 0 || locked != 2-len(args) {
+			t.Fatalf("%d servers are locked: %+v", locked, got)
+		}
+	}
+	before := read()
+	w.servers["bank"], w.servers["shop"] = offering(t, "", pays, renamed), offering(t, "", tellsAll)
+	w.built()
+	if got := w.run(t.Context(), "trust", "--lock", "bank"); got.code != 0 || !strings.Contains(got.stdout, "of 1 server") {
+		t.Fatalf("%+v", got)
+	}
+	after := read()
+	if diff := cmp.Diff(before.Servers["shop"], after.Servers["shop"]); diff != "" || len(after.Servers["bank"].Tools) != 2 {
+		t.Errorf("%s\n%+v", diff, after)
+	}
+	w.write(pin.LockFile, "{")
+	if got := w.run(t.Context(), "trust", "--lock", "bank"); got.code != 2 || !strings.Contains(got.stderr, "Write it anew with: mcpl trust --lock") {
+		t.Errorf("a damaged lock: %+v", got)
+	}
+	if got := w.run(t.Context(), "trust", "--lock"); got.code != 0 {
+		t.Errorf("it is written anew: %+v", got)
 	}
 }
 
