@@ -79,9 +79,9 @@ func (s *Server) Terms() []Term {
 	return s.terms(same, func(g given) string { return g.text })
 }
 
-// ShownTerms is Terms for a person who approves the entry: what looks like a token is masked. Where that hides a part of
-// the value that an environment file of the project gives, the beginning of its hash follows, so that a person sees when
-// it changes.
+// ShownTerms is Terms for a person who approves the entry: what looks like a token is masked. Where that hides a part
+// of the value that an environment file of the project gives, the beginning of its hash follows, so that a person sees
+// when it changes.
 func (s *Server) ShownTerms() []Term {
 	var l secretList
 	for _, g := range s.given {
@@ -116,8 +116,8 @@ type given struct {
 	value
 }
 
-// hides reports whether a given value is a secret by its name. A text that is no token and stands in the command line
-// may be a program: a name does not hide it.
+// hides reports whether a given value is a secret by its name. In the command line, a text that does not look like a
+// token may be a program: a name does not hide it.
 func (s *Server) hides(g given) bool {
 	if !looksSecret(g.name) || isTokenShaped(g.text) {
 		return looksSecret(g.name)
