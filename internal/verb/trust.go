@@ -421,7 +421,9 @@ func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
 	}
 	a := &untrustAnswer{Revoked: []string{}}
 	for _, approval := range gone {
-		a.Revoked = append(a.Revoked, approval.Server)
+		if approval.Hash != "" && !slices.Contains(a.Revoked, approval.Server) {
+			a.Revoked = append(a.Revoked, approval.Server)
+		}
 	}
 	for _, name := range v.names {
 		if !slices.Contains(a.Revoked, name) {

@@ -549,3 +549,83 @@ func TestShownVariables(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralEntries: branches and worktrees have an entry of their own each, which is approved once.
+func TestSeveralEntries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	entry := func(i int) *config.Server { return w.server(fmt.Sprintf(`{"command": "./run.sh", "args": ["%d"]}`, i)) }
+	book := BookIn(w.env.StateDir())
+	decline := func(i int) {
+		t.Helper()
+		subject, err := Of(entry(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := book.Decline(t.Context(), subject, time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status := func(i int) Status {
+		t.Helper()
+		st, err := NewJudge(w.env, nil).Status(entry(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	for i := range maxKept {
+		w.approve(entry(i))
+	}
+	for i := range maxKept {
+		decline(100 + i)
+	}
+	for i := range maxKept {
+		if st := status(i); st.State != Approved || st.Before.Hash != st.Subject.Hash || !status(100+i).Declined {
+			t.Errorf("%d: %+v", i, st)
+		}
+	}
+	if st := status(50); st.State != Changed || !strings.HasSuffix(st.Before.Terms[0], fmt.Sprint(maxKept-1)) || st.Declined {
+		t.Errorf("the newest is not the one before: %+v", st)
+	}
+	w.approve(entry(1)) // which makes it the newest
+	w.approve(entry(100))
+	decline(200)
+	if st := status(0); st.State != Changed {
+		t.Errorf("the oldest is still approved: %+v", st)
+	}
+	if st := status(1); st.State != Approved || status(100).State != Approved || status(100).Declined {
+		t.Errorf("approved anew: %+v", st)
+	}
+	if !status(101).Declined || !status(200).Declined {
+		t.Error("a decline was forgotten too early")
+	}
+	list, err := book.Read()
+	if err != nil || len(list) != 2*maxKept {
+		t.Errorf("%d are kept, %v", len(list), err)
+	}
+}
+
+// TestApprovalOfThisFolderIsTheOneBefore: a worktree is compared with what was approved in it, not in another.
+func TestApprovalOfThisFolderIsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	subject := Subject{Project: "p", Folder: "/a", Server: "x", Hash: strings.Repeat("1", 64)}
+	known := []Approval{{Project: "p", Server: "x", Folder: "/a", Hash: strings.Repeat("2", 64)},
+		{Project: "p", Server: "x", Folder: "/b", Hash: strings.Repeat("3", 64)}}
+	st := Status{State: New, Subject: subject}
+	if st.compare(known, "x"); st.State != Changed || st.Before.Folder != "/a" {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestDeclinedBeside: an approval and a decline that stand in one, as mcpl once wrote them, count both.
+func TestDeclinedBeside(t *testing.T) {
+	t.Parallel()
+	one, two := strings.Repeat("1", 64), strings.Repeat("2", 64)
+	list, _, err := parse([]byte(`{"version": 1, "approvals": [{"project": "p", "server": "x", "hash": "` + one +
+		`", "declined": "` + two + `", "folder": "/a", "approved": "2026-11-22T00:00:00Z"}]}`))
+	st := Status{State: New, Subject: Subject{Project: "p", Hash: two}}
+	if st.compare(list, "x"); err != nil || !st.Declined || st.State != Changed || st.Before.Hash != one {
+		t.Errorf("%v, %+v", err, st)
+	}
+}
