@@ -113,8 +113,8 @@ func TestWhatWarnAndHoldUse(t *testing.T) {
 	}{
 		{"notation", `pay "title":"a  b"`, `pay "title":"a b"`, "", "", true, true},
 		{"words", `pay "title":"a"`, `pay "title":"b"`, "pay words since 21", "pay words since 21 held", true, false},
-		{"narrower", `pay "inputSchema":{}`, `pay "inputSchema":{"minProperties":1}`,
-			"pay minProperties since 21", "pay minProperties since 21 held", true, false},
+		{"narrower", `pay "inputSchema":{}`, `pay "inputSchema":{"maxProperties":1}`,
+			"pay maxProperties since 21", "pay maxProperties since 21 held", true, false},
 		{"looser", `pay "title":"a"`, `pay "title":"a","annotations":{"openWorldHint":true}`,
 			"pay annotations since 21 held", "pay annotations since 21 held", false, false},
 		{"hidden characters", `pay "title":"a"`, "pay \"title\":\"a\u200b\"", "pay hidden,words since 21 held", "pay hidden,words since 21 held", false, false},
@@ -147,12 +147,12 @@ func TestDriftIsMeasuredFromWhatWasSeen(t *testing.T) {
 	var p Pins
 	enter(t, &p, Warn, 0, listing(t, `pay "title":"a","inputSchema":{}`))
 	enter(t, &p, Warn, 1, listing(t, `pay "title":"b","inputSchema":{}`))
-	enter(t, &p, Warn, 2, listing(t, `pay "title":"b","inputSchema":{"minProperties":1}`))
-	if want := "pay words,minProperties since 21"; shortly(&p) != want {
+	enter(t, &p, Warn, 2, listing(t, `pay "title":"b","inputSchema":{"maxProperties":1}`))
+	if want := "pay words,maxProperties since 21"; shortly(&p) != want {
 		t.Errorf("%q, want %q", shortly(&p), want)
 	}
 	pin := p.Of(p.Changes()[0])
-	want := []string{`- title: "a"`, `+ title: "b"`, `- inputSchema: {}`, `+ inputSchema.minProperties: 1`}
+	want := []string{`- title: "a"`, `+ title: "b"`, `- inputSchema: {}`, `+ inputSchema.maxProperties: 1`}
 	got := Diff(pin.Seen, pin.New)
 	slices.Sort(got)
 	slices.Sort(want)
