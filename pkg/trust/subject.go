@@ -75,11 +75,17 @@ func shown(s *config.Server) []string {
 	}
 	add("command", d.Command)
 	add("url", d.URL)
-	add("folder", d.Cwd)
+	folder := d.Cwd
+	if !strings.Contains(folder, "${") && !filepath.IsAbs(folder) {
+		folder = s.Cwd // where that is
+	}
+	add("folder", folder)
 	for _, t := range s.ShownTerms() {
 		field, _, _ := strings.Cut(t.Field, "[")
 		switch {
 		case field == "command" || field == "args" || field == "cwd" || field == "url" || field == "type":
+		case t.Field == "roots" && t.Text != "0": // each of them is shown
+		case t.Field == "oauth.redirectPort" && t.Text == "0":
 		case strings.HasPrefix(field, "given."):
 			add("variable", strings.TrimPrefix(t.Field, "given.")+"="+t.Text+", set by the project's .env")
 		case strings.HasPrefix(field, "env."), strings.HasPrefix(field, "headers."):

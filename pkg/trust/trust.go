@@ -169,10 +169,7 @@ func refusal(s *config.Server, st Status, why string) *fault.Fault {
 	case why != "":
 		message = s.Name + " comes with this project and is not approved: " + why
 	case st.State == Changed:
-		why = "changed since it was approved"
 		message = s.Name + " comes with this project and has changed since it was approved"
-	default:
-		why = "new in this project"
 	}
 	d := s.Shown()
 	does := "runs " + d.Command
@@ -186,8 +183,18 @@ func refusal(s *config.Server, st Status, why string) *fault.Fault {
 		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
 	f.Next = []fault.Next{{Why: "Do not approve it yourself: it " + does}}
 	f.Then("A person types", fault.Step{Verb: "trust", Server: s.Name})
-	f.Approval = &fault.Approval{Kind: "trust", Command: d.Command, URL: d.URL, Why: why}
+	f.Approval = st.Wanted(s)
+	f.Approval.Why = cmp.Or(why, f.Approval.Why)
 	return f
+}
+
+// Wanted returns the approval that a server waits for, as an error has it.
+func (st Status) Wanted(s *config.Server) *fault.Approval {
+	d, why := s.Shown(), "new in this project"
+	if st.State == Changed {
+		why = "changed since it was approved"
+	}
+	return &fault.Approval{Kind: "trust", Command: d.Command, URL: d.URL, Why: why}
 }
 
 // Approval is an approved server, or one that was declined. A server may have several, of different entries.

@@ -629,3 +629,43 @@ func TestDeclinedBeside(t *testing.T) {
 		t.Errorf("%v, %+v", err, st)
 	}
 }
+
+// TestShownBriefly: terms that say nothing are not shown, and a folder is where it is.
+func TestShownBriefly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	show := func(entry string) string {
+		t.Helper()
+		subject, err := Of(w.server(entry))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(subject.Terms, "\n")
+	}
+	got := show(`{"command": "./run.sh", "cwd": ".", "roots": ["/srv/one", "/srv/two"]}`)
+	for text, want := range map[string]bool{"folder: " + w.env.Dir: true, "folder: .": false, "roots: 2": false, "/srv/two": true} {
+		if strings.Contains(got, text) != want {
+			t.Errorf("%q stands there: %t, want %t\n%s", text, !want, want, got)
+		}
+	}
+	if got := show(`{"command": "./run.sh", "roots": []}`); !strings.Contains(got, "roots: 0") {
+		t.Errorf("no roots are not shown:\n%s", got)
+	}
+	if got := show(`{"url": "https://h.example/mcp", "oauth": {"clientId": "a"}}`); strings.Contains(got, "redirectPort") {
+		t.Errorf("a port that nobody named is shown:\n%s", got)
+	}
+}
+
+// TestWanted: whoever tells of a server that waits tells the same.
+func TestWanted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.server(`{"command": "./run.sh"}`)
+	st, err := NewJudge(w.env, nil).Status(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fault.From(s.Usable()).Approval, st.Wanted(s)); diff != "" {
+		t.Error(diff)
+	}
+}
