@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
@@ -65,8 +67,11 @@ func (v *trustVerb) Parse(words []string) error {
 	case v.All && len(words) > 0:
 		return fault.New(fault.Usage, "--all takes no names", "").
 			Then("Type", fault.Step{Verb: "trust", Args: []string{"--all"}})
-	case v.Yes != "" && (len(words) != 1 || v.All || v.List || v.Diff):
-		return fault.New(fault.Usage, "--yes takes the name of one server, and no other flag", "").
+	case len(v.modes()) > 1:
+		return fault.New(fault.Usage, strings.Join(v.modes(), " and ")+" do not go together", "").
+			Then("Type", fault.Step{Verb: "trust", Args: append(v.modes()[:1], words...)})
+	case v.Yes != "" && len(words) != 1:
+		return fault.New(fault.Usage, "--yes takes the name of one server or tool", "").
 			Then("Type", fault.Step{Verb: "trust", Server: "SERVER", Args: []string{"--yes", "HASH"}})
 	case v.Yes != "" && (len(v.Yes) < trust.Short || strings.Trim(v.Yes, "0123456789abcdef") != ""):
 		message := fmt.Sprintf("--yes takes the hash that was shown, at least %d digits", trust.Short)
@@ -74,6 +79,19 @@ func (v *trustVerb) Parse(words []string) error {
 			Then("See it with", fault.Step{Verb: "trust", Server: words[0], Args: []string{"--list"}})
 	}
 	return nil
+}
+
+// modes returns the flags of the command line of which one can be used at a time.
+func (v *trustVerb) modes() (flags []string) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"--list", v.List}, {"--diff", v.Diff}, {"--lock", v.Lock}, {"--all", v.All}, {"--yes", v.Yes != ""}} {
+		if f.set {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
 }
 
 func (v *trustVerb) Run(ctx context.Context, s *Session) error {
@@ -93,6 +111,10 @@ func (v *trustVerb) Run(ctx context.Context, s *Session) error {
 	if v.List || v.Diff {
 		return s.trustShow(ctx, v, list, servers, tools)
 	}
+	if v.Yes != "" && len(list) == 1 && list[0].State == trust.Approved && strings.HasPrefix(list[0].Hash, v.Yes) {
+		s.Printer.Notice("%s was approved already", list[0].Server)
+		return s.Printer.Answer(&trustAnswer{Servers: list, approved: true})
+	}
 	waiting := slices.DeleteFunc(list, func(l *trustStatus) bool { return !l.Waits() })
 	if len(waiting) == 0 {
 		return s.trustDefinitions(ctx, v, servers, tools)
@@ -111,7 +133,15 @@ func (v *trustVerb) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
+	s.declined(len(waiting) - len(approved))
 	return s.Printer.Answer(&trustAnswer{Servers: approved, approved: true})
+}
+
+// declined makes the exit code say that the person did not approve all that was asked about.
+func (s *Session) declined(n int) {
+	if n > 0 {
+		s.code = fault.ApprovalRequired.ExitCode()
+	}
 }
 
 // approve records approvals and answers with them.
@@ -159,12 +189,14 @@ type trustStatus struct {
 	Line   int         `json:"line"`
 	// Terms are what is or would be approved. Changes are how they differ from what was approved before.
 	Terms   []string  `json:"terms,omitempty"`
+	Hidden  int       `json:"hidden_characters,omitempty"` // in Terms
 	Changes []string  `json:"changes,omitempty"`
 	Since   time.Time `json:"approved,omitzero"`
 	Problem string    `json:"problem,omitempty"`
 
 	declined bool
 	subject  trust.Subject
+	wanted   *fault.Approval // as errors have it; nil for a server of the user's own
 }
 
 func (l *trustStatus) ref() string { return l.Server }
@@ -205,7 +237,10 @@ func (s *Session) trustStatusOf(server *config.Server) (*trustStatus, error) {
 		return nil, err
 	}
 	l := &trustStatus{Server: server.Name, State: st.State, Hash: st.Subject.Hash, File: server.File, Line: server.Line,
-		Terms: st.Subject.Terms, declined: st.Declined, subject: st.Subject}
+		Terms: st.Subject.Terms, declined: st.Declined, subject: st.Subject, wanted: st.Wanted(server)}
+	for _, term := range l.Terms {
+		l.Hidden += hidden.Count(term)
+	}
 	if err != nil {
 		l.Problem = err.Error()
 	}
@@ -284,6 +319,10 @@ func (l *trustStatus) write(t *output.Text) {
 	for _, line := range l.Changes {
 		t.Line("  ", output.Yellow(line))
 	}
+	if l.Hidden > 0 {
+		t.Line("  ", output.Red(fmt.Sprintf("Warning: this has %s, shown as symbols. The program gets them as they are.",
+			render.Plural(l.Hidden, "hidden character"))))
+	}
 	if l.Problem != "" {
 		t.Line("  ", output.Red(l.Problem))
 	}
@@ -307,14 +346,14 @@ func noPerson(list []*trustStatus) *fault.Fault {
 	}
 	if len(list) == 1 {
 		f.On(list[0].Server, "")
-		f.Approval = &fault.Approval{Kind: "trust", Why: string(list[0].State)}
+		f.Approval = list[0].wanted
 	}
 	return f
 }
 
-// approveWaiting asks the person at the terminal about servers that wait for an approval, before a verb answers. If the
-// verb names no servers, about all of them, but those that were declined. Without a person the verb goes on without
-// them.
+// approveWaiting asks the person at the terminal about servers that wait for an approval, before a verb answers: those
+// that the verb names, or all if it names none. It does not ask again about one that was declined: only trust does.
+// Without a person the verb goes on without them.
 func (s *Session) approveWaiting(ctx context.Context, servers []string) error {
 	if !s.App.ErrTTY.Is || s.Globals.JSON {
 		return nil
@@ -343,10 +382,7 @@ func (s *Session) approveWaiting(ctx context.Context, servers []string) error {
 func (s *Session) askable(servers []string) ([]*trustStatus, error) {
 	all, err := s.trustStatuses(nil)
 	return slices.DeleteFunc(all, func(l *trustStatus) bool {
-		if len(servers) == 0 {
-			return !l.Waits() || l.declined
-		}
-		return !l.Waits() || !slices.Contains(servers, l.Server)
+		return !l.Waits() || l.declined || len(servers) > 0 && !slices.Contains(servers, l.Server)
 	}), err
 }
 

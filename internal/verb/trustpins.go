@@ -90,7 +90,33 @@ func (s *Session) definitions(ctx context.Context, servers []string, tools []too
 				Hash: c.Hash, Diff: diff, change: c, full: full, whole: whole})
 		}
 	}
+	for _, ref := range tools {
+		changed := func(d *definition) bool { return d.Server == ref.Server && d.Name == ref.Name }
+		if slices.ContainsFunc(list, changed) {
+			continue
+		}
+		if err := s.offers(ctx, ref); err != nil {
+			return nil, err
+		}
+	}
 	return list, nil
+}
+
+// offers fails if a server is known to have no tool and no prompt of that name, or waits for an approval itself.
+func (s *Session) offers(ctx context.Context, ref tool.Ref) error {
+	server, err := s.server(ref.Server)
+	if err != nil {
+		return err
+	}
+	if err := server.Usable(); err != nil {
+		return err
+	}
+	prompt := tool.Ref{Server: ref.Server, Name: ref.Name, Kind: tool.Prompt}
+	if _, _, err := s.Engine.Known(ctx, prompt); err == nil {
+		return nil
+	}
+	_, _, err = s.Engine.Known(ctx, ref)
+	return err
 }
 
 // trustShow answers with how servers stand, or with what has changed of them since they were approved; and with what
@@ -112,23 +138,25 @@ func (s *Session) trustShow(ctx context.Context, v *trustVerb, list []*trustStat
 	return s.seeDefinitions(ctx, slices.DeleteFunc(defs, func(d *definition) bool { return d.Held || !d.whole }))
 }
 
-// trustDefinitions approves definitions that are held: those with the hash of --yes, or those that the person at the
+// trustDefinitions approves definitions: those with the hash of --yes, or those that are held and that the person at the
 // terminal approves.
 func (s *Session) trustDefinitions(ctx context.Context, v *trustVerb, servers []string, tools []tool.Ref) error {
 	list, err := s.definitions(ctx, servers, tools)
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(d *definition) bool { return !d.Held })
+	held := slices.DeleteFunc(slices.Clone(list), func(d *definition) bool { return !d.Held })
 	switch {
 	case v.Yes != "":
-		if list, err = approveHash(list, v.names[0], v.Yes); err == nil {
+		if list, err = s.approveHash(list, v.names[0], v.Yes); err == nil {
 			err = s.seeDefinitions(ctx, list)
 		}
-	case len(list) == 0:
+	case len(held) == 0:
 		return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{}, none: true})
 	default:
-		list, err = s.askDefinitions(ctx, list, v.All)
+		if list, err = s.askDefinitions(ctx, held, v.All); err == nil {
+			s.declined(len(held) - len(list))
+		}
 	}
 	if err != nil {
 		return err
@@ -246,14 +274,24 @@ func (d *definition) more() string {
 	return ", so it does not count as seen."
 }
 
-// approveHash returns those of the definitions whose hash begins with yes.
-func approveHash(list []*definition, word, yes string) ([]*definition, error) {
+// approveHash returns those of the definitions whose hash begins with yes. There are none if that was approved already.
+func (s *Session) approveHash(list []*definition, word, yes string) ([]*definition, error) {
 	approved := slices.DeleteFunc(slices.Clone(list), func(d *definition) bool { return !strings.HasPrefix(d.Hash, yes) })
 	if len(approved) > 0 {
 		return approved, nil
 	}
-	f := fault.New(fault.ApprovalRequired, word+" has no change with that hash",
-		"It may have changed once more, or was approved.").
+	ref, _, unresolved := s.Engine.Resolve([]string{word}, tool.Tool)
+	if unresolved != nil {
+		ref.Server = word
+	}
+	switch known, err := s.Engine.HasSeen(ref.Server, ref.Name, yes); {
+	case err != nil:
+		return nil, err
+	case known:
+		s.Printer.Notice("%s was approved already", word)
+		return []*definition{}, nil
+	}
+	f := fault.New(fault.ApprovalRequired, word+" has no change with that hash", "It may have changed once more.").
 		Then("See what has changed with", fault.Step{Verb: "trust", Args: []string{"--diff", word}})
 	f.Approval = &fault.Approval{Kind: "pin", Why: "another definition than was shown", Tool: word}
 	return nil, f

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
@@ -111,8 +110,8 @@ func TestDefinitionsAreApproved(t *testing.T) {
 	if len(list) != 2 || list[0].ref() != "bank/pay" || !list[0].Held || list[1].Held || len(list[1].Diff) != 2 {
 		t.Fatalf("%+v", list)
 	}
-	if _, err := approveHash(list, "bank/pay", "0123456789ab"); !fault.Is(err, fault.ApprovalRequired) {
-		t.Errorf("any hash: %v", err)
+	if got := w.run(t.Context(), "trust", "bank/pay", "--yes", "0123456789ab"); got.code != 6 {
+		t.Errorf("any hash: %+v", got)
 	}
 	if read("bank/balance"); len(list) != 1 {
 		t.Errorf("one tool: %+v", list)
@@ -126,13 +125,14 @@ func TestDefinitionsAreApproved(t *testing.T) {
 	if read(); len(list) != 1 || list[0].ref() != "bank/pay" {
 		t.Fatalf("after a look: %+v", list)
 	}
-	approved, err := approveHash(list, "bank/pay", list[0].Hash[:trust.Short])
-	if err != nil || len(approved) != 1 {
-		t.Fatalf("%+v, %v", approved, err)
+	hash := list[0].Hash[:trust.Short]
+	for range 2 { // the second time it was approved already
+		if got := w.run(t.Context(), "trust", "bank/pay", "--yes", hash); got.code != 0 {
+			t.Fatalf("%+v", got)
+		}
 	}
-	see := func(ctx context.Context, s *Session) error { return s.seeDefinitions(ctx, approved) }
-	if code, out := w.do(see); code != 0 {
-		t.Fatal(out)
+	if got := w.run(t.Context(), "trust", "bank", "--yes", hash); got.code != 0 || !strings.Contains(got.stderr, "bank was approved already") {
+		t.Errorf("by the server's name: %+v", got)
 	}
 	if read(); len(list) != 0 {
 		t.Errorf("approved: %+v", list)
@@ -177,4 +177,21 @@ func TestUnseenChangeStaysUnseen(t *testing.T) {
 	if got := w.run(t.Context(), "trust", "--diff", "bank"); !strings.Contains(got.stdout, "Not all of it is shown") || !changed(w) {
 		t.Errorf("what was cut counts as seen: %+v", got)
 	}
+}
+
+func TestTrustNamesWhatThereIs(t *testing.T) {
+	t.Parallel()
+	world := func(t *testing.T) *world {
+		return newWorld(t, `{"mcpServers": {"bank": {"command": "bank"}}}`,
+			map[string]*server{"bank": offering(t, "", pays, tells, `{"name":"advice"}`)}).built()
+	}
+	none := []string{"No server waits for an approval."}
+	nope := []string{`error: bank has no tool "balence"`, "Did you mean balance?"}
+	checkAnswers(t, world, map[string]answer{
+		"no such tool":       {args: []string{"trust", "bank/balence"}, code: 3, says: nope},
+		"no such difference": {args: []string{"trust", "--diff", "bank/balence"}, code: 3, says: nope},
+		"no such hash":       {args: []string{"trust", "bank/balence", "--yes", "0123456789ab"}, code: 3, says: nope},
+		"a tool":             {args: []string{"trust", "bank/pay"}, says: none},
+		"a prompt":           {args: []string{"trust", "bank/advice"}, says: none},
+	})
 }

@@ -295,3 +295,17 @@ func (e *Engine) See(ctx context.Context, server string, which func(pin.Change) 
 	})
 	return seen, err
 }
+
+// HasSeen reports whether a definition of a server that has not changed since a person saw it has a hash that begins
+// so. An empty name stands for any.
+func (e *Engine) HasSeen(server, name, hash string) (bool, error) {
+	key, err := e.pinsOf(server)
+	if err != nil || key == "" {
+		return false, err
+	}
+	pins, err := e.catalog.Pins().Read(key)
+	if err != nil {
+		return false, err
+	}
+	return pins.HasSeen(name, hash)
+}
