@@ -102,6 +102,9 @@ func (r *Request) approve(way policy.Way, note string, now time.Time) error {
 	switch {
 	case r.State == Approved || r.State == Used:
 		return nil
+	case r.State == Revoked:
+		return fault.New(fault.ApprovalRequired, fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
+			"Make the call again: it gets a new request.").On(r.Server, r.Ref().Tool())
 	case r.State != Pending:
 		return fault.New(fault.ApprovalRequired,
 			fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
@@ -140,7 +143,7 @@ func (r *Request) revoke(now time.Time) error {
 		return fault.New(fault.Usage, fmt.Sprintf("%s was used at %s: the call has been made", r.ID, clock(r.Decided)),
 			"What has been made cannot be revoked.").On(r.Server, r.Ref().Tool())
 	}
-	r.State, r.Way, r.Decided = Revoked, "", now
+	r.State, r.Way, r.Note, r.Decided = Revoked, "", "", now
 	return nil
 }
 
