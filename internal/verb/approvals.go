@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/approval"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
@@ -145,9 +146,12 @@ func (v *Approvals) approve(ctx context.Context, s *Session, store approval.Stor
 	if err != nil {
 		return r, err
 	}
-	d := approval.Decision{Approve: true, Way: policy.Terminal, Note: v.Reason}
+	if err := s.asNow(ctx, &r); err != nil {
+		return r, err
+	}
+	d := approval.Decision{Approve: true, Way: policy.Terminal, Note: v.Reason, By: r.By}
 	switch dialog := s.dialog(); {
-	case genuine || r.State != approval.Pending:
+	case genuine || !r.Open():
 	case slices.Contains(r.By, policy.Model):
 		d.Way = policy.Model
 	case !slices.Contains(r.By, policy.Terminal):
@@ -164,6 +168,26 @@ func (v *Approvals) approve(ctx context.Context, s *Session, store approval.Stor
 		}
 	}
 	return store.Decide(ctx, v.which, d)
+}
+
+// asNow gives a request the ways of approving that the policy has now, as the gate will see it, and fails if that denies
+// the call by now. It changes nothing if the definition is not known here.
+func (s *Session) asNow(ctx context.Context, r *approval.Request) error {
+	if r.State != approval.Pending && r.State != approval.Approved {
+		return nil
+	}
+	def, known, err := s.Engine.Known(ctx, r.Ref())
+	if err != nil || !known {
+		return nil // the call itself will say so
+	}
+	switch d := s.Engine.Decide(r.Ref(), def.Hints()); {
+	case d.Rule == nil:
+	case d.Action == policy.Deny:
+		return engine.Denied(r.Ref(), d)
+	case d.Action == policy.Ask:
+		r.By, r.Reason = d.By, d.Reason()
+	}
+	return nil
 }
 
 // atTerminalOnly is the fault of an approval by id without a terminal.

@@ -97,24 +97,32 @@ func (r Request) Outcome() string {
 // takes reports whether the request may be approved in this way.
 func (r Request) takes(way policy.Way) bool { return slices.Contains(r.By, way) }
 
+// Open reports whether the request still has to be approved: it is pending, or was approved in a way that is not taken
+// any more.
+func (r Request) Open() bool { return r.State == Pending || r.State == Approved && !r.takes(r.Way) }
+
 // approve approves the request. Approving twice is harmless.
 func (r *Request) approve(way policy.Way, note string, now time.Time) error {
 	switch {
-	case r.State == Approved || r.State == Used:
+	case !r.Open() && (r.State == Approved || r.State == Used):
 		return nil
 	case r.State == Revoked:
 		return fault.New(fault.ApprovalRequired, fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
 			"Make the call again: it gets a new request.").On(r.Server, r.Ref().Tool())
-	case r.State != Pending:
+	case !r.Open():
 		return fault.New(fault.ApprovalRequired,
 			fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
 			"A request that is decided cannot be approved.").On(r.Server, r.Ref().Tool()).
 			Then("To have the call asked for anew, revoke the decision with",
 				fault.Step{Verb: "approvals", Args: []string{"revoke", r.ID}})
 	case !r.takes(way):
-		return fault.New(fault.ApprovalRequired,
+		f := fault.New(fault.ApprovalRequired,
 			fmt.Sprintf("%s cannot be approved by %s, only by %s", r.ID, way, policy.Enumerate(r.By)),
 			"The rule that wants the approval says so.").On(r.Server, r.Ref().Tool())
+		if r.takes(policy.Terminal) {
+			f.Then("A person approves it at a terminal with", fault.Step{Verb: "approvals", Args: []string{"approve", r.ID}})
+		}
+		return f
 	}
 	r.State, r.Way, r.Note, r.Decided = Approved, way, note, now
 	return nil
