@@ -79,7 +79,7 @@ func parse(data []byte) (list []Approval, line int, err error) {
 	for i, a := range l.Approvals {
 		if a.Project == "" || a.Server == "" || !isHash(a.Hash) && !isHash(a.Declined) ||
 			a.Hash != "" && !isHash(a.Hash) {
-			return nil, 0, fmt.Errorf("approval %d has no project, no server or no hash", i)
+			return nil, 0, fmt.Errorf("approval %d has no project, no server or no hash", i+1)
 		}
 		if a.Hash != "" && a.Declined != "" { // as mcpl once wrote them, in one
 			decline := Approval{Project: a.Project, Server: a.Server, Declined: a.Declined, Folder: a.Folder, Approved: a.Approved}
