@@ -104,6 +104,9 @@ func (b *bank) call() (kinds []string, err error) {
 			p.Changed = func(c pin.Change) { kinds = c.Kinds }
 			_, err = e.Call(b.t.Context(), p, tool.CallOptions{})
 		}
+		if late := e.Catalog().Settle(b.t.Context()); late != nil {
+			b.t.Error(late)
+		}
 	})
 	return kinds, err
 }
@@ -155,6 +158,26 @@ func TestF6HeldCallReachesNoServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChangeOfACallIsInTheIndex: what a call has met is said by the next search, though no one has listed the server.
+func TestChangeOfACallIsInTheIndex(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, config.HoldPins)
+	b.refresh(pays)
+	b.offer(otherwise)
+	if _, err := b.call(); !fault.Is(err, fault.ApprovalRequired) {
+		t.Fatal(err)
+	}
+	b.use(func(e *Engine) {
+		found, err := e.Search(t.Context(), aboutPaying())
+		if err != nil || len(found.Found) != 1 || found.Found[0].Changed == nil {
+			t.Errorf("search: %+v, %v", found, err)
+		}
+		if _, change, err := e.Inspect(t.Context(), payRef); change == nil || err != nil {
+			t.Errorf("inspect: %+v, %v", change, err)
+		}
+	})
 }
 
 func TestApprovedChangeIsCalled(t *testing.T) {
