@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,6 +116,11 @@ func (e *Engine) heldNew(f index.Facts, ref tool.Ref, missing error) error {
 	if f.Changes == 0 || !fault.Is(missing, fault.ToolNotFound) || !e.allows(ref) {
 		return missing
 	}
+	return cmp.Or(e.heldNow(f, ref), missing)
+}
+
+// heldNow fails if what ref names is held.
+func (e *Engine) heldNow(f index.Facts, ref tool.Ref) error {
 	changes, err := e.unseen(f)
 	if err != nil {
 		return err
@@ -122,7 +128,7 @@ func (e *Engine) heldNew(f index.Facts, ref tool.Ref, missing error) error {
 	if c := changeOf(changes, ref); c != nil && c.Held {
 		return e.held(f, ref, *c)
 	}
-	return missing
+	return nil
 }
 
 // held returns the fault of something whose change a person has to approve.

@@ -180,6 +180,20 @@ func TestChangeOfACallIsInTheIndex(t *testing.T) {
 	})
 }
 
+// TestHeldBeforeArguments: that a tool is held is said before what is wrong with the arguments for the definition that
+// counts.
+func TestHeldBeforeArguments(t *testing.T) {
+	t.Parallel()
+	const noted = `{"name":"pay","inputSchema":{"type":"object","properties":{"note":{"type":"string"}},"required":["note"]}}`
+	b := newBank(t, config.HoldPins)
+	b.refresh(noted)
+	b.refresh(pays)
+	_, err := b.call()
+	if f := fault.From(err); f == nil || f.Type != fault.ApprovalRequired || f.Diff == nil || b.calls > 0 {
+		t.Errorf("%+v after %d calls", f, b.calls)
+	}
+}
+
 func TestApprovedChangeIsCalled(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, config.WarnPins)
