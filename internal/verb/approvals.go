@@ -170,8 +170,8 @@ func (v *Approvals) approve(ctx context.Context, s *Session, store approval.Stor
 	return store.Decide(ctx, v.which, d)
 }
 
-// asNow gives a request the ways of approving that the policy has now, as the gate will see it, and fails if that denies
-// the call by now. It changes nothing if the definition is not known here.
+// asNow gives a request the ways of approving that the policy has now, as the gate will see it, and fails if that
+// denies the call by now. It changes nothing if the definition is not known here.
 func (s *Session) asNow(ctx context.Context, r *approval.Request) error {
 	if r.State != approval.Pending && r.State != approval.Approved {
 		return nil

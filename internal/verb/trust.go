@@ -22,7 +22,7 @@ func trustSpec() Spec {
 	return Spec{
 		Name: "trust", Group: Setup, New: func() Verb { return new(trustVerb) },
 		Aliases:  []Alias{{Words: "allow"}},
-		Complete: completeServers,
+		Complete: completeConfigured,
 		Use:      "trust [SERVER|SERVER/TOOL...]", Short: "Approve servers that come with a project",
 		Long: `A configuration that lies in a project can name any program. mcpl starts and
 contacts its servers only after a person has approved them. Trust shows what
@@ -111,22 +111,33 @@ func (v *trustVerb) Run(ctx context.Context, s *Session) error {
 	if v.List || v.Diff {
 		return s.trustShow(ctx, v, list, servers, tools)
 	}
-	if v.Yes != "" && len(list) == 1 && list[0].State == trust.Approved && strings.HasPrefix(list[0].Hash, v.Yes) {
-		s.Printer.Notice("%s was approved already", list[0].Server)
-		return s.Printer.Answer(&trustAnswer{Servers: list, approved: true})
-	}
-	waiting := slices.DeleteFunc(list, func(l *trustStatus) bool { return !l.Waits() })
-	if len(waiting) == 0 {
+	switch waiting := slices.DeleteFunc(slices.Clone(list), func(l *trustStatus) bool { return !l.Waits() }); {
+	case v.Yes != "" && len(list) == 1 && (len(waiting) > 0 || strings.HasPrefix(list[0].Hash, v.Yes)):
+		return s.trustHash(ctx, list[0], v.Yes)
+	case len(waiting) == 0:
 		return s.trustDefinitions(ctx, v, servers, tools)
+	default:
+		return s.trustServers(ctx, waiting, v.All)
 	}
-	if v.Yes != "" {
-		if name := waiting[0].Server; !strings.HasPrefix(waiting[0].Hash, v.Yes) {
-			return fault.New(fault.ApprovalRequired, name+" is not what that hash stands for", "It may have changed meanwhile.").
-				Then("See what it is now with", fault.Step{Verb: "trust", Server: name, Args: []string{"--list"}}).On(name, "")
-		}
-		return s.approve(ctx, waiting)
+}
+
+// trustHash approves a server that has the hash, and says so if it is approved already.
+func (s *Session) trustHash(ctx context.Context, l *trustStatus, hash string) error {
+	switch {
+	case !strings.HasPrefix(l.Hash, hash):
+		return fault.New(fault.ApprovalRequired, l.Server+" is not what that hash stands for",
+			"It may have changed meanwhile.").On(l.Server, "").
+			Then("See what it is now with", fault.Step{Verb: "trust", Server: l.Server, Args: []string{"--list"}})
+	case l.Waits():
+		return s.approve(ctx, []*trustStatus{l})
 	}
-	approved, isPerson, err := s.askServers(ctx, waiting, v.All)
+	s.Printer.Notice("%s was approved already", l.Server)
+	return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{l}, approved: true})
+}
+
+// trustServers asks the person at the terminal about servers that wait.
+func (s *Session) trustServers(ctx context.Context, waiting []*trustStatus, once bool) error {
+	approved, isPerson, err := s.askServers(ctx, waiting, once)
 	if err == nil && !isPerson {
 		err = noPerson(waiting)
 	}
@@ -415,7 +426,7 @@ func untrustSpec() Spec {
 	return Spec{
 		Name: "untrust", Group: Setup, New: func() Verb { return new(untrustVerb) },
 		Aliases:  []Alias{{Words: "distrust"}},
-		Complete: completeServers,
+		Complete: completeConfigured,
 		Use:      "untrust SERVER...", Short: "Take back the approval of servers of a project",
 		Long: `Untrust takes the approval of servers of this project back. They are neither
 started nor contacted then, and what they offer is not found.`,

@@ -90,16 +90,21 @@ func (s *Session) definitions(ctx context.Context, servers []string, tools []too
 				Hash: c.Hash, Diff: diff, change: c, full: full, whole: whole})
 		}
 	}
+	return list, s.areThere(ctx, tools, list)
+}
+
+// areThere fails if something that was named has neither changed nor is it there.
+func (s *Session) areThere(ctx context.Context, tools []tool.Ref, changed []*definition) error {
 	for _, ref := range tools {
-		changed := func(d *definition) bool { return d.Server == ref.Server && d.Name == ref.Name }
-		if slices.ContainsFunc(list, changed) {
+		is := func(d *definition) bool { return d.Server == ref.Server && d.Name == ref.Name }
+		if slices.ContainsFunc(changed, is) {
 			continue
 		}
 		if err := s.offers(ctx, ref); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // offers fails if a server is known to have no tool and no prompt of that name, or waits for an approval itself.
@@ -138,8 +143,8 @@ func (s *Session) trustShow(ctx context.Context, v *trustVerb, list []*trustStat
 	return s.seeDefinitions(ctx, slices.DeleteFunc(defs, func(d *definition) bool { return d.Held || !d.whole }))
 }
 
-// trustDefinitions approves definitions: those with the hash of --yes, or those that are held and that the person at the
-// terminal approves.
+// trustDefinitions approves definitions: those with the hash of --yes, or those that are held and that the person at
+// the terminal approves.
 func (s *Session) trustDefinitions(ctx context.Context, v *trustVerb, servers []string, tools []tool.Ref) error {
 	list, err := s.definitions(ctx, servers, tools)
 	if err != nil {

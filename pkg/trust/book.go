@@ -82,7 +82,8 @@ func parse(data []byte) (list []Approval, line int, err error) {
 			return nil, 0, fmt.Errorf("approval %d has no project, no server or no hash", i+1)
 		}
 		if a.Hash != "" && a.Declined != "" { // as mcpl once wrote them, in one
-			decline := Approval{Project: a.Project, Server: a.Server, Declined: a.Declined, Folder: a.Folder, Approved: a.Approved}
+			decline := a
+			decline.Hash, decline.Terms, decline.WholeEnv = "", nil, false
 			list, a.Declined = append(list, decline), ""
 		}
 		list = append(list, a)
@@ -112,8 +113,8 @@ func (b Book) Approve(ctx context.Context, approvals ...Approval) error {
 	})
 }
 
-// add appends an approval, or a decline. What was said of the same entry before is removed, and the oldest of its kind
-// if there are too many.
+// add appends an approval, or a decline. It removes an earlier one of the same entry, and the oldest of its kind if
+// there are too many.
 func add(list []Approval, a Approval) []Approval {
 	list = slices.Clone(list)
 	kept := 1

@@ -585,7 +585,8 @@ func TestSeveralEntries(t *testing.T) {
 			t.Errorf("%d: %+v", i, st)
 		}
 	}
-	if st := status(50); st.State != Changed || !strings.HasSuffix(st.Before.Terms[0], fmt.Sprint(maxKept-1)) || st.Declined {
+	st := status(50)
+	if st.State != Changed || st.Declined || !strings.HasSuffix(st.Before.Terms[0], fmt.Sprint(maxKept-1)) {
 		t.Errorf("the newest is not the one before: %+v", st)
 	}
 	w.approve(entry(1)) // which makes it the newest
