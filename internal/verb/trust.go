@@ -353,7 +353,8 @@ func noPerson(list []*trustStatus) *fault.Fault {
 		Then("A person types", fault.Step{Verb: "trust", Args: names}).
 		Then("See what would be approved with", fault.Step{Verb: "trust", Args: append([]string{"--list"}, names...)})
 	for _, l := range list {
-		f.Trace(l.Server + ": " + strings.Join(l.Terms, "; "))
+		values := func(term string) bool { return strings.HasPrefix(term, "variable: ") } // for the person alone
+		f.Trace(l.Server + ": " + strings.Join(slices.DeleteFunc(slices.Clone(l.Terms), values), "; "))
 	}
 	if len(list) == 1 {
 		f.On(list[0].Server, "")
