@@ -33,8 +33,7 @@ func main() { os.Exit(run()) }
 func run() int {
 	// The SDK logs broken pipes of dying servers; what matters of that is in our faults.
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	ctx, stop := interruptible()
-	defer stop()
+	ctx := interruptible()
 	app, err := verb.Process()
 	if err != nil {
 		f := fault.From(err)
@@ -58,14 +57,14 @@ func run() int {
 }
 
 // interruptible returns a context that ends with SIGINT or SIGTERM; servers are then stopped, which takes at most a few
-// seconds. A second signal ends the process at once. A closed stdout becomes a write error instead of a sudden death
-// that would leave servers behind; unlike an ignored signal, a caught one is not inherited by them.
-func interruptible() (context.Context, func()) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
+// seconds. A closed stdout becomes a write error instead of a sudden death that would leave servers behind; unlike an
+// ignored signal, a caught one is not inherited by them. Signals are caught until the process ends, so that a late one
+// does not change the exit code.
+func interruptible() context.Context {
+	ctx := verb.Interruptible(context.Background())
 	pipe := make(chan os.Signal, 1)
 	signal.Notify(pipe, syscall.SIGPIPE)
-	return ctx, stop
+	return ctx
 }
 
 // newLogins returns the keeper of the logins. It reads the settings; if they are damaged, the verb that runs says so.

@@ -162,6 +162,33 @@ func TestF3SecondSignalEnds(t *testing.T) {
 	}
 }
 
+// TestSignalsAtOnceAreOne: timeout(1) signals the process and its group, and the answer is still written. The signals
+// go on for half of the time in which they count as one.
+func TestSignalsAtOnceAreOne(t *testing.T) {
+	t.Parallel()
+	for _, daemon := range []string{"off", "on"} {
+		t.Run("daemon "+daemon, func(t *testing.T) {
+			t.Parallel()
+			h := newWarmHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}}}})
+			cmd, stdout, stderr := h.mcpl(t, "--json", "call", "s", "hang")
+			cmd.Env = append(cmd.Env, "MCPL_DAEMON="+daemon)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for lines := 1; !strings.Contains(strings.Join(mcptest.WaitLines(t, h.received, lines), "\n"), "tools/call"); lines++ {
+			}
+			for start := time.Now(); time.Since(start) < 50*time.Millisecond; {
+				for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+					_ = cmd.Process.Signal(sig) // it may have ended
+				}
+			}
+			if code := exitCode(t, cmd); code != 130 || !strings.Contains(stdout.String(), `"type":"InterruptedError"`) {
+				t.Errorf("exit code %d, stdout %s, stderr %s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
 // TestF3SignalEndsWhatDoesNotLookAtIt: arguments that never come from stdin keep no process alive.
 func TestF3SignalEndsWhatDoesNotLookAtIt(t *testing.T) {
 	t.Parallel()

@@ -70,6 +70,24 @@ hint: Its flags are --json, --refresh. See what they do with: mcpl list --help
 		"an unknown flag of no verb": {strings.Fields("--nope"), `error: unknown flag: --nope
 hint: Its flags are --config, --connect-timeout, --env-file, --json, --no-color, --no-daemon, --verbose, --version. See what they do with: mcpl --help
 `},
+		"a verb's flag before it": {strings.Fields("--raw call demo add a=1"), `error: unknown flag: --raw: it belongs behind call or prompt or read
+hint: Type: mcpl call --raw demo add a=1
+`},
+		"a verb's flag before its second word": {strings.Fields("config --force add x -- cmd -y"), `error: unknown flag: --force: it belongs behind config add
+hint: Type: mcpl config add --force x -- cmd -y
+`},
+		"a verb's flag without it": {strings.Fields("--dry-run=true"), `error: unknown flag: --dry-run: it belongs behind call or config import
+hint: Type the flag behind its verb, as in: mcpl call --dry-run
+`},
+		"another verb's flag": {strings.Fields("--raw list demo"), `error: unknown flag: --raw: it belongs behind call or prompt or read
+hint: Type the flag behind its verb, as in: mcpl call --raw
+`},
+		"no expression": {strings.Fields("call demo add --jq="), `error: --jq wants some text, not ""
+hint: See the flags with: mcpl call --help
+`},
+		"no lines": {strings.Fields("result 4466be3b7a0e --lines="), `error: --lines wants some text, not ""
+hint: See the flags with: mcpl result --help
+`},
 		"words for a number": {strings.Fields("search --limit many x"), `error: --limit wants a whole number, not "many"
 hint: See the flags with: mcpl search --help
 `},

@@ -28,6 +28,8 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	switch {
+	case errors.As(err, &unknown) && cmd.HasSubCommands() && len(commandsWith(root, unknown)) > 0:
+		return t.misplaced(root, unknown)
 	case errors.As(err, &unknown) && (cmd.Name() == "call" || cmd.Name() == "prompt"):
 		what := strings.Replace(cmd.Name(), "call", "tool", 1)
 		help = fmt.Sprintf("Arguments of a %s are not flags. Write them as %s=VALUE, or all of them as one JSON object. %s",
@@ -37,12 +39,49 @@ func (t *tree) flagFault(cmd *cobra.Command, err error) error {
 	case errors.As(err, &invalid):
 		f := invalid.GetFlag()
 		wanted := map[string]string{"int": "a whole number", "duration": "a time like 30s or 2m",
-			"bool": "true or false"}[f.Value.Type()]
+			"bool": "true or false", "text": "some text"}[f.Value.Type()]
 		return fault.New(fault.Usage,
 			fmt.Sprintf("--%s wants %s, not %q", f.Name, cmp.Or(wanted, "a value"), invalid.GetValue()),
 			fmt.Sprintf("See the flags with: %s --help", cmd.CommandPath()))
 	}
 	return fault.New(fault.Usage, err.Error(), help)
+}
+
+// misplaced is the fault of a verb's flag that stands before the verb.
+func (t *tree) misplaced(root *cobra.Command, unknown *pflag.NotExistError) error {
+	owners := commandsWith(root, unknown)
+	f := fault.New(fault.Usage, fmt.Sprintf("unknown flag: --%s: it belongs behind %s", unknown.GetSpecifiedName(),
+		strings.Join(owners, " or ")), "")
+	at := slices.IndexFunc(t.args, func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return name == "--"+unknown.GetSpecifiedName()
+	})
+	rest := slices.Delete(slices.Clone(t.args), at, at+1)
+	cmd, _, err := root.Find(rest)
+	if err != nil || !slices.Contains(owners, verbOf(cmd)) {
+		f.Help = "Type the flag behind its verb, as in: mcpl " + owners[0] + " --" + unknown.GetSpecifiedName()
+		return f
+	}
+	for _, word := range strings.Fields(verbOf(cmd)) { // what stands before the verb is for every verb
+		rest = rest[slices.Index(rest, word)+1:]
+	}
+	return f.Then("Type", fault.Step{Verb: verbOf(cmd), Args: slices.Concat(t.args[at:at+1], rest)})
+}
+
+// commandsWith returns the verbs at or below cmd that have the unknown flag.
+func commandsWith(cmd *cobra.Command, unknown *pflag.NotExistError) (verbs []string) {
+	if cmd.LocalFlags().Lookup(unknown.GetSpecifiedName()) != nil && cmd.HasParent() && !cmd.Hidden {
+		verbs = append(verbs, verbOf(cmd))
+	}
+	for _, sub := range cmd.Commands() {
+		verbs = append(verbs, commandsWith(sub, unknown)...)
+	}
+	return verbs
+}
+
+// verbOf returns the words of the verb that cmd runs.
+func verbOf(cmd *cobra.Command) string {
+	return strings.TrimSpace(strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()))
 }
 
 // flagNames returns the flags that cmd does not inherit.

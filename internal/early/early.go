@@ -16,9 +16,7 @@ import (
 	"context"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -66,7 +64,11 @@ func answer(args []string) (code int, ok bool) {
 		app.Warm = true
 		var stop func()
 		ctx, stop = interruptible()
-		defer stop()
+		defer func() {
+			if !ok { // else the process ends, and a late signal does not change the exit code
+				stop()
+			}
+		}()
 	}
 	code, err = app.Run(ctx, spec, v, g, whole.Args())
 	return code, err == nil
@@ -76,16 +78,12 @@ func answer(args []string) (code int, ok bool) {
 // call. If a signal kills the process before that, the daemon sees it go and cancels its call.
 const quick = 20 * time.Millisecond
 
-// interruptible returns a context that ends with SIGINT or SIGTERM, if they come after the time for quick calls. A
-// second signal ends the process at once.
+// interruptible returns a context that ends with SIGINT or SIGTERM, if they come after the time for quick calls.
 func interruptible() (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	timer := time.AfterFunc(quick, func() {
-		heard, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(heard, func() {
-			cancel(context.Cause(heard))
-			stop()
-		})
+		heard := verb.Interruptible(ctx)
+		context.AfterFunc(heard, func() { cancel(context.Cause(heard)) })
 	})
 	return ctx, func() {
 		timer.Stop()

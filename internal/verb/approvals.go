@@ -225,7 +225,7 @@ func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.
 		t.Line()
 		t.Line(output.Bold(render.OneLine(ref.String(), maxRefShown)), " wants your approval: ", about.Reason)
 		var rows facts
-		rows.add(output.Bold("arguments"), render.Cut(string(about.Shown), maxShown))
+		rows.add(output.Bold("arguments"), fault.Cut(string(about.Shown), maxShown))
 		rows.add(output.Bold("folder"), about.Folder)
 		t.Table("  ", rows)
 		if more := len(about.Shown) - maxShown; more > 0 {

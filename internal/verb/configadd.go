@@ -46,8 +46,9 @@ type configAddVerb struct {
 	Env, Headers            []string
 	Force, NoTry            bool
 
-	name  string
-	entry config.Entry
+	name     string
+	entry    config.Entry
+	problems []config.Problem // of the pasted JSON
 }
 
 func (v *configAddVerb) Flags(fs *pflag.FlagSet) {
@@ -86,6 +87,9 @@ func (v *configAddVerb) Run(ctx context.Context, s *Session) error {
 	}
 	if err != nil {
 		return err
+	}
+	for _, p := range v.problems {
+		a.Warnings = append(a.Warnings, p.Message+". "+p.Fix)
 	}
 	put := s.App.Env.WhereToPut(target.Sources)
 	_, literals := trial.Lift(v.name, v.entry)
@@ -142,7 +146,7 @@ func (v *configAddVerb) parseJSON(name []string, text string) error {
 	if v.URL != "" || v.Transport != "" || v.Cwd != "" || len(v.Env)+len(v.Headers) > 0 {
 		return fault.New(fault.Usage, "the JSON is a whole entry: flags for parts of it do not go with it", addUsage)
 	}
-	entries, err := config.ParseEntries(strings.Join(name, ""), text)
+	entries, problems, err := config.ParseEntries(strings.Join(name, ""), text)
 	if err != nil {
 		f := fault.From(err)
 		f.Help = cmp.Or(f.Help, addUsage)
@@ -155,16 +159,17 @@ func (v *configAddVerb) parseJSON(name []string, text string) error {
 	case len(names) > 0:
 		v.name = names[0]
 	}
-	entry, there := entries[v.name]
-	switch {
-	case there && (len(names) == 1 || len(name) > 0):
-		v.entry = entry
-	case len(names) == 1:
-		v.entry = entries[names[0]]
-	default:
+	pasted := v.name
+	if len(names) == 1 {
+		pasted = names[0]
+	}
+	entry, there := entries[pasted]
+	if !there || len(names) > 1 && len(name) == 0 {
 		return fault.New(fault.Usage, fmt.Sprintf("the JSON has %s", cmp.Or(strings.Join(names, ", "), "no server")),
 			"Add one server at a time: mcpl config add NAME '{...}' takes the one of that name.")
 	}
+	v.entry = entry
+	v.problems = slices.DeleteFunc(problems, func(p config.Problem) bool { return p.Server != "" && p.Server != pasted })
 	return nil
 }
 

@@ -89,6 +89,14 @@ In DIR/.mcp.json
 Tried: ok: 1 tool over stdio
 See its tools with: mcpl list new
 `},
+		"a time limit in seconds, probably": {args: []string{"config", "add", "new", `{"command":"cmd","timeout":60,"ttl":5000}`, "--no-try"},
+			says: []string{"Added new: cmd", `"timeout": 60 is 60ms`},
+			json: `{"name":"new","file":"DIR/.mcp.json","created":false,"replaced":false,"transport":"stdio","command":"cmd","cwd":"DIR","warnings":["\"timeout\": 60 is 60ms: a number counts milliseconds. For seconds write it as in: \"timeout\": \"60s\""]}`},
+		"another's time limit": {args: []string{"config", "add", "new", `{"new":{"command":"cmd"},"x":{"command":"x","timeout":60}}`, "--no-try"}, text: `Added new: cmd
+In DIR/.mcp.json
+See its tools with: mcpl list new
+`,
+			json: `{"name":"new","file":"DIR/.mcp.json","created":false,"replaced":false,"transport":"stdio","command":"cmd","cwd":"DIR"}`},
 		"a server that is down": {args: strings.Fields("config add down --force -- cmd"), asked: []string{"down"}, text: `Replaced down: cmd
 In DIR/.mcp.json
 Tried: cannot be reached: down exited with code 3

@@ -60,7 +60,7 @@ func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	a := &doctorAnswer{Servers: []diagnosis{}}
+	a := &doctorAnswer{Servers: []diagnosis{}, TrustsAll: s.App.Env.TrustsAll()}
 	for _, p := range probes {
 		d := diagnose(p)
 		d.verbose = s.Globals.Verbose
@@ -107,7 +107,7 @@ func diagnose(p engine.Probe) diagnosis {
 	case p.Off:
 		d.Verdict, d.Next = "disabled", "mcpl enable "+fault.Quote(p.Server.Name)
 		if p.Server.Disabled {
-			d.Next = fmt.Sprintf("remove \"disabled\": true in %s, line %d", p.Server.File, p.Server.Line)
+			d.Next = "remove \"disabled\": true in " + p.Server.Place()
 		}
 	case p.Failure != nil:
 		d.Verdict, d.Next = verdictOn(p.Failure), d.Error.Help
@@ -137,6 +137,8 @@ func verdictOn(f *fault.Fault) string {
 type doctorAnswer struct {
 	Servers []diagnosis `json:"servers"`
 	Healthy int         `json:"healthy"`
+	// TrustsAll says that MCPL_TRUST=all is set, so that no server of a project needs an approval.
+	TrustsAll bool `json:"trusts_all,omitempty"`
 	// Locked says whether all is as mcpl.lock says, and Mismatches what is not. Both are nil without --locked.
 	Locked     *bool          `json:"locked,omitempty"`
 	Mismatches []pin.Mismatch `json:"mismatches,omitempty"`
@@ -185,6 +187,9 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 		others = fmt.Sprintf(", %d disabled", off)
 	}
 	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
+	if a.TrustsAll {
+		t.Line("MCPL_TRUST=all is set: servers of any project run without an approval.")
+	}
 	for _, m := range a.Mismatches {
 		t.Line(output.Red("not locked "), mismatchText(m))
 	}

@@ -55,6 +55,7 @@ web  ok
   next    mcpl list web
 
 3 of 4 servers fine, 1 disabled.
+MCPL_TRUST=all is set: servers of any project run without an approval.
 `},
 		"one": {args: strings.Fields("doctor demo"), asked: []string{"demo"}, text: `demo  ok
   entry   DIR/.mcp.json:2
@@ -65,8 +66,9 @@ web  ok
   next    mcpl list demo
 
 1 of 1 server fine.
+MCPL_TRUST=all is set: servers of any project run without an approval.
 `,
-			json: `{"servers":[{"name":"demo","verdict":"ok","transport":"stdio","file":"DIR/.mcp.json","line":2,"start":"demo --token '***'","identity":"fake 1.0","protocol":"2025-11-25","connect_ms":0,"list_ms":0,"took_ms":0,"tools":2,"next":"mcpl list demo"}],"healthy":1}`},
+			json: `{"servers":[{"name":"demo","verdict":"ok","transport":"stdio","file":"DIR/.mcp.json","line":2,"start":"demo --token '***'","identity":"fake 1.0","protocol":"2025-11-25","connect_ms":0,"list_ms":0,"took_ms":0,"tools":2,"next":"mcpl list demo"}],"healthy":1,"trusts_all":true}`},
 		"one that failed": {args: strings.Fields("doctor down"), code: 4, asked: []string{"down"}, text: `down  cannot be reached
   entry   DIR/.mcp.json:4
   stdio   down
@@ -74,16 +76,18 @@ web  ok
   next    Run it by hand. See what happened with: mcpl doctor down
 
 0 of 1 server fine.
+MCPL_TRUST=all is set: servers of any project run without an approval.
 `,
-			json: `{"servers":[{"name":"down","verdict":"cannot be reached","transport":"stdio","file":"DIR/.mcp.json","line":4,"start":"down","connect_ms":0,"list_ms":0,"took_ms":0,"tools":0,"error":{"type":"ServerConnectionError","message":"down exited with code 3","traceback":"","help":"Run it by hand. See what happened with: mcpl doctor down","server":"down"},"next":"Run it by hand. See what happened with: mcpl doctor down"}],"healthy":0}`},
+			json: `{"servers":[{"name":"down","verdict":"cannot be reached","transport":"stdio","file":"DIR/.mcp.json","line":4,"start":"down","connect_ms":0,"list_ms":0,"took_ms":0,"tools":0,"error":{"type":"ServerConnectionError","message":"down exited with code 3","traceback":"","help":"Run it by hand. See what happened with: mcpl doctor down","server":"down"},"next":"Run it by hand. See what happened with: mcpl doctor down"}],"healthy":0,"trusts_all":true}`},
 		"one that is off": {args: strings.Fields("doctor off"), text: `off  disabled
   entry  DIR/.mcp.json:5
   stdio  off
   next   remove "disabled": true in DIR/.mcp.json, line 5
 
 0 of 0 servers fine, 1 disabled.
+MCPL_TRUST=all is set: servers of any project run without an approval.
 `,
-			json: `{"servers":[{"name":"off","verdict":"disabled","transport":"stdio","file":"DIR/.mcp.json","line":5,"start":"off","connect_ms":0,"list_ms":0,"took_ms":0,"tools":0,"next":"remove \"disabled\": true in DIR/.mcp.json, line 5"}],"healthy":0}`},
+			json: `{"servers":[{"name":"off","verdict":"disabled","transport":"stdio","file":"DIR/.mcp.json","line":5,"start":"off","connect_ms":0,"list_ms":0,"took_ms":0,"tools":0,"next":"remove \"disabled\": true in DIR/.mcp.json, line 5"}],"healthy":0,"trusts_all":true}`},
 		"an unknown one": {args: strings.Fields("doctor nosuch"), code: 3, says: []string{`error: there is no server "nosuch"`}},
 	})
 }

@@ -81,9 +81,11 @@ func (v *inspectVerb) Run(ctx context.Context, s *Session) error {
 		return err
 	}
 	if change != nil && s.App.OutTTY.Is {
-		if answer.diff, _, err = s.Engine.Diff(ref.Server, *change, false); err != nil {
+		diff, err := s.Engine.Diff(ref.Server)
+		if err != nil {
 			return err
 		}
+		answer.diff, _ = diff(*change, false)
 	}
 	if err := s.Printer.Answer(answer); err != nil {
 		return err

@@ -2,7 +2,6 @@ package verb
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -22,7 +21,7 @@ func (s *Session) allowedFolders(err error, ref tool.Ref) error {
 	if server == nil {
 		return err
 	}
-	entry := fmt.Sprintf("its entry in %s, line %d", server.File, server.Line)
+	entry := "its entry in " + server.Place()
 	switch {
 	case len(server.Roots) > 0:
 		f.Help += ` mcpl offers it the folders in "roots" of ` + entry +

@@ -210,7 +210,7 @@ func TestDoctorLocked(t *testing.T) {
 	}
 	w.servers["bank"] = offering(t, "", destroys, renamed)
 	got := w.run(t.Context(), "doctor", "--locked")
-	_, end, _ := strings.Cut(got.stdout, "fine.\n")
+	_, end, _ := strings.Cut(got.stdout, "an approval.\n")
 	if diff := cmp.Diff(`not locked bank/balance is in the lock, but not there
 not locked bank/pay is not as it was locked
 not locked bank/funds is not in the lock

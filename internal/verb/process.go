@@ -1,9 +1,12 @@
 package verb
 
 import (
+	"context"
 	"os"
 	"os/exec"
+	"os/signal"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -33,6 +36,24 @@ func version() string {
 		return "(devel)"
 	}
 	return info.Main.Version
+}
+
+// oneSignal is the time in which further signals are the same interruption: timeout(1) signals the process and then
+// its group.
+const oneSignal = 100 * time.Millisecond
+
+// Interruptible returns a context that ends with its parent, SIGINT or SIGTERM. A signal after that ends the process at
+// once, unless it comes with the first one.
+func Interruptible(parent context.Context) context.Context {
+	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, func() {
+		if parent.Err() != nil { // no signal: what comes now is for whoever catches signals next
+			stop()
+			return
+		}
+		time.AfterFunc(oneSignal, stop)
+	})
+	return ctx
 }
 
 // detach starts this program with other arguments, without our terminal and pipes. This process does not wait for it:

@@ -38,8 +38,8 @@ type resultVerb struct {
 
 func (v *resultVerb) Flags(fs *pflag.FlagSet) {
 	v.Delivery.KeptFlags(fs)
-	fs.StringVar(&v.Lines, "lines", "", "only these lines, `A:B`, A: or :B; -A: for the last A")
-	fs.StringVar(&v.Grep, "grep", "", "only lines that match this pattern, `RE`")
+	fs.Var((*render.Filled)(&v.Lines), "lines", "only these lines, `A:B`, A: or :B; -A: for the last A")
+	fs.Var((*render.Filled)(&v.Grep), "grep", "only lines that match this pattern, `RE`")
 }
 
 func (v *resultVerb) Parse(words []string) (err error) {

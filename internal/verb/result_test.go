@@ -18,10 +18,12 @@ func TestResultOptions(t *testing.T) {
 		"an ID": {args: []string{"4466be3b7a0e"}, want: &resultVerb{id: "4466be3b7a0e"}},
 		"all flags": {args: []string{"a", "--jq", ".", "--lines", "2:", "--grep", "(?i)x", "--max-bytes", "0"}, want: &resultVerb{
 			id: "a", Lines: "2:", Grep: "(?i)x", selected: lines, Delivery: render.Delivery{JQ: ".", MaxBytes: -1}}},
-		"nothing":     {says: "result takes one ID"},
-		"two":         {args: []string{"a", "b"}, says: "result takes one ID"},
-		"not a range": {args: []string{"a", "--lines", "x"}, says: `"x" is not a range of lines`},
-		"no pattern":  {args: []string{"a", "--grep", "("}, says: "\"(\" is not a pattern: error parsing regexp: missing closing ): `(`"},
+		"nothing":                {says: "result takes one ID"},
+		"two":                    {args: []string{"a", "b"}, says: "result takes one ID"},
+		"not a range":            {args: []string{"a", "--lines", "x"}, says: `"x" is not a range of lines: a line is a number, but not 0`},
+		"backwards":              {args: []string{"a", "--lines", "5:2"}, says: `"5:2" is not a range of lines: it ends before it begins`},
+		"backwards from the end": {args: []string{"a", "--lines", "-2:-5"}, says: `"-2:-5" is not a range of lines: it ends before it begins`},
+		"no pattern":             {args: []string{"a", "--grep", "("}, says: "\"(\" is not a pattern: error parsing regexp: missing closing ): `(`"},
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -93,7 +94,7 @@ const maxUnsearchedText = 240
 func unsearched(faults []*fault.Fault) (list []unsearchedServer) {
 	for _, f := range faults {
 		list = append(list, unsearchedServer{f.Server, render.OneLine(f.Message, maxUnsearchedText),
-			render.Cut(output.InWords(f).Help, maxUnsearchedText)})
+			fault.Cut(output.InWords(f).Help, maxUnsearchedText)})
 	}
 	return list
 }
@@ -265,7 +266,7 @@ func clipSignature(signature string, limit int) string {
 		}
 		kept++
 	}
-	short := render.Cut(strings.Join(params[:kept], ", "), limit)
+	short := fault.Cut(strings.Join(params[:kept], ", "), limit)
 	if more += len(params) - kept; more > 0 {
 		short += fmt.Sprintf(", … +%d", more)
 	}
@@ -358,7 +359,7 @@ func (a *searchAnswer) WriteText(t *output.Text) {
 			t.Line(output.Dim(fmt.Sprintf("    %+.3f  %s in %s", c.Score, c.Term, c.Field)))
 		}
 		if schema := schemaOf(hit); schema != nil {
-			t.Print(render.Indented(schema, "  "))
+			t.Print(results.Indented(schema, "  "))
 		}
 	}
 	if len(a.hits) == 0 {

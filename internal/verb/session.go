@@ -40,7 +40,9 @@ func (s *Session) open() (notices []string, err error) {
 		return nil, err
 	}
 	s.judge = trust.NewJudge(s.App.Env, s.Settings.Trusted)
-	s.App.Env.Approver = s.judge
+	app := *s.App // that of the caller may serve other sessions
+	app.Env.Approver = s.judge
+	s.App = &app
 	s.States = state.FileIn(s.App.Env.StateDir())
 	s.Tools, notices, err = state.Read(s.App.Env.StateDir(), s.App.Env.Dir)
 	return notices, err

@@ -25,7 +25,6 @@ type definition struct {
 	Hash string   `json:"hash"`
 	Diff []string `json:"diff"`
 
-	change      pin.Change
 	full, whole bool // Diff is not shortened; it shows all that has changed
 }
 
@@ -76,18 +75,19 @@ func (s *Session) definitions(ctx context.Context, servers []string, tools []too
 	list := []*definition{}
 	atTerminal := !s.Globals.JSON && (s.App.OutTTY.Is || s.App.ErrTTY.Is)
 	for _, of := range unseen {
+		diff, err := s.Engine.Diff(of.Server)
+		if err != nil {
+			return nil, err
+		}
 		for _, c := range of.Changes {
 			named := slices.Contains(tools, tool.Ref{Server: of.Server, Name: c.Name})
 			if !named && len(asked) > 0 && !slices.Contains(servers, of.Server) {
 				continue
 			}
-			full := named || atTerminal
-			diff, whole, err := s.Engine.Diff(of.Server, c, full)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, &definition{Server: of.Server, Of: string(c.Of), Name: c.Name, changed: *changedOf(&c),
-				Hash: c.Hash, Diff: diff, change: c, full: full, whole: whole})
+			d := &definition{Server: of.Server, Of: string(c.Of), Name: c.Name, changed: *changedOf(&c), Hash: c.Hash,
+				full: named || atTerminal}
+			d.Diff, d.whole = diff(c, d.full)
+			list = append(list, d)
 		}
 	}
 	return list, s.areThere(ctx, tools, list)
@@ -178,7 +178,7 @@ func (s *Session) askDefinitions(ctx context.Context, list []*definition, once b
 			return nil
 		}
 		approved = append(approved, d)
-		return s.seeDefinition(ctx, d)
+		return s.mark(ctx, []*definition{d})
 	})
 	switch {
 	case err != nil:
@@ -228,20 +228,33 @@ func (a *trustAnswer) writeChanged(t *output.Text, server string) {
 
 // seeDefinitions marks changes as seen, since a person has read or approved them.
 func (s *Session) seeDefinitions(ctx context.Context, list []*definition) error {
-	for _, d := range list {
-		if err := s.seeDefinition(ctx, d); err != nil {
-			return err
-		}
+	if err := s.mark(ctx, list); err != nil {
+		return err
 	}
 	return s.listHeld(ctx, list)
 }
 
-// seeDefinition marks a change as seen.
-func (s *Session) seeDefinition(ctx context.Context, d *definition) error {
-	_, err := s.Engine.See(ctx, d.Server, func(c pin.Change) bool {
-		return c.Of == d.change.Of && c.Name == d.Name && c.Hash == d.Hash
-	})
-	return err
+// mark marks changes as seen.
+func (s *Session) mark(ctx context.Context, list []*definition) error {
+	type version struct{ of, name, hash string }
+	versions := make(map[string]map[version]bool) // by server, whose file is written once
+	var servers []string
+	for _, d := range list {
+		if versions[d.Server] == nil {
+			versions[d.Server] = make(map[version]bool)
+			servers = append(servers, d.Server)
+		}
+		versions[d.Server][version{d.Of, d.Name, d.Hash}] = true
+	}
+	for _, server := range servers {
+		_, err := s.Engine.See(ctx, server, func(c pin.Change) bool {
+			return versions[server][version{string(c.Of), c.Name, c.Hash}]
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // listHeld lists the servers of definitions that were held once more, so that the new ones count at once.

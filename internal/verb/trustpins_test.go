@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
@@ -194,4 +196,38 @@ func TestTrustNamesWhatThereIs(t *testing.T) {
 		"a tool":             {args: []string{"trust", "bank/pay"}, says: none},
 		"a prompt":           {args: []string{"trust", "bank/advice"}, says: none},
 	})
+}
+
+// TestF3ManyChangesAreReadOnce: to show and note the changes of a server takes work in proportion to them. Its file was
+// read, and then written, for each of them: 1,000 changes took 48 s.
+func TestF3ManyChangesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	cost := func(n int) time.Duration {
+		before, after := make([]string, n), make([]string, n)
+		for i := range n {
+			before[i] = fmt.Sprintf(`{"name":"t%d","description":"It does one thing.","inputSchema":{"type":"object"}}`, i)
+			after[i] = strings.Replace(before[i], "one thing", "another thing", 1)
+		}
+		w := bank(t, before, after)
+		began := time.Now()
+		diff := func(ctx context.Context, s *Session) error {
+			return s.trustShow(ctx, &trustVerb{Diff: true}, nil, nil, nil)
+		}
+		code, out := w.do(diff)
+		took := time.Since(began)
+		if got := strings.Count(out, "changed since"); code != 0 || got != n {
+			t.Fatalf("exit code %d, %d changes of %d are shown", code, got, n)
+		}
+		if code, out = w.do(diff); strings.Contains(out, "changed since") {
+			t.Fatalf("exit code %d, they were not seen:\n%.300s", code, out)
+		}
+		return took
+	}
+	best := math.Inf(1)
+	for range 3 {
+		if best = min(best, float64(cost(1200))/float64(cost(300))); best <= 2.5*2.5 {
+			return
+		}
+	}
+	t.Errorf("4 times the changes take %.1f times as long", best)
 }

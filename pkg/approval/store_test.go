@@ -316,6 +316,9 @@ func TestExpiry(t *testing.T) {
 	if s.passes(t, pay(6)) {
 		t.Error("an expired approval passes")
 	}
+	if has, err := s.Has(pay(6), []policy.Way{policy.Terminal}); has || err != nil {
+		t.Errorf("an expired approval is said to pass: %v", err)
+	}
 	if list, err := s.List(); err != nil || len(list) != 0 {
 		t.Errorf("%+v, %v", list, err)
 	}

@@ -1,10 +1,10 @@
 // Package atomicfile replaces files as a whole: a reader finds the old content or the new one, never a part, also after
 // a crash of the process or of the machine.
 //
-// Call [Write], or [WriteIf] to look at the old file once more right before it is replaced. Both write a temporary
-// file beside the old one and rename it. A process that is killed meanwhile leaves the temporary file behind; [Sweep]
-// removes such leftovers. Callers hold whatever lock keeps other writers of the file away: [Edit] does all of it for a
-// file in mcpl's state folder, [Lock] takes the lock alone.
+// Call [Write], or [WriteIf] to look at the old file once more right before it is replaced, or [Prepare] to replace
+// several files together. They write a temporary file beside the old one and rename it. A process that is killed
+// meanwhile leaves the temporary file behind; [Sweep] removes such leftovers. Callers hold whatever lock keeps other
+// writers of the file away: [Edit] does all of it for a file in mcpl's state folder, [Lock] takes the lock alone.
 //
 // [Read] reads only what is a regular file, [ReadOwn] only what no other user could have written. [ParseJSON] parses
 // such a file.
@@ -31,27 +31,46 @@ func Write(path string, data []byte, mode fs.FileMode) error {
 // WriteIf is [Write] with a last question: once the new content is on disk, under another name, it calls wanted. The
 // file at path is replaced only if that returns true; done says whether it was.
 func WriteIf(path string, data []byte, mode fs.FileMode, wanted func() (bool, error)) (done bool, err error) {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+suffix)
+	p, err := Prepare(path, data, mode)
 	if err != nil {
 		return false, err
 	}
-	defer func() {
-		if !done {
-			_ = os.Remove(f.Name()) // the first error says more
-		}
-	}()
+	if ok, err := wanted(); err != nil || !ok {
+		p.Discard()
+		return false, err
+	}
+	return p.Commit()
+}
+
+// Pending is new content for a file, which is on disk under another name.
+type Pending struct{ Temp, path string }
+
+// Prepare does all of [Write] that takes time and changes nothing yet. Call Commit or Discard on the result.
+func Prepare(path string, data []byte, mode fs.FileMode) (*Pending, error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+suffix)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pending{Temp: f.Name(), path: path}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
-		return false, err
+		p.Discard()
+		return nil, err
 	}
-	if ok, err := wanted(); err != nil || !ok {
-		return false, err
-	}
-	if err = os.Rename(f.Name(), path); err != nil {
-		return false, err
-	}
-	return true, syncFolder(filepath.Dir(path))
+	return p, nil
 }
+
+// Commit replaces the file; done says whether it did, also if its folder could not be brought to disk then.
+func (p *Pending) Commit() (done bool, err error) {
+	if err = os.Rename(p.Temp, p.path); err != nil {
+		p.Discard()
+		return false, err
+	}
+	return true, syncFolder(filepath.Dir(p.path))
+}
+
+// Discard leaves the file as it is.
+func (p *Pending) Discard() { _ = os.Remove(p.Temp) } // what is left of it, Sweep removes
 
 // Sweep removes what killed calls of [Write] have left beside the file at path.
 func Sweep(path string) error {

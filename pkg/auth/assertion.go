@@ -35,9 +35,9 @@ func keyedClient(s *config.Server, st *site) (client, error) {
 	c := client{ID: oauthOf(s).ClientID, Method: methodKey, Origin: fromEntry}
 	if len(st.AuthMethods) > 0 && !slices.Contains(st.AuthMethods, methodKey) {
 		return c, newFault(s, fault.Config, fmt.Sprintf("the authorization server of %s takes no private key, only %s",
-			s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
+			s.Name, quoted(s, strings.Join(st.AuthMethods, ", "))),
 			fmt.Sprintf(`Take "privateKey" out of "oauth" in %s, or ask whoever runs %s for a private_key_jwt client.`,
-				entryOf(s), hostOf(s)))
+				s.Place(), hostOf(s)))
 	}
 	if err := c.takeKey(s, st.Issuer); err != nil {
 		return c, err
@@ -49,8 +49,8 @@ func keyedClient(s *config.Server, st *site) (client, error) {
 	if i < 0 {
 		return c, newFault(s, fault.Config,
 			fmt.Sprintf("the authorization server of %s takes no signatures of this kind of key, only %s", s.Name,
-				quoted(strings.Join(st.SigningAlgorithms, ", "))),
-			"Register a key of another kind for the client, and name it in \"oauth\" in "+entryOf(s)+".")
+				quoted(s, strings.Join(st.SigningAlgorithms, ", "))),
+			"Register a key of another kind for the client, and name it in \"oauth\" in "+s.Place()+".")
 	}
 	c.Algorithm = can[i]
 	return c, nil
@@ -65,7 +65,7 @@ func (c *client) takeKey(s *config.Server, issuer string) error {
 	if err != nil {
 		return newFault(s, fault.Config, fmt.Sprintf("the private key of %s cannot be used: %s", s.Name, s.Mask(err.Error())),
 			fmt.Sprintf(`Correct "privateKey" of "oauth" in %s: a key in PEM, without a passphrase, or the path of its file.`,
-				entryOf(s)))
+				s.Place()))
 	}
 	c.key, c.audience = key, issuer
 	return nil

@@ -152,7 +152,7 @@ func (m *Manager) refresh(ctx context.Context, s *config.Server, r *record) (str
 	default:
 		return "", newFault(s, fault.ServerConnection, fmt.Sprintf("the login of %s could not be renewed", s.Name),
 			"Try again later; the login is kept.").Then("If that fails too, log in again with", loginStep(s, r.Asked)).
-			Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+			Trace("at " + quoted(s, r.Token)).Trace(s.Mask(err.Error()))
 	}
 	if err := m.store.save(limited, s, r); err != nil {
 		return "", err
@@ -186,11 +186,11 @@ func (m *Manager) fetch(ctx context.Context, s *config.Server, r *record, c chal
 		}
 		f := newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s gave no token for the client of its entry", s.Name),
-			"Check \"oauth\" of "+s.Name+" in "+entryOf(s)+", and try again.")
+			"Check \"oauth\" of "+s.Name+" in "+s.Place()+", and try again.")
 		if refusal(err) != "" {
 			f.Type = fault.AuthRequired
 		}
-		return "", f.Trace(s.Mask("at " + quoted(r.Token))).Trace(s.Mask(err.Error()))
+		return "", f.Trace("at " + quoted(s, r.Token)).Trace(s.Mask(err.Error()))
 	}
 	token.RefreshToken = "" // of no use: the next token is fetched like this one
 	r.Granted = nil
@@ -260,9 +260,6 @@ func hostIn(text string) string {
 func newFault(s *config.Server, t fault.Type, message, help string) *fault.Fault {
 	return fault.New(t, message, help).On(s.Name, "")
 }
-
-// entryOf says where the entry of a server stands.
-func entryOf(s *config.Server) string { return fmt.Sprintf("%s, line %d", s.File, s.Line) }
 
 // errTimeout is the cause of a login that took too long.
 var errTimeout = errors.New("the login took too long")

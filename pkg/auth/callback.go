@@ -42,7 +42,7 @@ func listen(s *config.Server, old *record) (net.Listener, string, error) {
 	help := "Try again."
 	if fixed != 0 {
 		help = fmt.Sprintf("Another program has port %d. End it, or set another \"redirectPort\" in %s (and at the "+
-			"authorization server).", fixed, entryOf(s))
+			"authorization server).", fixed, s.Place())
 	}
 	return nil, "", newFault(s, fault.Config, fmt.Sprintf("the login to %s has no port to come back to", s.Name), help).
 		Because(err)
@@ -78,7 +78,7 @@ func (e expected) read(q url.Values) (response, error) {
 	// MUST NOT proceed" (RFC 9207, 2.4), also for errors. The texts are compared without any normalisation.
 	switch iss, given := q["iss"]; {
 	case given && (len(iss) != 1 || iss[0] != e.issuer):
-		r.wrong = "the answer comes from another authorization server, " + quoted(q.Get("iss"))
+		r.wrong = "the answer comes from another authorization server, " + fault.Excerpt(q.Get("iss"), maxQuoted)
 	case !given && e.issuerRequired:
 		r.wrong = "the answer does not say which authorization server it comes from, though that server says it would"
 	case r.code == "" && r.errorCode == "":
@@ -125,14 +125,14 @@ func (r response) fault(s *config.Server, st *site) error {
 		return badMetadata(s, r.wrong, st.Issuer, nil)
 	case r.errorCode == "access_denied":
 		return newFault(s, fault.AuthRequired, "the login to "+s.Name+" was refused", "").
-			Then("Try again with", loginStep(s, nil)).Trace(s.Mask(quoted(r.description)))
+			Then("Try again with", loginStep(s, nil)).Trace(quoted(s, r.description))
 	case r.errorCode == "invalid_scope":
 		return newFault(s, fault.Usage, "the authorization server of "+s.Name+" does not know the scopes that were asked for",
-			"").Then("Name others with", loginStep(s, []string{"SCOPES"})).Trace(s.Mask(quoted(r.description)))
+			"").Then("Name others with", loginStep(s, []string{"SCOPES"})).Trace(quoted(s, r.description))
 	case r.errorCode != "":
 		return newFault(s, fault.ServerConnection,
-			fmt.Sprintf("the authorization server of %s ended the login: %s", s.Name, quoted(r.errorCode)),
-			"Try again; if it fails again, tell whoever runs "+hostOf(s)+".").Trace(s.Mask(quoted(r.description)))
+			fmt.Sprintf("the authorization server of %s ended the login: %s", s.Name, quoted(s, r.errorCode)),
+			"Try again; if it fails again, tell whoever runs "+hostOf(s)+".").Trace(quoted(s, r.description))
 	}
 	return nil
 }

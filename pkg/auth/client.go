@@ -38,7 +38,7 @@ func (m *Manager) identify(ctx context.Context, s *config.Server, st *site, old 
 		fmt.Sprintf("Register mcpl at %s as a native application with the redirect address %s, and put "+
 			`"oauth": {"clientId": "...", "redirectPort": PORT} into the entry in %s `+
 			`(and "clientSecret": "${VARIABLE}" if it gives you one).`,
-			st.Issuer, "http://127.0.0.1:PORT"+callbackPath, entryOf(s)))
+			st.Issuer, "http://127.0.0.1:PORT"+callbackPath, s.Place()))
 }
 
 // entryClient returns the client that the entry names. It belongs to the issuer that it was used at before, as any
@@ -53,7 +53,7 @@ func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, 
 			Then("If the new one is right and knows the client, forget the old one with",
 				fault.Step{Verb: "auth logout", Server: s.Name}).
 			Then("Then log in with", loginStep(s, nil)).
-			Trace(s.Mask("before: " + quoted(old.Issuer))).Trace(s.Mask("now: " + quoted(st.Issuer)))
+			Trace("before: " + quoted(s, old.Issuer)).Trace("now: " + quoted(s, st.Issuer))
 	}
 	if o.PrivateKey != "" {
 		return keyedClient(s, st)
@@ -62,7 +62,7 @@ func (m *Manager) entryClient(s *config.Server, st *site, old *record) (client, 
 	c.Method = methodFor(st.AuthMethods, c.secret != "")
 	if c.Method == "" || c.Method == methodNone && o.Grant == config.ClientCredentials {
 		return c, newFault(s, fault.Config, fmt.Sprintf("the authorization server of %s takes no client secret, only %s",
-			s.Name, quoted(strings.Join(st.AuthMethods, ", "))),
+			s.Name, quoted(s, strings.Join(st.AuthMethods, ", "))),
 			fmt.Sprintf("mcpl knows client_secret_basic, client_secret_post, none, and private_key_jwt with a \"privateKey\". "+
 				"Ask whoever runs %s for a client of one of these kinds.", hostOf(s)))
 	}
@@ -121,7 +121,7 @@ func (m *Manager) register(ctx context.Context, s *config.Server, st *site, redi
 		return client{}, newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s does not register mcpl as a client", s.Name),
 			fmt.Sprintf("Register it by hand at %s, and put \"oauth\": {\"clientId\": \"...\"} into the entry in %s.",
-				st.Issuer, entryOf(s))).Trace(s.Mask("at " + quoted(st.RegistrationEndpoint))).Trace(s.Mask(err.Error()))
+				st.Issuer, s.Place())).Trace("at " + quoted(s, st.RegistrationEndpoint)).Trace(s.Mask(err.Error()))
 	}
 	c := client{ID: got.ClientID, Method: got.AuthMethod, Origin: registered, Redirect: redirect, Scopes: scopes,
 		secret: got.ClientSecret}
@@ -157,7 +157,7 @@ func (m *Manager) askRegistration(ctx context.Context, s *config.Server, endpoin
 	bad := json.Unmarshal(data, &got)
 	switch {
 	case resp.StatusCode/100 != 2:
-		return nil, &refusedError{status: resp.Status, code: quoted(got.Error), description: quoted(got.Description)}
+		return nil, &refusedError{status: resp.Status, code: quoted(s, got.Error), description: quoted(s, got.Description)}
 	case bad != nil || got.ClientID == "":
 		return nil, errors.New("its answer has no client_id")
 	}

@@ -122,7 +122,7 @@ func (m *Manager) resourceMetadata(ctx context.Context, s *config.Server, own *u
 	case rm.Resource == "":
 		return nil, badMetadata(s, "its metadata names no resource", from, nil)
 	case !covers(rm.Resource, own):
-		return nil, badMetadata(s, "its metadata is that of another resource, "+quoted(rm.Resource), from, nil)
+		return nil, badMetadata(s, "its metadata is that of another resource, "+quoted(s, rm.Resource), from, nil)
 	}
 	return rm, nil
 }
@@ -147,7 +147,7 @@ func firstOf[T any](ctx context.Context, m *Manager, s *config.Server, what stri
 		}
 		return nil, "", newFault(s, fault.ServerConnection, s.Mask(what+" cannot be read"),
 			"Check the connection, and try again; if it fails again, tell whoever runs "+hostOf(s)+".").
-			Trace(s.Mask("at " + quoted(from))).Trace(s.Mask(quoted(err.Error())))
+			Trace("at " + quoted(s, from)).Trace(quoted(s, err.Error()))
 	}
 	return nil, "", nil
 }
@@ -197,7 +197,7 @@ func (sm *serverMetadata) check(s *config.Server, issuer string) error {
 	// address, and servers write either.
 	if sm.Issuer != issuer && !(strings.TrimSuffix(sm.Issuer, "/") == strings.TrimSuffix(issuer, "/") &&
 		strings.Count(strings.TrimSuffix(issuer, "/"), "/") == 2) {
-		return errors.New("it is that of another issuer, " + quoted(sm.Issuer))
+		return errors.New("it is that of another issuer, " + quoted(s, sm.Issuer))
 	}
 	for _, e := range []struct {
 		name, url string
@@ -216,11 +216,11 @@ func (sm *serverMetadata) check(s *config.Server, issuer string) error {
 			return errors.New("it has no " + e.name)
 		}
 		if err := errors.Join(allowed(s, e.url), wellFormed(e.url)); err != nil {
-			return errors.New("its " + e.name + ", " + quoted(e.url) + ": " + err.Error())
+			return errors.New("its " + e.name + ", " + quoted(s, e.url) + ": " + err.Error())
 		}
 	}
 	if err := checkPage(sm.AuthorizationEndpoint); err != nil {
-		return errors.New("its authorization_endpoint, " + quoted(sm.AuthorizationEndpoint) + ": " + err.Error())
+		return errors.New("its authorization_endpoint, " + quoted(s, sm.AuthorizationEndpoint) + ": " + err.Error())
 	}
 	return nil
 }
@@ -253,9 +253,9 @@ func checkPage(text string) error {
 func badMetadata(s *config.Server, what, where string, cause error) *fault.Fault {
 	f := newFault(s, fault.Protocol, s.Mask("cannot log in to "+s.Name+": "+what),
 		fmt.Sprintf("No login and no token was sent. Tell whoever runs %s; if it gives out tokens by other means, put one "+
-			"into \"headers\" of the entry in %s.", hostOf(s), entryOf(s)))
+			"into \"headers\" of the entry in %s.", hostOf(s), s.Place()))
 	if where != "" {
-		f.Trace(s.Mask("at " + quoted(where)))
+		f.Trace("at " + quoted(s, where))
 	}
 	return f.Because(cause)
 }

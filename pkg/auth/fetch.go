@@ -11,9 +11,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 const (
@@ -23,7 +23,7 @@ const (
 	maxDocument = 1 << 20
 	// maxRedirects bounds how many redirects in a row are followed. Only documents may redirect.
 	maxRedirects = 5
-	// maxQuoted bounds how much of a foreign text an error quotes, in characters.
+	// maxQuoted bounds how much of a foreign text an error quotes, in bytes.
 	maxQuoted = 200
 	// maxAddress bounds the address to log in at, in bytes. A person sees it, and the program that opens a browser gets
 	// it; such programs take 8 KiB and more.
@@ -132,13 +132,5 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + net.JoinHostPort(strings.ToLower(u.Hostname()), port)
 }
 
-// quoted makes a foreign text fit for one line of an error.
-func quoted(text string) string {
-	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, "\uFFFD"), func(r rune) bool {
-		return unicode.IsSpace(r) || !unicode.IsPrint(r)
-	}), " ")
-	if runes := []rune(text); len(runes) > maxQuoted {
-		return string(runes[:maxQuoted]) + "…"
-	}
-	return text
-}
+// quoted makes a foreign text fit for one line of an error, masked before it is cut: half a secret would not be found.
+func quoted(s *config.Server, text string) string { return fault.Excerpt(s.Mask(text), maxQuoted) }

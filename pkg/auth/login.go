@@ -28,7 +28,7 @@ func (m *Manager) Login(ctx context.Context, s *config.Server, opt login.Options
 	}
 	if name := s.OwnLogin(); name != "" {
 		return login.State{}, newFault(s, fault.Usage, fmt.Sprintf("the entry of %s brings its own login, %s", s.Name, name),
-			"To log in instead, take it out of the entry in "+entryOf(s)+".").Then("Then log in with", loginStep(s, opt.Scopes))
+			"To log in instead, take it out of the entry in "+s.Place()+".").Then("Then log in with", loginStep(s, opt.Scopes))
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, opt.Timeout, errTimeout)
 	defer cancel()
@@ -183,7 +183,7 @@ func (m *Manager) finish(ctx context.Context, s *config.Server, r *record, form 
 	if err != nil {
 		return newFault(s, fault.ServerConnection,
 			fmt.Sprintf("the authorization server of %s gave no token for the login", s.Name),
-			"").Then("Try again with", loginStep(s, nil)).Trace(s.Mask("at " + quoted(r.Token))).
+			"").Then("Try again with", loginStep(s, nil)).Trace("at " + quoted(s, r.Token)).
 			Trace(s.Mask(err.Error()))
 	}
 	unlock, err := m.store.lock(ctx, s)

@@ -445,3 +445,58 @@ func TestLogoutAlone(t *testing.T) {
 		})
 	}
 }
+
+// owner approves a server with logins of one project.
+type owner string
+
+func (o owner) Approve(*config.Server) (config.Allowed, error) {
+	return config.Allowed{LoginOwner: string(o)}, nil
+}
+
+func (owner) Adopt(*config.Server) error { return nil }
+
+func (owner) Stamp() string { return "" }
+
+// TestF1ProjectGetsNoLoginOfOthers: an entry of a project with the name and the address of the user's own, or of
+// another project's, is not given that one's login. It has to log in, and has a login of its own then.
+func TestF1ProjectGetsNoLoginOfOthers(t *testing.T) {
+	t.Parallel()
+	as := newServer(t, authtest.Options{})
+	m, own := newManager(t.TempDir(), 0), entryFor(t, as.URL(), "")
+	mustLogIn(t, m, own)
+	of := func(project string) *config.Server {
+		dir := t.TempDir()
+		path := filepath.Join(dir, ".mcp.json")
+		if err := os.WriteFile(path, fmt.Appendf(nil, `{"mcpServers": {"s": {"url": %q}}}`, as.URL()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		env := config.Env{Dir: dir, Home: t.TempDir(), GOOS: "linux", Approver: owner(project),
+			Lookup: func(string) (string, bool) { return "", false }}
+		cfg, err := env.Load(&config.Sources{Configs: []config.Source{{Path: path, Found: true}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := cfg.Server("s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	none := func(who string, s *config.Server) {
+		t.Helper()
+		if h, err := m.Header(t.Context(), s); h != "" || err != nil {
+			t.Errorf("%s is given %q, %v", who, h, err)
+		}
+	}
+	first, second := of("/home/ada/first"), of("/home/ada/second")
+	none("a project", first)
+	mustLogIn(t, m, first)
+	if wantHeader(t, m, first) == wantHeader(t, m, own) {
+		t.Error("a project has the token of the user's own server")
+	}
+	none("another project", second)
+	if _, err := m.Logout(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	wantHeader(t, m, own)
+}

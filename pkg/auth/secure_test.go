@@ -257,3 +257,14 @@ func TestTokensAreMasked(t *testing.T) {
 		t.Errorf("%s %v", fresh.Mask(h), err)
 	}
 }
+
+// TestQuotedIsMaskedFirst: of a secret that the cut divides nothing is left.
+func TestQuotedIsMaskedFirst(t *testing.T) {
+	t.Parallel()
+	s := entryFor(t, "http://127.0.0.1/mcp", `, "oauth": {"clientId": "c", "clientSecret": "CANARY-secret-1234"}`)
+	for before := maxQuoted - 20; before < maxQuoted; before++ {
+		if got := quoted(s, strings.Repeat("x", before)+"CANARY-secret-1234"); strings.Contains(got, "CA") {
+			t.Errorf("%d bytes before: %s", before, got)
+		}
+	}
+}

@@ -74,7 +74,7 @@ func (m *Manager) revokeAll(ctx context.Context, s *config.Server, r *record) (r
 			err = errors.New("it answered with HTTP " + refused.status)
 		}
 		if err != nil && !errors.Is(err, errNoToken) {
-			return false, s.Mask(quoted(err.Error()))
+			return false, quoted(s, err.Error())
 		}
 		revoked = true
 	}

@@ -11,7 +11,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	ring "github.com/zalando/go-keyring"
 
 	"github.com/mcp-launchpad/mcpl/internal/authtest"
@@ -365,6 +368,35 @@ func TestEndpointCheck(t *testing.T) {
 	}
 	if err := allowed(&config.Server{Entry: config.Entry{URL: "http://[/"}}, "https://h/"); err == nil {
 		t.Error("no URL is one")
+	}
+}
+
+// TestVersion1 reads a login of version 1, and no other version.
+func TestVersion1(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile(filepath.Join("testdata", "login.v1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := parseRecord(data, "b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &record{Version: 1, Server: "notes", URL: "https://notes.example.com/mcp", Binding: "b", Serial: "7",
+		Kept: config.InFiles, Grant: config.AuthorizationCode, Issuer: "https://login.example.com",
+		Resource: "https://notes.example.com/mcp", Token: "https://login.example.com/token",
+		Revoke: "https://login.example.com/revoke",
+		Client: client{ID: "c", Method: methodBasic, Origin: registered,
+			Redirect: "http://127.0.0.1:8765/callback", Scopes: []string{"read"}},
+		Asked: []string{"read", "write"}, Granted: []string{"read"}, Obtained: time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC),
+		Expires: time.Date(2026, 11, 22, 7, 0, 0, 0, time.UTC), Renewable: true,
+		Secrets: &secrets{Access: "a", Refresh: "r", Client: "s"}}
+	if diff := cmp.Diff(want, r, cmpopts.IgnoreUnexported(client{})); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	later := strings.Replace(string(data), `"version": 1`, `"version": 2`, 1)
+	if _, err := parseRecord([]byte(later), "b"); err == nil || !strings.Contains(err.Error(), "of version 2") {
+		t.Errorf("a later version: %v", err)
 	}
 }
 

@@ -123,15 +123,15 @@ func (m *Manager) redeem(ctx context.Context, s *config.Server, endpoint string,
 		return nil, context.Cause(ctx)
 	case errors.As(err, &refused):
 		hide := hider(c, form)
-		return nil, &refusedError{status: refused.Response.Status, code: quoted(hide(refused.ErrorCode)),
-			description: quoted(hide(refused.ErrorDescription))}
+		return nil, &refusedError{status: refused.Response.Status, code: quoted(s, hide(refused.ErrorCode)),
+			description: quoted(s, hide(refused.ErrorDescription))}
 	case errors.As(err, &broken):
 		return nil, broken.Err
 	default: // its text may quote the answer
 		return nil, errNoToken
 	}
 	if token.TokenType != "" && !strings.EqualFold(token.TokenType, "bearer") {
-		return nil, fmt.Errorf("its token is of the type %s, and mcpl knows Bearer", quoted(token.TokenType))
+		return nil, fmt.Errorf("its token is of the type %s, and mcpl knows Bearer", quoted(s, token.TokenType))
 	}
 	if !isBearer(token.AccessToken) {
 		return nil, errors.New("its token has characters that no header may have")

@@ -12,7 +12,6 @@ package catalog
 import (
 	"context"
 	"errors"
-	"maps"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -93,13 +92,12 @@ type Catalog struct {
 	started   uint64            // how many listings have been started
 	tried     map[string]uint64 // by server, the number of the listing that ended last
 	changed   []string          // servers that say that they offer something else
-	feed      map[*func()]struct{}
 }
 
 // New returns a catalog. Nothing is read yet.
 func New(opt Options) *Catalog {
 	return &Catalog{opt: opt, turn: make(chan struct{}, 1), crowd: newCrowd(opt.room),
-		active: make(map[*listing]struct{}), tried: make(map[string]uint64), feed: make(map[*func()]struct{})}
+		active: make(map[*listing]struct{}), tried: make(map[string]uint64)}
 }
 
 // Close cancels the listings that run, waits for their goroutines, and releases the index. Views stay valid until they
@@ -247,29 +245,5 @@ func (c *Catalog) Changed(server string) {
 	defer c.mu.Unlock()
 	if !slices.Contains(c.changed, server) {
 		c.changed = append(c.changed, server)
-	}
-}
-
-// Subscribe has f called whenever the index was replaced: by this process, or by another one as soon as a request
-// notices that. f runs in the goroutine of that request and must return soon. It may be called once more after stop.
-func (c *Catalog) Subscribe(f func()) (stop func()) {
-	key := &f
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.feed[key] = struct{}{}
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.feed, key)
-	}
-}
-
-// announce tells the subscribers that the index was replaced. It is called without any lock held.
-func (c *Catalog) announce() {
-	c.mu.Lock()
-	feed := slices.Collect(maps.Keys(c.feed))
-	c.mu.Unlock()
-	for _, f := range feed {
-		(*f)()
 	}
 }

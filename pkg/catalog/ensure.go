@@ -38,7 +38,7 @@ func (c *Catalog) Ensure(ctx context.Context, need Need) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err = c.save(u, need, since)
+	v, err = c.save(ctx, u, need, since)
 	if v != nil {
 		v.waited = waited
 	}
@@ -112,15 +112,9 @@ func (c *Catalog) join(ctx context.Context, need Need, since uint64) (*update, *
 	if err != nil {
 		return nil, nil, err
 	}
-	replaced := false
 	select {
 	case c.turn <- struct{}{}:
-		defer func() {
-			<-c.turn
-			if replaced {
-				c.announce()
-			}
-		}()
+		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return nil, nil, Interrupted(ctx)
 	}
@@ -140,7 +134,7 @@ func (c *Catalog) join(ctx context.Context, need Need, since uint64) (*update, *
 	if err != nil {
 		return nil, nil, err
 	}
-	replaced = c.look()
+	c.look()
 	if v := c.serve(need, since); v != nil {
 		unlock()
 		return nil, v, nil
@@ -209,9 +203,9 @@ func (c *Catalog) lock(ctx context.Context, need Need) (unlock func(), err error
 }
 
 // save writes the index if the update holds anything new, and returns a view of it.
-func (c *Catalog) save(u *update, need Need, since uint64) (*View, error) {
+func (c *Catalog) save(ctx context.Context, u *update, need Need, since uint64) (*View, error) {
 	c.turn <- struct{}{} // never for long: this process has the file locked
-	replaced, err := c.write(u)
+	err := c.write(ctx, u)
 	c.mu.Lock()
 	v := c.acquire(since)
 	c.mu.Unlock()
@@ -222,29 +216,32 @@ func (c *Catalog) save(u *update, need Need, since uint64) (*View, error) {
 	if v == nil {
 		return nil, errClosed
 	}
-	if replaced {
-		c.announce()
-	}
 	c.fresh(v, need) // it may still rely on a list that has expired
 	return v, nil
 }
 
 // write writes the index if the update holds anything new, and makes it current. If it cannot be written, it is kept in
 // memory.
-func (c *Catalog) write(u *update) (replaced bool, err error) {
+func (c *Catalog) write(ctx context.Context, u *update) error {
 	c.mu.Lock()
 	if c.closed || !u.dirty && c.current != nil {
 		c.mu.Unlock()
-		return false, nil
+		return nil
 	}
 	u.dirty = false
 	cat := &index.Catalog{Servers: slices.Clone(u.cat.Servers), Warnings: u.cat.Warnings}
 	c.mu.Unlock()
 	names := u.cfg.EnvNames
-	sn, err := c.store.Save(cat, index.Stamp{Sources: c.files(), EnvNames: names, EnvDigest: c.opt.Env.EnvDigest(names),
-		Approvals: c.approvals})
+	sn, err := c.store.Save(ctx, cat, index.Stamp{Sources: c.files(), EnvNames: names,
+		EnvDigest: c.opt.Env.EnvDigest(names), Approvals: c.approvals})
 	if sn == nil {
-		return false, err
+		if ctx.Err() != nil {
+			c.mu.Lock()
+			u.dirty = true // another request of the update may still write it
+			c.mu.Unlock()
+			err = Interrupted(ctx)
+		}
+		return err
 	}
 	if err != nil {
 		c.opt.Events.Notice("the index cannot be kept in %s, so servers are asked each time: %v", c.store.Dir, err)
@@ -259,7 +256,7 @@ func (c *Catalog) write(u *update) (replaced bool, err error) {
 	}
 	c.mu.Unlock()
 	_ = c.release(last) // the file was only read
-	return true, nil
+	return nil
 }
 
 // Interrupted returns the fault of a request whose context has ended.

@@ -43,12 +43,6 @@ func pinOf(s *config.Server) config.Pins {
 	return s.Pin
 }
 
-// pinKey returns the key of a server's pins: its name and the place of its entry, which stay the same when the entry is
-// edited. So another version of a server, or other arguments, show what they change.
-func (c *Catalog) pinKey(s *config.Server) string {
-	return s.PinKey(c.opt.Pins.Place)
-}
-
 // pinned is what the pins say of a listing.
 type pinned struct {
 	key     string // empty if nothing is pinned
@@ -64,7 +58,7 @@ func (c *Catalog) enterPins(ctx context.Context, s *config.Server, old index.Ser
 	if mode == pin.Off {
 		return l, pinned{}, nil
 	}
-	known := pinned{key: c.pinKey(s)}
+	known := pinned{key: s.PinKey(c.opt.Pins.Place)}
 	entry := c.entry(s.Name, mode)
 	used := l
 	err := c.opt.Pins.Store.Update(ctx, known.key, func(p *pin.Pins) (err error) {

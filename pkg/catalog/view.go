@@ -99,16 +99,16 @@ func (c *Catalog) arrive() (since uint64, err error) {
 	}
 	since = c.started
 	c.mu.Unlock()
-	if due && c.look() {
-		c.announce()
+	if due {
+		c.look()
 	}
 	return since, nil
 }
 
-// look opens the index on disk if another process has replaced it, and reports whether it did. An index that cannot be
-// opened changes nothing: a writer may have replaced only some of the files yet. If this process has replaced the
-// current snapshot meanwhile, that one is newer and stays.
-func (c *Catalog) look() (replaced bool) {
+// look opens the index on disk if another process has replaced it. An index that cannot be opened changes nothing: a
+// writer may have replaced only some of the files yet. If this process has replaced the current snapshot meanwhile,
+// that one is newer and stays.
+func (c *Catalog) look() {
 	c.mu.Lock()
 	trusted, old, view := !c.damaged && c.unsaved == nil, c.current, c.acquire(0)
 	c.mu.Unlock()
@@ -116,20 +116,18 @@ func (c *Catalog) look() (replaced bool) {
 		defer view.Release()
 	}
 	if !trusted || old != nil && c.store.Holds(old.sn) {
-		return false
+		return
 	}
 	last, err := c.open()
 	if last == nil || err != nil {
-		return false
+		return
 	}
 	c.mu.Lock()
-	replaced = !c.closed && c.current == old
-	if replaced {
+	if !c.closed && c.current == old {
 		c.current, last = last, c.current
 	}
 	c.mu.Unlock()
 	_ = c.release(last) // the file was only read
-	return replaced
 }
 
 // maxReads is how often Read calls its function at most. Twice is rare, more often takes several writers.
@@ -162,8 +160,8 @@ func (c *Catalog) repair(v *View, err error) bool {
 	if !damaged && !errors.Is(err, index.ErrReplaced) {
 		return false
 	}
-	if !damaged && c.look() {
-		c.announce()
+	if !damaged {
+		c.look()
 	}
 	c.mu.Lock()
 	first := c.current == v.opened

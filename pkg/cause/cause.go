@@ -8,7 +8,6 @@
 package cause
 
 import (
-	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -45,10 +44,10 @@ type Cause struct {
 // Evidence is what is known of a server that failed.
 type Evidence struct {
 	Stderr string
-	// Stdout are the lines that were not messages.
-	Stdout []string
-	// Messages are the requests and notifications of the server before the handshake.
-	Messages []json.RawMessage
+	// Stdout has the lines that were not messages.
+	Stdout string
+	// Messages has the requests and notifications of the server before the handshake, each on a line.
+	Messages string
 	// Ended says that the process has ended. A process that runs and does not answer waits for something, mostly.
 	Ended bool
 	// HasValue reports whether the server's environment has a value for a variable. If nil, none has.

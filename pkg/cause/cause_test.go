@@ -1,7 +1,6 @@
 package cause
 
 import (
-	"encoding/json"
 	"reflect"
 	"slices"
 	"strings"
@@ -137,8 +136,7 @@ func FuzzFind(f *testing.F) {
 	f.Add("run 'a' first\ncannot find module \x1b[3mx\n\"message\": \"\u0130\"", `{"params":{"data":{"msg":"x"}}}`, true)
 	f.Add("HTTP listening on http://[::1:5\n ECONNREFUSED ", "{", false)
 	f.Fuzz(func(t *testing.T, stderr, message string, ended bool) {
-		e := Evidence{Stderr: stderr, Stdout: []string{stderr}, Ended: ended,
-			Messages: []json.RawMessage{json.RawMessage(message)}}
+		e := Evidence{Stderr: stderr, Stdout: stderr, Messages: message, Ended: ended}
 		if c, ok := Find(e); ok != (c.Kind != "") || ok && c.Line == "" || len(c.Line) > maxLine || strings.Contains(c.Line, "\n") {
 			t.Fatalf("%+v", c)
 		}

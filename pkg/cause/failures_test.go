@@ -31,9 +31,9 @@ func (f failure) evidence() Evidence {
 		case l[1] == "err":
 			e.Stderr += text + "\n"
 		case strings.Contains(text, `"jsonrpc"`):
-			e.Messages = append(e.Messages, json.RawMessage(text))
+			e.Messages += text + "\n"
 		default:
-			e.Stdout = append(e.Stdout, text)
+			e.Stdout += text + "\n"
 		}
 	}
 	return e

@@ -16,16 +16,16 @@ type line struct {
 // messages say, then stderr, then stdout. weak are the lines that call themselves warnings or less.
 func (e Evidence) lines() (strong, weak []line) {
 	var texts []string
-	for _, message := range e.Messages {
+	for message := range strings.SplitSeq(e.Messages, "\n") {
 		var m struct {
 			Params json.RawMessage `json:"params"`
 		}
-		if json.Unmarshal(message, &m) == nil {
+		if json.Unmarshal([]byte(message), &m) == nil {
 			texts = append(texts, said(m.Params))
 		}
 	}
-	texts = append(texts, strings.Split(e.Stderr, "\n")...)
-	for _, raw := range append(texts, e.Stdout...) {
+	texts = append(texts, strings.Split(e.Stderr+"\n"+e.Stdout, "\n")...)
+	for _, raw := range texts {
 		text := plain(raw)
 		isWeak := isWarning(text)
 		if strings.HasPrefix(text, "{") {

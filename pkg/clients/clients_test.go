@@ -176,10 +176,10 @@ c:0 c null 20s
 `},
 		{"gemini", ".gemini/settings.json", `{"theme": "x", "mcpServers": {
   "a": {"command": "python", "args": ["$A", "${B}", "$$C", "cost 5$", "$1"], "env": {"K": "$MY_TOKEN/x"}, "cwd": "./server", "timeout": 15000, "trust": true},
-  "b": {"httpUrl": "https://h/mcp", "headers": {"K": "$T"}},
+  "b": {"httpUrl": "https://h/mcp", "headers": {"K": "$T"}, "timeout": 60},
   "c": {"url": "https://h/sse"}, "d": {"url": "https://h", "type": "sse", "excludeTools": ["x"]}}}`,
 			`a:2 python ["${A}","${B}","$$C","cost 5$","$1"] K=${MY_TOKEN}/x in APP/server 15s
-b:3 httphttps://h/mcp [K: ${T}]
+b:3 httphttps://h/mcp [K: ${T}] 60ms (its "timeout": 60 is 60ms: a number counts milliseconds)
 c:4 https://h/sse
 d:4 ssehttps://h (its excludeTools is not imported: switch single tools off with the verb disable)
 `},

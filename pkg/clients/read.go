@@ -103,10 +103,14 @@ func (r *reader) isOff() bool { return r.fields["disabled"] == true || r.fields[
 func (r *reader) duration(key string, unit time.Duration) time.Duration {
 	text, _ := scalar(r.fields[key])
 	n, err := strconv.ParseFloat(text, 64)
-	if d := n * float64(unit); err == nil && d >= float64(time.Millisecond) && d < math.MaxInt64/2 {
-		return time.Duration(d).Round(time.Millisecond)
+	d := time.Duration(0)
+	if n *= float64(unit); err == nil && n >= float64(time.Millisecond) && n < math.MaxInt64/2 {
+		d = time.Duration(n).Round(time.Millisecond)
 	}
-	return 0
+	if message, _ := config.ShortLimit(key, text, d); message != "" && unit == time.Millisecond {
+		r.note("its %s", message)
+	}
+	return d
 }
 
 // cwd returns the folder that the server starts in. In a project's file a relative path starts from the project.

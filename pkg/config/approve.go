@@ -79,9 +79,9 @@ func (s *Server) Terms() []Term {
 	return s.terms(same, func(g given) string { return g.text })
 }
 
-// ShownTerms is Terms for a person who approves the entry: what looks like a token is masked. Where that hides a part
-// of the value that an environment file of the project gives, the beginning of its hash follows, so that a person sees
-// when it changes.
+// ShownTerms is Terms for a person who approves the entry: what looks like a token, and the password of the URL, is
+// masked. Where that hides a part of the value that an environment file of the project gives, the beginning of its hash
+// follows, so that a person sees when it changes.
 func (s *Server) ShownTerms() []Term {
 	var l secretList
 	for _, g := range s.given {
@@ -94,8 +94,8 @@ func (s *Server) ShownTerms() []Term {
 			l = append(l, g.text)
 		}
 	}
-	secrets := replacer(l)
-	return s.terms(func(text string) string { return mask(s.tokens, text) }, func(g given) string {
+	secrets, tokens := replacer(l), s.tokens()
+	terms := s.terms(func(text string) string { return mask(tokens, text) }, func(g given) string {
 		masked := mask(secrets, g.text)
 		if s.hides(g) { // also a short one
 			masked = "***"
@@ -105,6 +105,12 @@ func (s *Server) ShownTerms() []Term {
 		}
 		return masked
 	})
+	for i := range terms {
+		if terms[i].Field == "url" {
+			terms[i].Text = maskPasswords(terms[i].Text)
+		}
+	}
+	return terms
 }
 
 // shortDigest is how many digits of a hash a person is shown.

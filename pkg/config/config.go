@@ -230,15 +230,11 @@ func (c *Config) Server(name string) (*Server, error) {
 	}
 	names := c.Names()[:len(c.Servers)]
 	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", name), "").On(name, "")
-	f.Suggestions = nearest(name, names)
 	if len(names) == 0 {
 		f.Help = "No server is configured."
 		return nil, f.Then("See which files were read with", fault.Step{Verb: "config"})
 	}
-	if len(f.Suggestions) > 0 {
-		f.Help = fmt.Sprintf("Did you mean %s?", strings.Join(f.Suggestions, " or "))
-	}
-	return nil, f.Then("See all servers with", fault.Step{Verb: "list"})
+	return nil, f.Suggest(nearest(name, names)).Then("See all servers with", fault.Step{Verb: "list"})
 }
 
 // Names returns the names of all entries: first the servers, then the entries that cannot be used.

@@ -146,7 +146,6 @@ func (e Env) Target(sel Selection, to string) (*Target, error) {
 
 func (e Env) namedTarget(sel Selection, path string) (*Target, error) {
 	t := &Target{Path: path, Why: "--to", Sources: e.sources(sel)}
-	t.Sources.Explicit = true
 	info, err := os.Stat(path)
 	t.Exists = err == nil
 	if t.Exists && info.IsDir() {

@@ -289,6 +289,16 @@ func (e *entryParser) pairs(m member) []KeyValue {
 // shortLimit is the limit below which a number is probably meant to count seconds, as in some clients' files.
 const shortLimit = 1000 * time.Millisecond
 
+// ShortLimit says what is odd about the time limit d, if an entry has it under key as a small number of milliseconds,
+// and how to write seconds. Both are empty if nothing is.
+func ShortLimit(key, number string, d time.Duration) (message, fix string) {
+	if d <= 0 || d >= shortLimit {
+		return "", ""
+	}
+	return fmt.Sprintf("%q: %s is %s: a number counts milliseconds", key, number, d),
+		fmt.Sprintf("For seconds write it as in: %q: \"%ss\"", key, number)
+}
+
 // duration reads a time limit: a text such as "30s" or "24h", or a number of milliseconds, as other clients have it. A
 // small number gets a warning. Anything else is dropped with a warning.
 func (e *entryParser) duration(m member) time.Duration {
@@ -302,10 +312,8 @@ func (e *entryParser) duration(m member) time.Duration {
 		if ms := m.value.(hujson.Literal).Float(); ms <= math.MaxInt64/float64(time.Millisecond)/2 {
 			d = time.Duration(ms * float64(time.Millisecond))
 		}
-		if d > 0 && d < shortLimit {
-			number := m.value.(hujson.Literal).String()
-			e.problem(Warning, m.at, e.name, fmt.Sprintf("%q: %s is %s: a number counts milliseconds", m.key, number, d),
-				fmt.Sprintf("For seconds write it as in: %q: \"%ss\"", m.key, number))
+		if message, fix := ShortLimit(m.key, m.value.(hujson.Literal).String(), d); message != "" {
+			e.problem(Warning, m.at, e.name, message, fix)
 		}
 	}
 	if d <= 0 {

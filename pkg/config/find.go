@@ -228,7 +228,8 @@ func isGit(path string, info fs.FileInfo) bool {
 		head, err := os.Stat(filepath.Join(path, "HEAD"))
 		return err == nil && head.Mode().IsRegular()
 	}
-	return bytes.HasPrefix(beginning(path), []byte("gitdir: "))
+	// Opening a pipe would wait for ever, and anybody may put one into a folder above.
+	return info.Mode().IsRegular() && bytes.HasPrefix(beginning(path), []byte("gitdir: "))
 }
 
 // beginning returns the first bytes of a regular file.

@@ -125,6 +125,21 @@ func TestF2OtherUser(t *testing.T) {
 			t.Errorf("the reason is not said: %s", f.Traceback)
 		}
 	})
+	t.Run("group", func(t *testing.T) {
+		t.Parallel()
+		for _, place := range []string{"../.mcp.json", ".."} {
+			w := newWorld(t)
+			w.write("../.mcp.json", "{}")
+			w.chown(place, os.Geteuid(), other)
+			if s := w.locate(Selection{}); len(s.Configs) != 1 {
+				t.Errorf("%s of another group, which only reads it: %+v", place, s.Looked)
+			}
+			w.chmod(place, 0o770)
+			if s := w.locate(Selection{}); len(s.Configs) != 0 || !strings.Contains(refused(s), "can be written by the group 4242") {
+				t.Errorf("%s that another group may write: %+v", place, s.Looked)
+			}
+		}
+	})
 	t.Run("repository", func(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
@@ -331,5 +346,21 @@ func TestFoundPipe(t *testing.T) {
 	s := w.locate(Selection{})
 	if len(s.Configs) != 0 || s.Looked[0].Note != "not a regular file" || len(s.EnvFiles) != 1 {
 		t.Errorf("%+v, %+v", s.Looked, s.EnvFiles)
+	}
+}
+
+// TestF11PipeForRepository: a pipe that is called .git does not make a repository, and is not opened.
+func TestF11PipeForRepository(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := os.RemoveAll(w.path("../.git")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(w.path("../.git"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.write("../.mcp.json", "{}")
+	if s := w.locate(Selection{}); len(s.Configs) != 0 {
+		t.Errorf("%+v", s.Looked)
 	}
 }

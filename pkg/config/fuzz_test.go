@@ -170,7 +170,7 @@ func FuzzEntries(f *testing.F) {
 		f.Add("n", text)
 	}
 	f.Fuzz(func(t *testing.T, name, text string) {
-		entries, err := ParseEntries(name, text)
+		entries, _, err := ParseEntries(name, text)
 		if f := fault.From(err); err != nil && f.Type == fault.Internal {
 			t.Errorf("%q: %v", text, err)
 		}

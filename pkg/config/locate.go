@@ -30,6 +30,8 @@ type Source struct {
 	// Found says that the file comes with a project: it was found from the working directory, and not named, and is not
 	// the user's own.
 	Found bool `json:"found,omitempty"`
+	// Irregular says that the file is a pipe or a device: it can perhaps be read only once, and reading it may wait.
+	Irregular bool `json:"-"`
 }
 
 // Looked is a place where Locate looked for a file.
@@ -46,8 +48,6 @@ type Sources struct {
 	Configs, EnvFiles []Source
 	// Looked lists all places tried, in order.
 	Looked []Looked
-	// Explicit says that the user named the configuration, by a flag or a variable.
-	Explicit bool
 
 	project string // the folder of the project configuration that was found; may be empty
 	tried   int    // how many of Looked are places for a configuration
@@ -73,7 +73,6 @@ func (e Env) Locate(sel Selection) (*Sources, error) {
 		named, why = e.splitList(value), "MCPL_CONFIG"
 	}
 	if len(named) > 0 {
-		s.Explicit = true
 		if err := e.named(s, &s.Configs, named, why); err != nil {
 			return nil, err
 		}
@@ -132,6 +131,7 @@ func (s *Sources) try(list *[]Source, path, why string) bool {
 // tryFound is try for a file that refuse may refuse, by saying why.
 func (s *Sources) tryFound(list *[]Source, file Source, refuse func(fs.FileInfo) string) bool {
 	info, err := os.Stat(file.Path)
+	file.Irregular = err == nil && !info.Mode().IsRegular()
 	look := Looked{Path: file.Path, Note: file.Why}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -140,7 +140,7 @@ func (s *Sources) tryFound(list *[]Source, file Source, refuse func(fs.FileInfo)
 		look.Note = atomicfile.Reason(err)
 	case info.IsDir():
 		look.Note = "a folder, not a file"
-	case file.Found && list == &s.Configs && !info.Mode().IsRegular():
+	case file.Found && list == &s.Configs && file.Irregular:
 		// A pipe would make every verb wait. As an environment file password managers make one.
 		look.Note = "not a regular file"
 	default:

@@ -15,7 +15,7 @@ func TestDiscovery(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write("../../.mcp.json", "{}") // above the repository: never found
-	if s := w.locate(Selection{}); len(s.Configs) > 0 || s.Explicit {
+	if s := w.locate(Selection{}); len(s.Configs) > 0 {
 		t.Fatalf("found %v", s.Configs)
 	}
 	for _, test := range []struct{ path, why string }{
@@ -84,7 +84,7 @@ func TestNamedConfigs(t *testing.T) {
 				t.Errorf("%s is there for %s", f.Path, f.Why)
 			}
 		}
-		if !s.Explicit || !slices.Equal(got, want) {
+		if !slices.Equal(got, want) {
 			t.Errorf("%v: %v, want %v", sel, got, want)
 		}
 	}

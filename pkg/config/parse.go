@@ -80,18 +80,19 @@ func parseFile(path string, data []byte) ([]*Server, []Problem, error) {
 }
 
 // ParseEntries reads server entries that a person pastes, by name: one entry, which gets the name, or the object of
-// servers of a file, with or without its "mcpServers". For other text, and for an entry that cannot be used, the error
-// is a fault.Usage or a fault.Config that quotes nothing.
-func ParseEntries(name, text string) (map[string]Entry, error) {
+// servers of a file, with or without its "mcpServers". The problems are warnings about what a file made of the entries
+// does not show any more. For other text, and for an entry that cannot be used, the error is a fault.Usage or a
+// fault.Config that quotes nothing.
+func ParseEntries(name, text string) (map[string]Entry, []Problem, error) {
 	const path = "the JSON"
 	p := &parser{path: path, data: []byte(text)}
 	root, err := p.parse()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	object, ok := root.Value.(*hujson.Object)
 	if !ok {
-		return nil, fault.New(fault.Usage, path+" is "+kind(root.Value)+", not an object",
+		return nil, nil, fault.New(fault.Usage, path+" is "+kind(root.Value)+", not an object",
 			`Paste a server's entry, as in: '{"command": "npx", "args": ["-y", "PACKAGE"]}'`)
 	}
 	top := p.members(object, "")
@@ -102,24 +103,24 @@ func ParseEntries(name, text string) (map[string]Entry, error) {
 	case len(top) > 0 && !slices.ContainsFunc(top, isField):
 		text = `{"mcpServers": ` + text + "\n}"
 	case name == "":
-		return nil, fault.New(fault.Usage, "the server needs a name", "")
+		return nil, nil, fault.New(fault.Usage, "the server needs a name", "")
 	default:
 		text = `{"mcpServers": {` + jsonString(name) + ": " + text + "\n}}"
 	}
 	servers, problems, err := parseFile(path, []byte(text))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, problem := range problems {
 		if problem.Severity == Error {
-			return nil, fault.New(fault.Config, "the entry cannot be used: "+problem.Message, problem.Fix)
+			return nil, nil, fault.New(fault.Config, "the entry cannot be used: "+problem.Message, problem.Fix)
 		}
 	}
 	entries := map[string]Entry{}
 	for _, s := range servers {
 		entries[s.Name] = s.Entry
 	}
-	return entries, nil
+	return entries, problems, nil
 }
 
 // ParseForeign parses JSON with comments and trailing commas. For other text the error is a fault.Config that names

@@ -52,7 +52,6 @@ func (l *loader) resolve(s *Server) bool {
 	// The name is in every message about the server, and so is not a secret.
 	public := func(value string) bool { return strings.Contains(s.Name, strings.TrimSpace(value)) }
 	s.secrets = replacer(slices.DeleteFunc(append(through, s.Entry.masked()...), public))
-	s.tokens = replacer(slices.DeleteFunc(s.written.secrets(), func(text string) bool { return !isTokenShaped(text) }))
 	s.literals, s.hidden = replacer(slices.DeleteFunc(s.written.masked(), public)), new(hidden)
 	if message, fix := l.unusable(s); message != "" {
 		l.problem(Error, s, message, fix)

@@ -164,6 +164,31 @@ func (l *secretList) inURL(text string) {
 	}
 }
 
+// maskPasswords replaces the password in each URL of a text, however short: its place says what it is.
+func maskPasswords(text string) string {
+	var b strings.Builder
+	for {
+		before, rest, ok := strings.Cut(text, "://")
+		if !ok {
+			break
+		}
+		end := strings.IndexAny(rest, "/?# \t\r\n\"'`<>")
+		if end < 0 {
+			end = len(rest)
+		}
+		b.WriteString(before + "://")
+		at := strings.LastIndexByte(rest[:end], '@')
+		user, password, _ := strings.Cut(rest[:max(at, 0)], ":")
+		if password != "" && !onlyReferences(password) {
+			b.WriteString(user + ":***")
+			rest = rest[at:]
+		}
+		text = rest
+	}
+	b.WriteString(text)
+	return b.String()
+}
+
 func notInToken(r rune) bool {
 	return r != '_' && r != '-' && r != '.' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
 }

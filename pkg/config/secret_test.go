@@ -30,6 +30,8 @@ func TestMask(t *testing.T) {
 		{`{"url": "https://h", "headers": {"Authorization": "Bearer literal"}}`, "literal Bearer literal", "*** ***"},
 		{`{"url": "https://h", "headers": {"Cookie": "sid=1234"}}`, "sid=1234", "***"},
 		{`{"url": "https://user:literal@h"}`, base64.StdEncoding.EncodeToString([]byte("user:literal")), "***"},
+		{`{"url": "https://u:ab@h/mcp"}`, "ab: https://u:ab@h/mcp, redis://:x@h:1", "ab: https://u:***@h/mcp, redis://:***@h:1"},
+		{`{"command": "x", "args": ["db://u:a@b@h"]}`, `"db://u:a@b@h" not db://h/a:b@c nor db://u@h:1`, `"db://u:***@h" not db://h/a:b@c nor db://u@h:1`},
 		{`{"command": "x", "env": {"SECRET": "a b&c/d"}}`, "a+b%26c%2Fd a%20b&c%2Fd a b&c/d", "*** *** ***"},
 		{`{"command": "x", "env": {"SECRET": "a\"b<c\nd"}}`, `a\"b<c\nd a\"b\u003cc\nd`, "*** ***"},
 		{`{"command": "x", "env": {"SECRET": "<ends\""}}`, `"\u003cends\""`, `"***"`},

@@ -56,7 +56,6 @@ type Server struct {
 	hidden        *hidden           // secrets that came later; shared by all copies
 	allowed       Allowed           // for a server of a project
 	given         []given           // values that files of the project give to its variables
-	tokens        *strings.Replacer // the part of literals that a person who approves need not see
 	admit         func() error      // asks the approver once more; nil for servers that need no approval
 }
 
@@ -65,6 +64,9 @@ type MissingVariable struct {
 	Name  string `json:"name"`
 	Where string `json:"where"` // "args[2]", "env.TOKEN", "url" ...
 }
+
+// Place returns the file and the line of the entry, for a sentence.
+func (s *Server) Place() string { return fmt.Sprintf("%s, line %d", s.File, s.Line) }
 
 // Usable returns nil if the server may be started and has all it needs. Else it returns Unapproved, or the
 // fault.MissingVariable that names each missing variable, the file to put it in and where to get it. A disabled server
@@ -89,7 +91,7 @@ func (s *Server) Usable() error {
 	}
 	message := fmt.Sprintf("server %s needs %s, %s", s.Name, strings.Join(names, ", "), verb)
 	f := fault.New(fault.MissingVariable, message, "").On(s.Name, "").
-		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
+		Trace("the entry stands in " + s.Place())
 	for _, m := range s.Missing {
 		f.ThenSet("Add to", fault.Set{Variable: m.Name, File: s.variablesFile})
 	}
@@ -194,23 +196,33 @@ type Setter struct {
 
 // Display returns the entry as it was written, for people: ${VAR}s stay, literal secrets are masked, and env and
 // headers show only their names.
-func (s *Server) Display() Display { return s.display(s.literals) }
+func (s *Server) Display() Display {
+	return s.display(func(text string) string { return maskPasswords(mask(s.literals, text)) })
+}
 
 // Shown is Display for a person who approves the entry: only what looks like a token is masked. A word that could be a
 // program, a path or a text of a shell is shown, whatever stands before it or equals it.
-func (s *Server) Shown() Display { return s.display(s.tokens) }
+func (s *Server) Shown() Display {
+	tokens := s.tokens()
+	return s.display(func(text string) string { return mask(tokens, text) })
+}
 
-func (s *Server) display(literals *strings.Replacer) Display {
+// tokens replaces the part of literals that a person who approves need not see.
+func (s *Server) tokens() *strings.Replacer {
+	return replacer(slices.DeleteFunc(s.written.secrets(), func(text string) bool { return !isTokenShaped(text) }))
+}
+
+func (s *Server) display(masked func(string) string) Display {
 	d := Display{Transport: s.Transport, Env: s.env, Headers: s.headers}
-	d.URL = mask(literals, s.written.URL)
+	d.URL = maskPasswords(masked(s.written.URL))
 	d.Cwd = s.Cwd
 	if s.written.Cwd != "" {
-		d.Cwd = mask(literals, s.written.Cwd)
+		d.Cwd = masked(s.written.Cwd)
 	}
 	if s.written.Command != "" {
-		words := []string{quote(mask(literals, s.written.Command))}
+		words := []string{quote(masked(s.written.Command))}
 		for _, arg := range s.written.Args {
-			words = append(words, quote(mask(literals, arg)))
+			words = append(words, quote(masked(arg)))
 		}
 		d.Command = strings.Join(words, " ")
 	}
@@ -227,9 +239,12 @@ func quote(word string) string {
 
 // Mask replaces every secret of the server in text by "***": the values that came through ${VAR}; the values of its
 // variables and headers; the other literal values of the entry that look secret by name, flag or form, in plain, URL
-// and JSON spelling; the variables that its process inherits and that look secret; and the texts given to
-// [Server.Hide]. Values of fewer than four bytes occur everywhere, and stay, and so do common words such as "debug".
-func (s *Server) Mask(text string) string { return mask(s.hidden.replacer(), mask(s.secrets, text)) }
+// and JSON spelling; the variables that its process inherits and that look secret; the texts given to [Server.Hide];
+// and the password of every URL. Other values of fewer than four bytes occur everywhere, and stay, and so do common
+// words such as "debug".
+func (s *Server) Mask(text string) string {
+	return maskPasswords(mask(s.hidden.replacer(), mask(s.secrets, text)))
+}
 
 // Hide makes [Server.Mask] replace these texts too, also for copies of s: the tokens of a login, which no entry
 // holds. It remembers the last few, since a server may quote a token that was renewed meanwhile. A server that was

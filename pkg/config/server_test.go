@@ -125,6 +125,31 @@ func TestDisplay(t *testing.T) {
 	}
 }
 
+// TestEveryURLPasswordIsMasked: however short, but not where a text of a shell could hide from whoever approves it.
+func TestEveryURLPasswordIsMasked(t *testing.T) {
+	t.Parallel()
+	s := newWorld(t).one(`{"url": "https://u:ab@h.example/mcp"}`)
+	if got := s.Display().URL + " " + s.Shown().URL; got != "https://u:***@h.example/mcp https://u:***@h.example/mcp" {
+		t.Error(got)
+	}
+	for _, term := range s.ShownTerms() {
+		if strings.Contains(term.Text, "ab@") {
+			t.Errorf("%+v", term)
+		}
+	}
+	s = newWorld(t).one(`{"command": "sh", "args": ["-c", "curl db://u:ab@h; x://:rm;@"]}`)
+	if got := s.Display().Command; got != "sh -c 'curl db://u:***@h; x://:***@'" {
+		t.Error(got)
+	}
+	if got := s.Shown().Command; got != "sh -c 'curl db://u:ab@h; x://:rm;@'" {
+		t.Error(got)
+	}
+	s = newWorld(t).one(`{"url": "https://u:${PASSWORD}@h.example"}`)
+	if got := s.Display().URL; got != "https://u:${PASSWORD}@h.example" {
+		t.Error(got)
+	}
+}
+
 func TestQuote(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]string{"a": "a", "a b": "'a b'", "${A}": `"${A}"`, "a ${A} b": `"a ${A} b"`, "${A}$x": "'${A}$x'", "`${A}`": "'`${A}`'"} {

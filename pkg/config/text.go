@@ -81,5 +81,8 @@ func ReadOwn(path string) ([]byte, error) {
 
 // unreadable is the fault of a file that cannot be read.
 func unreadable(path string, err error, help string) *fault.Fault {
+	if f := fault.NoMoreFiles(err); f != nil {
+		help = f.Help
+	}
 	return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, atomicfile.Reason(err)), help)
 }

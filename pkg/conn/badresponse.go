@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -84,7 +83,7 @@ func (r *remote) respondedBadly(b *badResponse, ph phase) *fault.Fault {
 	case b.location != "":
 		f.Message = fmt.Sprintf("%s has moved: HTTP %s", name, status)
 		f.Help = fmt.Sprintf("mcpl follows a redirect only within the same host and port, so that headers reach no other "+
-			"host. If you trust it, set \"url\" of %s in %s, line %d, to %s", name, r.server.File, r.server.Line, b.location)
+			"host. If you trust it, set \"url\" of %s in %s, to %s", name, r.server.Place(), b.location)
 	case b.status == http.StatusTooManyRequests || b.status == http.StatusServiceUnavailable && b.retryAfter != "":
 		f.Help = "The server asks its clients to wait. Type the command again " + later(b.retryAfter) + "."
 	case b.status >= 500:
@@ -100,7 +99,7 @@ func (r *remote) respondedBadly(b *badResponse, ph phase) *fault.Fault {
 	}
 	f.Message, f.Help = r.server.Mask(f.Message), r.server.Mask(f.Help)
 	// Mask it before it is cut, or half a secret stays.
-	if text := excerpt(r.server.Mask(string(b.body))); text != "" {
+	if text := fault.Excerpt(r.server.Mask(string(b.body)), maxTraced); text != "" {
 		f.Trace("body: " + text)
 	}
 	return f
@@ -127,8 +126,8 @@ func (r *remote) loginRequired(f *fault.Fault, b *badResponse, status string) {
 		f.Then("See the login with", fault.Step{Verb: "auth status", Server: name})
 	case b.loggedIn:
 		f.Message = fmt.Sprintf("%s does not accept the login of its entry: HTTP %s", name, status)
-		f.Help = fmt.Sprintf("Check the Authorization header of %s in %s, line %d: "+
-			"the token may be wrong, expired, or lack a permission.", name, r.server.File, r.server.Line)
+		f.Help = fmt.Sprintf("Check the Authorization header of %s in %s: "+
+			"the token may be wrong, expired, or lack a permission.", name, r.server.Place())
 	default:
 		f.Help = r.tokenHelp(scheme)
 		if b.maybe && strings.EqualFold(scheme, "Bearer") {
@@ -143,8 +142,8 @@ func (r *remote) loginRequired(f *fault.Fault, b *badResponse, status string) {
 func (r *remote) tokenHelp(scheme string) string {
 	name := r.server.Name
 	variable := variableOf(name)
-	help := fmt.Sprintf("Put \"headers\": {\"Authorization\": \"%s ${%s}\"} into the entry of %s in %s, line %d, "+
-		"and %s=... into %s.", scheme, variable, name, r.server.File, r.server.Line, variable, r.envFile)
+	help := fmt.Sprintf("Put \"headers\": {\"Authorization\": \"%s ${%s}\"} into the entry of %s in %s, "+
+		"and %s=... into %s.", scheme, variable, name, r.server.Place(), variable, r.envFile)
 	if where := config.WhereToGet(variable); where != "" {
 		help += " Get a token at " + where + "."
 	}
@@ -196,12 +195,4 @@ func kindOf(b *badResponse) string {
 		return "nothing (" + b.Error() + ")"
 	}
 	return b.mediaType
-}
-
-// excerpt returns the start of a body on one line, without control characters.
-func excerpt(body string) string {
-	text := strings.Join(strings.FieldsFunc(strings.ToValidUTF8(body, "\uFFFD"), func(r rune) bool {
-		return unicode.IsSpace(r) || unicode.IsControl(r)
-	}), " ")
-	return shortened(text)
 }

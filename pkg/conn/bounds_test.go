@@ -56,6 +56,19 @@ func TestSecretsWhereTextsAreCut(t *testing.T) {
 	}
 }
 
+// The words beside a page that a call waits for are cut too.
+func TestSecretsBesidePages(t *testing.T) {
+	t.Parallel()
+	const secret = "s3cr3t-t0ken-that-is-quite-long-0123456789"
+	server := load(t, mcptest.Config(t, scripts{"s": {}})).Servers[0]
+	server.Hide(secret)
+	q := tool.Question{URL: "https://example.com/", Message: strings.Repeat("x", maxTraced-20) + secret}
+	f := (&session{server: server}).pagesFirst(&unopened{pages: []tool.Question{q}, cause: new(refusal)})
+	if strings.Contains(f.Help, secret[:5]) || !strings.Contains(f.Help, "https://example.com/ xxx") {
+		t.Error(f.Help)
+	}
+}
+
 func TestPresentable(t *testing.T) {
 	t.Parallel()
 	server := load(t, mcptest.Config(t, scripts{"s": {}})).Servers[0]

@@ -2,7 +2,6 @@ package conn
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -40,29 +39,19 @@ func (e *ends) add(line []byte) {
 	e.lines = append(e.lines, string(line[:min(len(line), maxKept)]))
 }
 
-// all returns the lines that are kept, and how many there were.
-func (e *ends) all() (kept []string, count int) {
+// text returns the lines that are kept, with "…" for those between, and how many there were.
+func (e *ends) text() (kept string, count int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.lines), e.count
+	lines := e.lines
+	if e.count > len(lines) {
+		lines = slices.Insert(slices.Clone(lines), firstLines, "…")
+	}
+	return strings.Join(lines, "\n"), e.count
 }
 
-// diagnose says in f why the server does not work, if what it wrote tells. In the handshake that is why it failed.
-// Later it may be a warning of long ago, so that only what stands at the end counts, and the help is added to.
-func (p *process) diagnose(f *fault.Fault, ph phase) {
-	if !ph.isHandshake() {
-		p.diagnoseCall(f)
-		return
-	}
-	e := p.evidence(p.stderr())
-	noise, _ := p.noise.all()
-	for _, line := range noise {
-		e.Stdout = append(e.Stdout, p.server.Mask(line))
-	}
-	early, _ := p.early.all()
-	for _, message := range early {
-		e.Messages = append(e.Messages, json.RawMessage(p.server.Mask(message)))
-	}
+// diagnose says in f why the server failed in the handshake, if what it wrote tells.
+func (p *process) diagnose(f *fault.Fault, e cause.Evidence) {
 	c, ok := cause.Find(e)
 	if !ok {
 		return
@@ -74,11 +63,12 @@ func (p *process) diagnose(f *fault.Fault, ph phase) {
 	}
 }
 
-// diagnoseCall is diagnose for what came after the handshake.
-func (p *process) diagnoseCall(f *fault.Fault) {
-	stderr := p.stderr()
-	lines := strings.Split(stderr, "\n")
-	e := p.evidence(strings.Join(lines[max(0, len(lines)-lastLines):], "\n"))
+// diagnoseCall is diagnose for what came after the handshake. It may be a warning of long ago, so that only what stands
+// at the end counts, and the help is added to.
+func (p *process) diagnoseCall(f *fault.Fault, e cause.Evidence) {
+	names := cause.Variables(e.Stderr, e.HasValue)
+	lines := strings.Split(e.Stderr, "\n")
+	e.Stderr = strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
 	switch c, ok := cause.Find(e); {
 	case !ok:
 	case c.Kind.OfNetwork() && (f.Type == fault.Timeout || f.Type == fault.ServerConnection):
@@ -88,14 +78,14 @@ func (p *process) diagnoseCall(f *fault.Fault) {
 	case f.Type == fault.ServerConnection && c.Kind != cause.Variable:
 		f.Message += ": " + c.Line
 	}
-	if names := cause.Variables(stderr, e.HasValue); len(names) > 0 {
+	if len(names) > 0 {
 		f.Help += " " + setVariables(p.server, p.envFile, names)
 	}
 }
 
-// evidence returns what is known of the process beside its stderr.
-func (p *process) evidence(stderr string) cause.Evidence {
-	return cause.Evidence{Stderr: stderr, Ended: !p.child.Running(), HasValue: func(name string) bool {
+// evidence returns what is known of the process beside what it wrote to stdout.
+func (p *process) evidence() cause.Evidence {
+	return cause.Evidence{Stderr: p.stderr(), Ended: !p.child.Running(), HasValue: func(name string) bool {
 		return slices.ContainsFunc(p.environ, func(kv string) bool {
 			value, ok := strings.CutPrefix(kv, name+"=")
 			return ok && value != ""
@@ -111,7 +101,7 @@ func (s *session) networkCause(r *refusal) (cause.Cause, bool) {
 		return cause.Cause{}, false
 	}
 	if p, isProcess := s.peer.(*process); isProcess && c.Name == "" {
-		if named, ok := cause.Find(p.evidence(p.stderr())); ok && named.Kind.OfNetwork() {
+		if named, ok := cause.Find(p.evidence()); ok && named.Kind.OfNetwork() {
 			c.Kind, c.Name = named.Kind, named.Name
 		}
 	}
@@ -120,7 +110,7 @@ func (s *session) networkCause(r *refusal) (cause.Cause, bool) {
 
 // remedy returns what to do about a cause.
 func remedy(server *config.Server, envFile string, c cause.Cause) string {
-	entry := fmt.Sprintf("its entry in %s, line %d", server.File, server.Line)
+	entry := "its entry in " + server.Place()
 	switch c.Kind {
 	case cause.Variable:
 		return setVariables(server, envFile, c.Names)

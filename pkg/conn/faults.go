@@ -151,15 +151,8 @@ func seeAgain(server *config.Server, ref tool.Ref) (why string, s fault.Step) {
 	if ref.Name == "" {
 		return seeAll(server)
 	}
-	verb := "call"
-	switch ref.Kind {
-	case tool.Prompt:
-		verb = "prompt"
-	case tool.Resource, tool.Template:
-		verb = "read"
-	}
 	return "Make the same call again and see all it says with", fault.Step{
-		Verb: verb, Server: server.Name, Tool: ref.Name, Args: []string{"--verbose"}}
+		Verb: ref.Kind.Verb(), Server: server.Name, Tool: ref.Name, Args: []string{"--verbose"}}
 }
 
 // maxRefusal bounds the message of a JSON-RPC error, in bytes: some list all that is wrong with the arguments.
@@ -210,7 +203,7 @@ func timedOut(server *config.Server, ph phase) *fault.Fault {
 	if ph.flag != "" {
 		help += fmt.Sprintf("with %s %s, or for good ", ph.flag, more)
 	}
-	help += fmt.Sprintf("with \"%s\": \"%s\" in its entry in %s, line %d.", ph.key, more, server.File, server.Line)
+	help += fmt.Sprintf("with \"%s\": \"%s\" in its entry in %s.", ph.key, more, server.Place())
 	message := fmt.Sprintf("%s did not answer %s within %s", server.Name, ph.name, ph.limit)
 	return fault.New(fault.Timeout, message, help).On(server.Name, "")
 }
@@ -225,7 +218,7 @@ func outOfTime(server *config.Server, ph phase) *fault.Fault {
 func (s *session) pagesFirst(u *unopened) *fault.Fault {
 	var pages []string
 	for _, q := range u.pages {
-		pages = append(pages, s.server.Mask(strings.TrimSpace(q.URL+" "+excerpt(q.Message))))
+		pages = append(pages, strings.TrimSpace(s.server.Mask(q.URL)+" "+fault.Excerpt(s.server.Mask(q.Message), maxTraced)))
 	}
 	return fault.New(fault.ApprovalRequired, fmt.Sprintf("%s wants you to open a page first", s.server.Name),
 		"Open it if you trust it, and type the command again:\n  "+strings.Join(pages, "\n  ")).
@@ -245,8 +238,8 @@ func (s *session) otherRevision(u *unpinned) *fault.Fault {
 
 // agree returns how to have a revision agreed on.
 func (s *session) agree() string {
-	return fmt.Sprintf("Correct \"protocol\" of %s in %s, line %d, or omit it to have one agreed on.",
-		s.server.Name, s.server.File, s.server.Line)
+	return fmt.Sprintf("Correct \"protocol\" of %s in %s, or omit it to have one agreed on.",
+		s.server.Name, s.server.Place())
 }
 
 // interrupted returns the fault of a request that was given up, by the user or by closing the pool.

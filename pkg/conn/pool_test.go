@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -96,7 +97,7 @@ func TestRestart(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 		mcptest.WaitGone(t, mcptest.WaitPID(t, starts))
-		<-p.slots["s"].session.peer.(*process).child.Exited()
+		p.slots["s"].session.peer.(*process).child.ExitsWithin(time.Minute)
 		if got := len(mcptest.Lines(t, starts)); got != n+1 {
 			t.Errorf("%d starts", got)
 		}
@@ -230,7 +231,7 @@ func TestFaultWaitsForLastWords(t *testing.T) {
 	var slow sync.Once
 	line := func(string) { // hears nothing until the process is gone, and a request waits for its last words
 		<-started
-		<-p.child.Exited()
+		p.child.ExitsWithin(time.Minute)
 		slow.Do(func() {
 			mcptest.Poll(func() (string, bool) {
 				stacks := make([]byte, 1<<20)
@@ -399,5 +400,50 @@ func TestUnknownAndUnreachable(t *testing.T) {
 				t.Errorf("a secret is told: %s\n%s", f.Traceback, f.Help)
 			}
 		})
+	}
+}
+
+// twoMinds approves a server for as many questions as it holds, and then no more.
+type twoMinds struct{ left atomic.Int32 }
+
+func (a *twoMinds) Approve(s *config.Server) (config.Allowed, error) {
+	if a.left.Add(-1) < 0 {
+		return config.Allowed{}, fault.New(fault.ApprovalRequired, "changed since it was approved", "").On(s.Name, "")
+	}
+	return config.Allowed{WholeEnv: true}, nil
+}
+
+func (*twoMinds) Adopt(*config.Server) error { return nil }
+
+func (*twoMinds) Stamp() string { return "" }
+
+// TestF1AdmittedRightBeforeTheStart: a server whose program was swapped after the configuration was read is not
+// started, also where an earlier one of the same entry was.
+func TestF1AdmittedRightBeforeTheStart(t *testing.T) {
+	t.Parallel()
+	starts := filepath.Join(t.TempDir(), "starts")
+	path := mcptest.Config(t, scripts{"s": {Starts: starts, Tools: []mcptest.Tool{{Name: "echo"},
+		{Name: "ends", Behaviour: mcptest.Behaviour{Exit: &mcptest.Exit{}}}}}})
+	dir := filepath.Dir(path)
+	approver := new(twoMinds)
+	approver.left.Store(2) // when it is read, and before the first start
+	env := config.Env{Dir: dir, Home: t.TempDir(), Lookup: os.LookupEnv, GOOS: runtime.GOOS, Approver: approver}
+	cfg, err := env.Load(&config.Sources{Configs: []config.Source{{Path: path, Found: true}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPool(cfg, Options{Version: "test", Environ: append(os.Environ(), "GORACE=atexit_sleep_ms=0"), Dir: dir})
+	t.Cleanup(func() { p.Close() })
+	mustCall(t, p, "s", "echo")
+	if _, err := callTool(t.Context(), p, "s", "ends"); err == nil {
+		t.Error("a server that ended has answered")
+	}
+	_, err = callTool(t.Context(), p, "s", "echo")
+	wantFault(t, err, fault.ApprovalRequired, "changed since")
+	if _, err = p.List(t.Context(), "s", tool.CallOptions{}); err == nil {
+		t.Error("it is listed")
+	}
+	if n := len(mcptest.Lines(t, starts)); n != 1 {
+		t.Errorf("%d starts", n)
 	}
 }

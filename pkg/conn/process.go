@@ -51,8 +51,7 @@ func startProcess(server *config.Server, opt Options, log logger, run *proc.Spaw
 	cmd.Dir = cmp.Or(server.Cwd, opt.Dir)
 	cmd.Env = server.Environ(opt.Environ)
 	log("starting %s", server.Display().Command)
-	// Longer than what is logged, see presentable.
-	stderr := proc.Options{MaxLine: 2 * maxLogged}
+	var stderr proc.Options
 	if opt.Log != nil {
 		stderr.StderrLine = func(line string) { log("stderr: %s", line) }
 	}
@@ -156,30 +155,37 @@ func (p *process) stderr() string { return p.server.Mask(p.child.Stderr()) }
 // attach implements peer. It adds the command, the state of the process and what it wrote to a fault, masked, and the
 // cause if that tells it.
 func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
-	stderr := p.stderr()
+	e := p.evidence()
+	noise, count := p.noise.text()
+	if ph.isHandshake() {
+		early, _ := p.early.text()
+		e.Stdout, e.Messages = p.server.Mask(noise), p.server.Mask(early)
+	}
 	f.Trace("command: " + p.server.Display().Command)
 	f.Trace("process: " + p.child.State().String())
-	noise, count := p.noise.all()
 	switch {
 	case count > 0 && ph.isHandshake():
-		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages:\n%s", count,
-			endsOf(p.server.Mask(strings.Join(noise, "\n")))))
+		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages:\n%s", count, endsOf(e.Stdout)))
 	case count > 0:
 		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages (see them with --verbose)", count))
 	}
-	if early, n := p.early.all(); n > 0 && ph.isHandshake() {
-		f.Trace("messages before the handshake:\n" + endsOf(p.server.Mask(strings.Join(early, "\n"))))
+	if e.Messages != "" {
+		f.Trace("messages before the handshake:\n" + endsOf(e.Messages))
 	}
-	if stderr == "" {
+	if e.Stderr == "" {
 		f.Trace("stderr: nothing")
 	} else {
-		f.Trace("stderr:\n" + endsOf(stderr))
+		f.Trace("stderr:\n" + endsOf(e.Stderr))
 	}
-	p.diagnose(f, ph)
+	if ph.isHandshake() {
+		p.diagnose(f, e)
+	} else {
+		p.diagnoseCall(f, e)
+	}
 	return f
 }
 
-// maxTraced bounds a line of stderr, or the start of a body, in a traceback, in characters.
+// maxTraced bounds a line of stderr, or the start of a body, in a traceback, in bytes.
 const maxTraced = 500
 
 // endsOf returns the first and the last lines of text, each indented by two spaces and cut at maxTraced. "…" stands for
@@ -190,17 +196,9 @@ func endsOf(text string) string {
 		lines = slices.Concat(lines[:firstLines], []string{"…"}, lines[len(lines)-lastLines:])
 	}
 	for i, line := range lines {
-		lines[i] = "  " + shortened(strings.TrimRight(line, "\r"))
+		lines[i] = "  " + fault.Cut(strings.TrimRight(line, "\r"), maxTraced)
 	}
 	return strings.Join(lines, "\n")
-}
-
-// shortened cuts text at maxTraced.
-func shortened(text string) string {
-	if runes := []rune(text); len(runes) > maxTraced {
-		return string(runes[:maxTraced]) + "…"
-	}
-	return text
 }
 
 // cannotStart returns the fault of a command that the system does not run.
@@ -208,14 +206,17 @@ func cannotStart(server *config.Server, err error) *fault.Fault {
 	command := server.Mask(server.Command)
 	message := fmt.Sprintf("cannot start %s: %s cannot be run", server.Name, command)
 	f := fault.New(fault.ServerConnection, message, "")
+	exhausted := fault.NoMoreFiles(err)
 	switch {
+	case exhausted != nil:
+		f.Message, f.Help = fmt.Sprintf("cannot start %s: %s", server.Name, exhausted.Message), exhausted.Help
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		f.Message = fmt.Sprintf("cannot start %s: there is no program %s", server.Name, command)
 		f.Help = missingProgram(server)
 	case errors.Is(err, fs.ErrPermission):
 		f.Help = "Make it executable: chmod +x " + fault.Quote(command)
 	default:
-		f.Help = fmt.Sprintf("Check \"command\" and \"cwd\" of %s in %s, line %d.", server.Name, server.File, server.Line)
+		f.Help = fmt.Sprintf("Check \"command\" and \"cwd\" of %s in %s.", server.Name, server.Place())
 	}
 	return f.On(server.Name, "").Because(masked(server, err)).Trace("command: " + server.Display().Command)
 }
@@ -231,6 +232,6 @@ func missingProgram(server *config.Server) string {
 	case "docker":
 		return "Install Docker (https://docs.docker.com/get-docker/), or give its full path as \"command\"."
 	}
-	return fmt.Sprintf("Install it, or correct \"command\" of %s in %s, line %d. "+
-		"A name without / is looked up in PATH.", server.Name, server.File, server.Line)
+	return fmt.Sprintf("Install it, or correct \"command\" of %s in %s. "+
+		"A name without / is looked up in PATH.", server.Name, server.Place())
 }

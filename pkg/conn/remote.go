@@ -130,5 +130,5 @@ func (r *remote) failure(err error, ph phase) *fault.Fault {
 
 // correct returns the advice to correct a field of the entry.
 func (r *remote) correct(field string) string {
-	return fmt.Sprintf("Correct %q of %s in %s, line %d.", field, r.server.Name, r.server.File, r.server.Line)
+	return fmt.Sprintf("Correct %q of %s in %s.", field, r.server.Name, r.server.Place())
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -174,7 +173,7 @@ func (s *session) reach(ctx context.Context, via config.Transport, run *proc.Spa
 	}
 	if err != nil { // pkg/config lets no such URL through
 		return fault.New(fault.Config, fmt.Sprintf("the URL of %s cannot be used", s.server.Name),
-			fmt.Sprintf("Correct \"url\" in %s, line %d.", s.server.File, s.server.Line)).On(s.server.Name, "")
+			fmt.Sprintf("Correct \"url\" in %s.", s.server.Place())).On(s.server.Name, "")
 	}
 	stream, wire, err := openSSE(ctx, r)
 	if err != nil {
@@ -195,11 +194,7 @@ const levelGrace = 2 * time.Second
 // presentable returns at most n bytes of a server's text, masked before it is cut: half a secret would not be found.
 func presentable(server *config.Server, text string, n int) string {
 	// Text far beyond need not be masked; no secret is that long.
-	text = server.Mask(text[:min(len(text), 2*n)])
-	if len(text) > n {
-		text = strings.ToValidUTF8(text[:n], "") + "…"
-	}
-	return text
+	return fault.Cut(server.Mask(text[:min(len(text), 2*n)]), n)
 }
 
 // setLevel asks for all log messages if Options.Log wants them. From 2026-07-28 on each request asks for itself.

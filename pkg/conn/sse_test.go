@@ -126,9 +126,8 @@ func TestServerAsksOverSSE(t *testing.T) {
 	s.wait(t, "answer to ping", func(m message) bool { return m.Method == "" && string(m.Result) == "{}" })
 }
 
-// A stream that ends in the middle of a call ends the call; the next one opens another stream.
-func TestStreamEnds(t *testing.T) {
-	t.Parallel()
+// brokenStream returns a server whose first stream ends in the middle of a call.
+func brokenStream() *sseServer {
 	s := &sseServer{}
 	s.call = func(send func(string), m message, hangUp func()) {
 		if len(s.sessions) == 1 {
@@ -137,6 +136,13 @@ func TestStreamEnds(t *testing.T) {
 		}
 		send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + okResult + `}`)
 	}
+	return s
+}
+
+// A stream that ends in the middle of a call ends the call; the next one opens another stream.
+func TestStreamEnds(t *testing.T) {
+	t.Parallel()
+	s := brokenStream()
 	p := ssePool(t, s)
 	quick(t, "the call", 5*time.Second, func() {
 		_, err := callTool(t.Context(), p, "s", "t")
@@ -154,14 +160,7 @@ func TestStreamEnds(t *testing.T) {
 // The same where the call does no harm: it is made again.
 func TestStreamEndsRepeatable(t *testing.T) {
 	t.Parallel()
-	s := &sseServer{}
-	s.call = func(send func(string), m message, hangUp func()) {
-		if len(s.sessions) == 1 {
-			hangUp()
-			return
-		}
-		send(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"result":` + okResult + `}`)
-	}
+	s := brokenStream()
 	_, err := ssePool(t, s).Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{Repeatable: true})
 	if err != nil || s.starts() != 2 {
 		t.Errorf("error %v, %d streams", err, s.starts())

@@ -26,8 +26,7 @@ func (r *remote) unreachable(err error, ph phase) *fault.Fault {
 		return fault.New(fault.ServerConnection, r.server.Mask("cannot reach "+name+": "+message), r.server.Mask(help)).
 			On(name, "").Because(masked(r.server, err))
 	}
-	online := fmt.Sprintf("Check that you are online, and \"url\" of %s in %s, line %d.",
-		name, r.server.File, r.server.Line)
+	online := fmt.Sprintf("Check that you are online, and \"url\" of %s in %s.", name, r.server.Place())
 	var dns *net.DNSError
 	var op *net.OpError
 	if message, help := r.tlsTrouble(err); message != "" {
@@ -41,7 +40,7 @@ func (r *remote) unreachable(err error, ph phase) *fault.Fault {
 		return because(dns.Name+" has no address", online)
 	case isOp && op.Op == "dial" && errors.Is(err, syscall.ECONNREFUSED):
 		return because("nothing listens at "+r.url.Host,
-			fmt.Sprintf("Start the server, or correct \"url\" of %s in %s, line %d.", name, r.server.File, r.server.Line))
+			fmt.Sprintf("Start the server, or correct \"url\" of %s in %s.", name, r.server.Place()))
 	case isOp && op.Op == "dial":
 		return because("cannot connect to "+r.url.Host, online)
 	}

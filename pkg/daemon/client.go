@@ -249,8 +249,7 @@ func (c *Client) eligible(name string) bool {
 	// The daemon reads the files itself. A pipe, as of --config <(...), can be read only once and not by the daemon. A
 	// path that is not UTF-8 would not cross the socket.
 	for _, src := range slices.Concat(c.sources.Configs, c.sources.EnvFiles) {
-		info, err := os.Stat(src.Path)
-		if err != nil || !info.Mode().IsRegular() || !utf8.ValidString(src.Path) {
+		if src.Irregular || !utf8.ValidString(src.Path) {
 			return false
 		}
 	}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,8 +33,7 @@ func (e *lostError) fault(ref tool.Ref) *fault.Fault {
 	if errors.Is(e.cause, os.ErrDeadlineExceeded) {
 		why = fmt.Sprintf("it said nothing for %s", silence)
 	}
-	verbs := map[tool.Kind]string{tool.Resource: "read", tool.Template: "read", tool.Prompt: "prompt"}
-	without := fault.Step{Verb: cmp.Or(verbs[ref.Kind], "call"), Server: ref.Server, Tool: ref.Name,
+	without := fault.Step{Verb: ref.Kind.Verb(), Server: ref.Server, Tool: ref.Name,
 		Args: []string{"--no-daemon"}}
 	return fault.New(fault.ServerConnection,
 		"mcpl's daemon was lost in the middle of the call to "+ref.String()+": "+why,

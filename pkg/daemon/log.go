@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 )
 
@@ -49,10 +50,8 @@ const maxLine = 16 << 10
 // log writes one event. Its sender has masked secrets. People look at a log with all sorts of programs, so that it
 // contains no terminal control characters and nothing hidden.
 func (l *logger) log(who, text string) {
-	if len(text) > maxLine {
-		text = strings.ToValidUTF8(text[:maxLine], "") + "…"
-	}
-	text = strings.NewReplacer("\n", " | ", "\r", "", "\t", " ").Replace(strings.TrimRight(text, "\n"))
+	text = strings.TrimRight(fault.Cut(text, maxLine), "\n")
+	text = strings.NewReplacer("\n", " | ", "\r", "", "\t", " ").Replace(text)
 	line := fmt.Sprintf("%s\t%s\t%s\n", time.Now().Format("2006-01-02T15:04:05.000Z07:00"), who, hidden.Show(text))
 	l.mu.Lock()
 	defer l.mu.Unlock()

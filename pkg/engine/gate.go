@@ -145,15 +145,13 @@ func required(r approval.Request) error {
 	}
 	const after = " Once it is approved, make the same call again: it passes once."
 	f.Help = "Show your user what would be called, and do not approve it yourself." + after
-	if slices.Contains(r.By, policy.Model) {
+	approve := fault.Step{Verb: "approvals", Args: []string{"approve", r.ID}}
+	switch {
+	case slices.Contains(r.By, policy.Model):
 		f.Help = "You may approve it yourself." + after
-	}
-	if slices.Contains(r.By, policy.Terminal) || slices.Contains(r.By, policy.Model) {
-		why := "A person approves it at a terminal with"
-		if slices.Contains(r.By, policy.Model) {
-			why = "Approve it with"
-		}
-		f.Then(why, fault.Step{Verb: "approvals", Args: []string{"approve", r.ID}})
+		f.Then("Approve it with", approve)
+	case slices.Contains(r.By, policy.Terminal):
+		f.Then("A person approves it at a terminal with", approve)
 	}
 	if r.Token != "" {
 		f.Then("Whoever has the token approves it with", fault.Step{Verb: "approvals", Args: []string{"approve", r.Token}})

@@ -64,7 +64,11 @@ func (g *gated) options() Options {
 // engine returns an engine that closes with the test.
 func (g *gated) engine(t *testing.T) *Engine {
 	t.Helper()
-	e := New(g.options())
+	return closing(t, New(g.options()))
+}
+
+func closing(t *testing.T, e *Engine) *Engine {
+	t.Helper()
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Error(err)
@@ -99,6 +103,39 @@ func (g *gated) stopped(t *testing.T, err error, says string) *fault.Approval {
 		t.Fatalf("%d calls reached the server", n)
 	}
 	return f.Approval
+}
+
+// refuse makes a call that the gate stops.
+func (g *gated) refuse(t *testing.T, e *Engine, p *Plan, says string) *fault.Approval {
+	t.Helper()
+	_, err := e.Call(t.Context(), p, tool.CallOptions{})
+	return g.stopped(t, err, says)
+}
+
+// decide decides on a request, by its ID or token.
+func (g *gated) decide(t *testing.T, id string, d approval.Decision) {
+	t.Helper()
+	if _, err := g.store().Decide(t.Context(), id, d); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newApproved returns a world that asks about all calls, an engine, and a call that was approved.
+func newApproved(t *testing.T) (*gated, *Engine, *Plan) {
+	t.Helper()
+	g := newGated(t, ask("*"))
+	e := g.engine(t)
+	p := plan(t, e, payRef, `{}`)
+	g.decide(t, g.refuse(t, e, p, "needs an approval").Token, approval.Decision{Approve: true})
+	return g, e, p
+}
+
+// early returns an engine of the early path, which only has warm servers. It closes with the test.
+func (g *gated) early(t *testing.T) *Engine {
+	t.Helper()
+	opt := g.options()
+	opt.NewCaller, opt.Warm = nil, func(*config.Sources) Caller { return g }
+	return closing(t, New(opt))
 }
 
 var (
@@ -155,18 +192,10 @@ func TestGateDenies(t *testing.T) {
 				t.Error("a person is asked")
 				return true, nil
 			}
-			_, err := e.Call(t.Context(), p, tool.CallOptions{})
-			if a := g.stopped(t, err, "denied by the policy: the rule with"); a.ID != "" || a.Token != "" || a.Tool != test.ref.String() {
+			if a := g.refuse(t, e, p, "denied by the policy: the rule with"); a.ID != "" || a.Token != "" || a.Tool != test.ref.String() {
 				t.Errorf("%+v", a)
 			}
-			opt := g.options()
-			opt.NewCaller, opt.Warm = nil, func(*config.Sources) Caller { return g }
-			early := New(opt)
-			_, err = early.Call(t.Context(), p, tool.CallOptions{})
-			g.stopped(t, err, "denied by the policy")
-			if err := early.Close(); err != nil {
-				t.Error(err)
-			}
+			g.refuse(t, g.early(t), p, "denied by the policy")
 		})
 	}
 }
@@ -177,8 +206,7 @@ func TestGateAsks(t *testing.T) {
 	g := newGated(t, ask("bank/pay"))
 	e := g.engine(t)
 	p := plan(t, e, payRef, `{"to":"ada","note":"CANARY-token","password":"CANARY-pass"}`)
-	_, err := e.Call(t.Context(), p, tool.CallOptions{})
-	a := g.stopped(t, err, `the call of bank/pay needs an approval: the rule with match "bank/pay" in config.toml:3 says "ask"`)
+	a := g.refuse(t, e, p, `the call of bank/pay needs an approval: the rule with match "bank/pay" in config.toml:3 says "ask"`)
 	if a.ID == "" || a.Token == "" || string(a.Arguments) != `{"to":"ada","note":"***","password":"***"}` ||
 		!a.Expires.Equal(g.now.Add(24*time.Hour)) || strings.Join(a.By, " ") != "terminal elicitation token" {
 		t.Errorf("%+v", a)
@@ -187,29 +215,24 @@ func TestGateAsks(t *testing.T) {
 	if err != nil || strings.Contains(string(data), "CANARY") {
 		t.Errorf("the file: %s, %v", data, err)
 	}
-	_, err = e.Call(t.Context(), p, tool.CallOptions{})
-	if again := g.stopped(t, err, "needs an approval"); again.ID != a.ID || again.Token != a.Token {
+	if again := g.refuse(t, e, p, "needs an approval"); again.ID != a.ID || again.Token != a.Token {
 		t.Errorf("asked again: %+v", again)
 	}
-	if _, err := g.store().Decide(t.Context(), a.Token, approval.Decision{Approve: true}); err != nil {
-		t.Fatal(err)
-	}
+	g.decide(t, a.Token, approval.Decision{Approve: true})
 	for range 2 {
 		if v, err := e.Verdict(p, ""); err != nil || !v.Approved || v.Action != policy.Ask {
 			t.Errorf("verdict: %+v, %v", v, err)
 		}
 	}
 	other := plan(t, e, payRef, `{"to":"eve","note":"CANARY-token","password":"CANARY-pass"}`)
-	_, err = e.Call(t.Context(), other, tool.CallOptions{})
-	g.stopped(t, err, "needs an approval")
+	g.refuse(t, e, other, "needs an approval")
 	_, err = e.Call(t.Context(), p, tool.CallOptions{Principal: "eve"})
 	g.stopped(t, err, "needs an approval")
 	if _, err := e.Call(t.Context(), p, tool.CallOptions{}); err != nil || g.calls.Load() != 1 {
 		t.Errorf("after the approval: %v, %d calls", err, g.calls.Load())
 	}
 	g.calls.Store(0)
-	_, err = e.Call(t.Context(), p, tool.CallOptions{})
-	if next := g.stopped(t, err, "needs an approval"); next.ID == a.ID {
+	if next := g.refuse(t, e, p, "needs an approval"); next.ID == a.ID {
 		t.Error("the second call has the request of the first")
 	}
 }
@@ -288,32 +311,22 @@ func TestGateDeniedByPerson(t *testing.T) {
 	g := newGated(t, ask("*"))
 	e := g.engine(t)
 	p := plan(t, e, payRef, `{}`)
+	a := g.refuse(t, e, p, "needs an approval")
+	g.decide(t, a.ID, approval.Decision{Note: "never"})
 	_, err := e.Call(t.Context(), p, tool.CallOptions{})
-	a := g.stopped(t, err, "needs an approval")
-	if _, err := g.store().Decide(t.Context(), a.ID, approval.Decision{Note: "never"}); err != nil {
-		t.Fatal(err)
-	}
-	_, err = e.Call(t.Context(), p, tool.CallOptions{})
 	if after := g.stopped(t, err, "was denied at"); after.Token != "" || !strings.Contains(err.Error(), ": never") {
 		t.Errorf("%+v, %v", after, err)
 	}
 	if _, err := g.store().Revoke(t.Context(), a.ID); err != nil {
 		t.Fatal(err)
 	}
-	_, err = e.Call(t.Context(), p, tool.CallOptions{})
-	g.stopped(t, err, "needs an approval")
+	g.refuse(t, e, p, "needs an approval")
 }
 
 // TestGateOfManyOnePasses: of many engines that make one approved call at once, one makes it.
 func TestGateOfManyOnePasses(t *testing.T) {
 	t.Parallel()
-	g := newGated(t, ask("*"))
-	e := g.engine(t)
-	p := plan(t, e, payRef, `{}`)
-	_, err := e.Call(t.Context(), p, tool.CallOptions{})
-	if _, err := g.store().Decide(t.Context(), g.stopped(t, err, "").Token, approval.Decision{Approve: true}); err != nil {
-		t.Fatal(err)
-	}
+	g, _, p := newApproved(t)
 	var wg sync.WaitGroup
 	for range 20 {
 		one := g.engine(t)
@@ -332,21 +345,9 @@ func TestGateOfManyOnePasses(t *testing.T) {
 // TestGateOfTheEarlyPath: it may have to leave the call to main, so it uses no approval up.
 func TestGateOfTheEarlyPath(t *testing.T) {
 	t.Parallel()
-	g := newGated(t, ask("*"))
-	e := g.engine(t)
-	p := plan(t, e, payRef, `{}`)
-	_, err := e.Call(t.Context(), p, tool.CallOptions{})
-	if _, err := g.store().Decide(t.Context(), g.stopped(t, err, "").Token, approval.Decision{Approve: true}); err != nil {
-		t.Fatal(err)
-	}
-	opt := g.options()
-	opt.NewCaller, opt.Warm = nil, func(*config.Sources) Caller { return g }
-	early := New(opt)
-	if _, err := early.Call(t.Context(), p, tool.CallOptions{}); !errors.Is(err, ErrNotFresh) {
+	g, e, p := newApproved(t)
+	if _, err := g.early(t).Call(t.Context(), p, tool.CallOptions{}); !errors.Is(err, ErrNotFresh) {
 		t.Errorf("%v", err)
-	}
-	if err := early.Close(); err != nil {
-		t.Error(err)
 	}
 	if _, err := e.Call(t.Context(), p, tool.CallOptions{}); err != nil || g.calls.Load() != 1 {
 		t.Errorf("then: %v, %d calls", err, g.calls.Load())

@@ -22,8 +22,7 @@ func (e *Engine) noServer(c configured, text string) error {
 	}
 	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", text), "").On(word, rest)
 	if near := nearest(word, c.names); len(near) > 0 {
-		f.Suggestions = near
-		f.Help = fmt.Sprintf("Did you mean %s?", strings.Join(near, " or "))
+		f.Suggest(near)
 	} else if refs := e.toolsNamed(c, text); len(refs) > 0 {
 		f.Message = fmt.Sprintf("%q is a tool, its server has to be named first", text)
 		for _, ref := range refs {
@@ -79,22 +78,15 @@ func (e *Engine) noTool(v *catalog.View, ref tool.Ref) error {
 	case err != nil:
 		return err
 	case ok:
-		verb := map[tool.Kind]string{tool.Tool: "call", tool.Resource: "read", tool.Prompt: "prompt"}[kind]
 		f.Help = fmt.Sprintf("It is a %s.", kind)
-		return f.Then("Use it with", fault.Step{Verb: verb, Server: ref.Server, Tool: ref.Name})
+		return f.Then("Use it with", fault.Step{Verb: kind.Verb(), Server: ref.Server, Tool: ref.Name})
 	}
-	var err error
-	if f.Suggestions, err = e.suggestions(v, ref); err != nil {
+	near, err := e.suggestions(v, ref)
+	if err != nil {
 		return err
 	}
-	if len(f.Suggestions) > 0 {
-		f.Help = fmt.Sprintf("Did you mean %s?", strings.Join(f.Suggestions, " or "))
-	}
-	list := ref.Kind.String() + "s"
-	if ref.Kind == tool.Tool {
-		list = "list"
-	}
-	step := fault.Step{Verb: list, Server: ref.Server}
+	f.Suggest(near)
+	step := fault.Step{Verb: listVerb(ref.Kind), Server: ref.Server}
 	f.Then(fmt.Sprintf("See its %ss with", ref.Kind), step)
 	step.Args = []string{"--refresh"}
 	return f.Then(fmt.Sprintf("Ask it again, if the %s is new, with", ref.Kind), step)

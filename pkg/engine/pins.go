@@ -267,26 +267,30 @@ func (e *Engine) pinsOf(server string) (key string, err error) {
 	return key, err
 }
 
-// Diff returns how a change differs from what a person has seen: in at most 20 lines, or in full. whole is true if that
-// is all of it, for which a full diff is needed.
-func (e *Engine) Diff(server string, c pin.Change, full bool) (lines []string, whole bool, err error) {
+// Diff returns a function that says how a change of a server differs from what a person has seen: in at most 20 lines,
+// or in full. whole is true if that is all of it, for which a full diff is needed.
+func (e *Engine) Diff(server string) (func(c pin.Change, full bool) (lines []string, whole bool), error) {
 	key, err := e.pinsOf(server)
-	if err != nil || key == "" {
-		return nil, false, err
-	}
-	pins, err := e.catalog.Pins().Read(key)
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
-	known := pins.Of(c)
-	switch {
-	case known == nil || known.New == nil:
-		return nil, false, nil
-	case full:
-		lines, whole = pin.FullDiff(known.Seen, known.New)
-		return lines, whole, nil
+	pins := new(pin.Pins)
+	if key != "" {
+		if pins, err = e.catalog.Pins().Read(key); err != nil {
+			return nil, err
+		}
 	}
-	return pin.Diff(known.Seen, known.New), false, nil
+	known := pins.ByChange()
+	return func(c pin.Change, full bool) (lines []string, whole bool) {
+		switch p := known(c); {
+		case p == nil || p.New == nil:
+			return nil, false
+		case full:
+			return pin.FullDiff(p.Seen, p.New)
+		default:
+			return pin.Diff(p.Seen, p.New), false
+		}
+	}, nil
 }
 
 // See marks those changes of a server as seen for which which is true. It returns how many there were.

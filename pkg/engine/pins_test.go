@@ -206,9 +206,12 @@ func TestApprovedChangeIsCalled(t *testing.T) {
 		if err != nil || len(unseen) != 1 || len(unseen[0].Changes) != 1 || !unseen[0].Changes[0].Held {
 			t.Fatalf("%+v, %v", unseen, err)
 		}
-		diff, whole, err := e.Diff("bank", unseen[0].Changes[0], true)
-		if err != nil || len(diff) != 1 || !whole {
-			t.Errorf("%q, %t, %v", diff, whole, err)
+		diff, err := e.Diff("bank")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines, whole := diff(unseen[0].Changes[0], true); len(lines) != 1 || !whole {
+			t.Errorf("%q", lines)
 		}
 		if n, err := e.See(t.Context(), "bank", func(c pin.Change) bool { return c.Name == "pay" }); n != 1 || err != nil {
 			t.Errorf("%d seen, %v", n, err)

@@ -60,25 +60,19 @@ func (e *Engine) Resolve(args []string, kind tool.Kind) (ref tool.Ref, rest []st
 }
 
 func (e *Engine) resolve(c configured, args []string, kind tool.Kind) (tool.Ref, []string, error) {
-	name, lead, see := "TOOL", "Find one with", fault.Step{Verb: "search", Args: []string{"WORDS"}}
-	list := "list"
-	switch kind {
-	case tool.Resource:
-		name, list = "URI", "resources"
-	case tool.Prompt:
-		name, list = "NAME", "prompts"
-	}
 	if len(args) == 0 {
+		lead, see := "Find one with", fault.Step{Verb: "search", Args: []string{"WORDS"}}
 		if kind != tool.Tool {
-			lead, see = "See what there is with", fault.Step{Verb: list}
+			lead, see = "See what there is with", fault.Step{Verb: listVerb(kind)}
 		}
+		name := map[tool.Kind]string{tool.Tool: "TOOL", tool.Resource: "URI", tool.Prompt: "NAME"}[kind]
 		return tool.Ref{}, nil, fault.New(fault.Usage, fmt.Sprintf("which %s?", kind), "Name it as SERVER "+name+".").
 			Then(lead, see)
 	}
 	if slices.Contains(c.names, args[0]) {
 		if len(args) == 1 {
 			return tool.Ref{}, nil, fault.New(fault.Usage, fmt.Sprintf("which %s of %s?", kind, args[0]), "").
-				Then(fmt.Sprintf("See its %ss with", kind), fault.Step{Verb: list, Server: args[0]}).On(args[0], "")
+				Then(fmt.Sprintf("See its %ss with", kind), fault.Step{Verb: listVerb(kind), Server: args[0]}).On(args[0], "")
 		}
 		return tool.Ref{Server: args[0], Name: args[1]}, args[2:], e.checkOn(args[0], c.off)
 	}
@@ -86,6 +80,14 @@ func (e *Engine) resolve(c configured, args []string, kind tool.Kind) (tool.Ref,
 		return ref, args[1:], e.checkOn(ref.Server, c.off)
 	}
 	return tool.Ref{}, nil, e.noServer(c, args[0])
+}
+
+// listVerb returns the verb that lists what servers offer of a kind.
+func listVerb(kind tool.Kind) string {
+	if kind == tool.Tool {
+		return "list"
+	}
+	return kind.String() + "s"
 }
 
 // splitRef splits "server/tool" or "server.tool" at a configured server's name, the longest one

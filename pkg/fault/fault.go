@@ -173,6 +173,14 @@ func (f *Fault) On(server, tool string) *Fault {
 	return f
 }
 
+// Suggest asks in the help whether one of these names was meant. It returns f. Without names it changes nothing.
+func (f *Fault) Suggest(names []string) *Fault {
+	if len(names) > 0 {
+		f.Suggestions, f.Help = names, "Did you mean "+strings.Join(names, " or ")+"?"
+	}
+	return f
+}
+
 // From returns the fault in err's chain. An error without one becomes an Internal fault, since every foreseen failure
 // is described where it happens. From(nil) is nil.
 func From(err error) *Fault {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"os"
 	"runtime"
 	"slices"
 	"sync"
@@ -81,7 +80,7 @@ func (e *clientEnv) load(src *config.Sources) (*config.Config, error) {
 	settled := true
 	for _, file := range slices.Concat(src.Configs, src.EnvFiles) {
 		// Opening a pipe waits until somebody writes into it, and nothing ends that.
-		if info, err := os.Stat(file.Path); err == nil && !info.Mode().IsRegular() {
+		if file.Irregular {
 			return nil, irregularFile(file.Path)
 		}
 		settled = settled && time.Since(time.Unix(0, file.MTime)) > settleTime

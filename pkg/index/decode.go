@@ -53,7 +53,7 @@ func codeServer(c *packed.Codec, s *ServerInfo) {
 	}
 	if failed {
 		packed.Text(c, &f.Type)
-		packed.Text(c, &f.Message)
+		packed.Text(c, &f.Message, &f.Reason)
 		packed.List(c, &f.Next, codeNext)
 		a := cmp.Or(f.Approval, new(fault.Approval))
 		if packed.Text(c, &a.Kind, &a.Why, &a.Command, &a.URL); a.Kind != "" {

@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -173,14 +174,18 @@ func (s Store) loadMeta(data []byte) (metas map[string]Meta, warnings []string, 
 
 // Save writes the files and returns the snapshot of them. The caller holds the lock. Each file is replaced atomically,
 // the packed one last: a reader sees the old state or the new one, or a mixture that it recognises. If no definition
-// has changed, tool_index.json stays as it is and the rankings are taken over. If writing fails, err says why, and the
-// snapshot is still good, served from memory.
-func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
+// has changed, tool_index.json stays as it is and the rankings are taken over. If ctx ends before the first file is
+// replaced, none is, and the error is that of the context. If writing fails, err says why, and the snapshot is still
+// good, served from memory.
+func (s Store) Save(ctx context.Context, cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	for _, path := range []string{s.toolsFile(), s.metaFile(), s.packedFile()} {
 		_ = atomicfile.Sweep(path) // a leftover costs only its room
 	}
-	defs, spans := renderDefinitions(cat)
-	meta := metadata{Version: metaVersion, Definitions: digest(defs), Stamp: stamp, Warnings: cat.Warnings}
+	r, err := within(ctx, func() rendered { return s.render(cat) }, func(rendered) {})
+	if err != nil {
+		return nil, err
+	}
+	meta := metadata{Version: metaVersion, Definitions: digest(r.defs), Stamp: stamp, Warnings: cat.Warnings}
 	for _, server := range cat.Servers {
 		server.Error = kept(server.Error)
 		meta.Servers = append(meta.Servers, server.Meta)
@@ -189,23 +194,23 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	same, err := s.writeDefinitions(defs)
-	if err == nil {
-		err = atomicfile.Write(s.metaFile(), append(text, '\n'), 0o600)
+	w := writing{err: os.MkdirAll(s.Dir, 0o700)}
+	if len(r.defs) > maxFile {
+		w.err = fmt.Errorf("the definitions have %d bytes, more than %d", len(r.defs), maxFile)
+	}
+	made := s.toolsFile()
+	if !r.same {
+		made = w.prepare(ctx, s.toolsFile(), r.defs)
 	}
 	mtime := int64(0)
-	if info, statErr := os.Stat(s.toolsFile()); statErr == nil && err == nil {
+	if info, statErr := os.Stat(made); statErr == nil && w.err == nil {
 		mtime = info.ModTime().UnixNano()
 	}
-	var packed []byte
-	if same {
-		packed = s.repack(cat, stamp, int64(len(defs)), mtime)
-	}
-	if packed == nil {
-		packed = pack(cat, stamp, spans, int64(len(defs)), mtime)
-	}
-	if err == nil {
-		err = atomicfile.Write(s.packedFile(), packed, 0o600)
+	w.prepare(ctx, s.metaFile(), append(text, '\n'))
+	packed := packBody(cat, stamp, r.body, int64(len(r.defs)), mtime)
+	w.prepare(ctx, s.packedFile(), packed)
+	if err = w.commit(); ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil, err
 	}
 	sn, openErr := parseSnapshot(packed)
 	if openErr != nil { // what pack made must be readable
@@ -214,30 +219,43 @@ func (s Store) Save(cat *Catalog, stamp Stamp) (*Snapshot, error) {
 	for i := range sn.servers {
 		sn.servers[i].Error = cat.Servers[i].Error // whole, for the process that has listed it
 	}
-	sn.defs = func(at span) ([]byte, error) { return defs[at.off : at.off+at.len], nil }
+	sn.defs = func(at span) ([]byte, error) { return r.defs[at.off : at.off+at.len], nil }
 	return sn, err
 }
 
-// writeDefinitions writes tool_index.json, unless it is this text already.
-func (s Store) writeDefinitions(defs []byte) (same bool, err error) {
-	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
-		return false, err
-	}
-	if len(defs) > maxFile {
-		return false, fmt.Errorf("the definitions have %d bytes, more than %d", len(defs), maxFile)
-	}
-	info, err := os.Stat(s.toolsFile())
-	if err == nil && info.Size() == int64(len(defs)) {
-		if data, err := readFile(s.toolsFile()); err == nil && bytes.Equal(data, defs) {
-			return true, nil
-		}
-	}
-	return false, atomicfile.Write(s.toolsFile(), defs, 0o600)
+// rendered is what Save computes of the definitions.
+type rendered struct {
+	defs []byte // tool_index.json
+	body body
+	same bool // defs are what the file holds
 }
 
-// repack renders search.idx with what the present one has of the definitions, which are the same. It returns nil if the
-// file is missing, damaged or made from another tool_index.json.
-func (s Store) repack(cat *Catalog, stamp Stamp, defsSize, defsMTime int64) []byte {
+func (s Store) render(cat *Catalog) (r rendered) {
+	defs, spans := renderDefinitions(cat)
+	r.defs, r.same = defs, s.holds(defs)
+	if r.same {
+		if old := s.oldBody(); old != nil {
+			r.body = *old
+			return r
+		}
+	}
+	r.body = newBody(cat, spans)
+	return r
+}
+
+// holds reports whether tool_index.json is this text already.
+func (s Store) holds(defs []byte) bool {
+	info, err := os.Stat(s.toolsFile())
+	if err != nil || info.Size() != int64(len(defs)) {
+		return false
+	}
+	data, err := readFile(s.toolsFile())
+	return err == nil && bytes.Equal(data, defs)
+}
+
+// oldBody returns what search.idx has of the definitions. It is nil if the file is missing, damaged or made from
+// another tool_index.json.
+func (s Store) oldBody() *body {
 	old, err := s.Open()
 	if err != nil {
 		return nil
@@ -247,7 +265,74 @@ func (s Store) repack(cat *Catalog, stamp Stamp, defsSize, defsMTime int64) []by
 	if err != nil {
 		return nil
 	}
-	return packBody(cat, stamp, from, defsSize, defsMTime)
+	from.table, from.records = slices.Clone(from.table), slices.Clone(from.records) // which are in the file
+	for i := range from.rankings {
+		from.rankings[i] = slices.Clone(from.rankings[i])
+	}
+	return &from
+}
+
+// writing replaces several files, if none of them fails before the first is replaced.
+type writing struct {
+	pending []*atomicfile.Pending
+	err     error // the first
+}
+
+// prepare writes the new content of a file, and returns the name that it has until commit.
+func (w *writing) prepare(ctx context.Context, path string, data []byte) (temp string) {
+	type result struct {
+		*atomicfile.Pending
+		err error
+	}
+	if w.err != nil {
+		return ""
+	}
+	write := func() result {
+		p, err := atomicfile.Prepare(path, data, 0o600)
+		return result{p, err}
+	}
+	r, err := within(ctx, write, func(late result) {
+		if late.err == nil {
+			late.Discard()
+		}
+	})
+	if w.err = cmp.Or(err, r.err); w.err != nil {
+		return ""
+	}
+	w.pending = append(w.pending, r.Pending)
+	return r.Temp
+}
+
+// commit replaces the files, unless one could not be written.
+func (w *writing) commit() error {
+	for _, p := range w.pending {
+		if w.err != nil {
+			p.Discard()
+			continue
+		}
+		_, w.err = p.Commit()
+	}
+	return w.err
+}
+
+// within returns what do returns, or the error of ctx if that ends first: a large index takes seconds to make, and a
+// slow disk to write. do then goes on, and late gets what it returns.
+func within[T any](ctx context.Context, do func() T, late func(T)) (result T, err error) {
+	done := make(chan T)
+	go func() { // ends with do
+		result := do()
+		select {
+		case done <- result:
+		case <-ctx.Done():
+			late(result)
+		}
+	}()
+	select {
+	case result = <-done:
+		return result, nil
+	case <-ctx.Done():
+		return result, ctx.Err()
+	}
 }
 
 // kept returns what the files hold of the failure of a server: its type and message, and what to do next. Traceback and

@@ -116,7 +116,7 @@ func FuzzLoad(f *testing.F) {
 				}
 			}
 		}
-		sn, err := s.Save(cat, Stamp{})
+		sn, err := s.Save(t.Context(), cat, Stamp{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,6 +73,7 @@ func sample(t testing.TB) (*Catalog, Stamp) {
 				Resources: []tool.Def{defOf(t, tool.Resource, `{"uriTemplate":"book://{isbn}","name":"book"}`)}},
 		},
 	}
+	cat.Servers[slices.IndexFunc(cat.Servers, func(s Server) bool { return s.Name == "down" })].Error.Reason = "refused"
 	stamp := Stamp{Sources: []config.Source{{Path: "/x/.mcp.json", Why: "found", MTime: 12345, Size: 99}},
 		EnvNames: []string{"A", "B"}, EnvDigest: 0xfeedface12345678}
 	return cat, stamp
@@ -86,7 +87,7 @@ func save(t testing.TB, cat *Catalog, stamp Stamp) Store {
 		t.Fatal(err)
 	}
 	defer unlock()
-	sn, err := s.Save(cat, stamp)
+	sn, err := s.Save(t.Context(), cat, stamp)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,7 +362,7 @@ func TestF8FailuresAreKeptShort(t *testing.T) {
 	failure.ThenSet("Add to", fault.Set{Variable: "TOKEN", File: "/x/.env"})
 	cat := &Catalog{Servers: []Server{{Meta: Meta{Facts: Facts{Name: "x", State: Failed, Error: failure}}}}}
 	s := Store{Dir: t.TempDir()}
-	sn, err := s.Save(cat, Stamp{})
+	sn, err := s.Save(t.Context(), cat, Stamp{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -546,7 +547,7 @@ func TestLoadOld(t *testing.T) {
 		cat.Servers[i].Resources, cat.Servers[i].Prompts = nil, nil
 	}
 	s := Store{Dir: t.TempDir()}
-	if _, err := s.Save(cat, stamp); err != nil {
+	if _, err := s.Save(t.Context(), cat, stamp); err != nil {
 		t.Fatal(err)
 	}
 	defs, err := os.ReadFile(s.toolsFile())
@@ -589,7 +590,7 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := s.Save(cat, stamp); err != nil {
+	if _, err := s.Save(t.Context(), cat, stamp); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(s.Dir)
@@ -620,7 +621,7 @@ func TestSaveNowhere(t *testing.T) {
 	if _, _, err := s.TryLock(); err == nil {
 		t.Error("it can be locked")
 	}
-	sn, err := s.Save(cat, stamp)
+	sn, err := s.Save(t.Context(), cat, stamp)
 	if err == nil || sn == nil {
 		t.Fatalf("snapshot %v, %v", sn, err)
 	}
@@ -637,7 +638,7 @@ func TestSaveNowhere(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(s.packedFile(), "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if sn, err = s.Save(cat, stamp); err == nil || sn == nil {
+	if sn, err = s.Save(t.Context(), cat, stamp); err == nil || sn == nil {
 		t.Fatalf("snapshot %v, %v", sn, err)
 	}
 	check(t, sn)

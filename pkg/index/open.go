@@ -1,9 +1,7 @@
 package index
 
 import (
-	"errors"
 	"os"
-	"syscall"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -27,9 +25,8 @@ func readFile(path string) ([]byte, error) {
 // exhausted returns err, or a fault if err says that this process may open no more files: then nothing is wrong with
 // the file, and building the index anew would not help.
 func exhausted(err error) error {
-	if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
-		return err
+	if f := fault.NoMoreFiles(err); f != nil {
+		return f
 	}
-	return fault.New(fault.Config, "mcpl may open no more files",
-		"Raise the limit of open files (ulimit -n), and type the command again.").Because(err)
+	return err
 }

@@ -51,7 +51,7 @@ func TestF11IrregularFiles(t *testing.T) {
 				if _, notice := s.Load(); strings.Contains(notice, file) != (file != "search.idx") {
 					t.Errorf("notice %q", notice)
 				}
-				if _, err := s.Save(cat, stamp); err != nil {
+				if _, err := s.Save(t.Context(), cat, stamp); err != nil {
 					t.Fatal(err)
 				}
 				sn, err := s.Open()

@@ -40,9 +40,10 @@ import (
 //	6: a checksum of each definition; of a failure its type and message, and what to do next
 //	7: what was approved when the index was made; what a server's failure says of its approval
 //	8: the key of a server's pins, and how many changes of it were not seen
+//	9: of a failure the word that says why, as a list that asks the server has it
 const (
 	packedMagic   = "MCPLIDX\x00"
-	packedVersion = 8
+	packedVersion = 9
 	headerSize    = 8 + 4 + 4 + (4+2*rankings)*8
 	tableEntry    = 8 + 8 + 8 + 4 + 4 + 4
 	entryCRC      = tableEntry - 4 // where in an entry its checksum is

@@ -27,7 +27,7 @@ func TestReplaced(t *testing.T) {
 		t.Error("the file that was opened is another one")
 	}
 	cat.Servers[0].Tools = slices.Insert(cat.Servers[0].Tools, 0, def(t, `{"name":"new","description":"moves all others"}`))
-	saved, err := s.Save(cat, stamp)
+	saved, err := s.Save(t.Context(), cat, stamp)
 	if err != nil {
 		t.Fatal(err)
 	}

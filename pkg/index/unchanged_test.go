@@ -61,7 +61,7 @@ func TestSaveWritesOnlyWhatHasChanged(t *testing.T) {
 			}
 			cat.Servers[0].TriedAt = cat.Servers[0].TriedAt.Add(time.Hour)
 			tt.change(cat, s)
-			if _, err := s.Save(cat, stamp); err != nil {
+			if _, err := s.Save(t.Context(), cat, stamp); err != nil {
 				t.Fatal(err)
 			}
 			after, err := os.Stat(s.toolsFile())

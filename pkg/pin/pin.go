@@ -124,6 +124,15 @@ func (p *Pins) HasSeen(name, hash string) (bool, error) {
 	return false, nil
 }
 
+// ByChange returns a function like [Pins.Of] for many changes.
+func (p *Pins) ByChange() func(Change) *Pin {
+	known := make(map[tool.Ref]*Pin, len(p.pins))
+	for _, pin := range p.pins {
+		known[key(pin.Kind, pin.Name)] = pin
+	}
+	return func(c Change) *Pin { return known[key(c.Of, c.Name)] }
+}
+
 // See marks those changes as seen for which which is true: the new definitions count from now on. It returns how many
 // there were.
 func (p *Pins) See(which func(Change) bool) int {

@@ -301,3 +301,21 @@ func FuzzLockFile(f *testing.F) {
 		}
 	})
 }
+
+// TestUpdateInterrupted: a context that ends while pins are compared leaves the file as it was.
+func TestUpdateInterrupted(t *testing.T) {
+	t.Parallel()
+	s := Store{Dir: t.TempDir()}
+	ctx, cancel := context.WithCancel(t.Context())
+	edit := func(p *Pins) error {
+		cancel()
+		_, _, err := p.Enter(tool.Listing{Instructions: "new"}, Entry{Mode: Warn})
+		return err
+	}
+	if err := s.Update(ctx, "x", edit); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if p, err := s.Read("x"); err != nil || !p.Empty() {
+		t.Errorf("got %v, %v", p, err)
+	}
+}

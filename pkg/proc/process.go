@@ -34,11 +34,9 @@ const drainGrace = time.Second
 
 // Options say what happens to the stderr of a process.
 type Options struct {
-	// StderrLine is called with each line of stderr, without its line break and as valid UTF-8, from one
-	// goroutine. It must return, or the process is not reaped completely. If nil, lines go to the tail only.
+	// StderrLine is called with the first 8 KiB of each line of stderr, without its line break and as valid UTF-8, from
+	// one goroutine. It must return, or the process is not reaped completely. If nil, lines go to the tail only.
 	StderrLine func(line string)
-	// MaxLine bounds the lines for StderrLine, in bytes; the rest of a longer line is dropped. Zero means 8 KiB.
-	MaxLine int
 }
 
 // Process is a child process and the pipes to it. [Spawner.Start] makes one; its methods may be called concurrently.
@@ -145,10 +143,6 @@ func (p *Process) closePipes() {
 	p.stdout.file.Close()
 	p.stderr.Close()
 }
-
-// Exited returns a channel that is closed when the process has ended. Processes that it started may
-// still run, and its output may not be read yet.
-func (p *Process) Exited() <-chan struct{} { return p.exited }
 
 // Ended returns a channel that is closed when nothing of the group is left and [Process.Stderr] is complete.
 func (p *Process) Ended() <-chan struct{} { return p.ended }

@@ -68,7 +68,7 @@ func TestState(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p := started(t, mcptest.Script{Start: mcptest.Behaviour{Exit: &tt.exit}}, Options{})
-			<-p.Exited()
+			<-p.exited
 			state := p.State()
 			if got := state.String(); !strings.HasPrefix(got, tt.want) || !strings.HasSuffix(got, " s") {
 				t.Errorf("it %s", got)
@@ -105,7 +105,7 @@ func TestLastWords(t *testing.T) {
 		// More than is read at once, less than a pipe holds.
 		StderrBytes: 800 * 64, Stderr: []string{"the reason"}, Noise: []string{line}, Exit: &mcptest.Exit{Code: 1}}},
 		Options{StderrLine: func(string) { <-gone }})
-	<-p.Exited()
+	<-p.exited
 	close(gone)
 	<-p.tail.done
 	select {

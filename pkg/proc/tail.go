@@ -1,16 +1,15 @@
 package proc
 
 import (
-	"cmp"
 	"io"
 	"strings"
 	"sync"
 )
 
 const (
-	headSize    = 4 << 10  // how much of the start of stderr is kept, in bytes: some name the cause before all else
-	tailSize    = 16 << 10 // how much of its end is kept: enough for a stack trace
-	defaultLine = 8 << 10  // of Options.MaxLine
+	headSize = 4 << 10  // how much of the start of stderr is kept, in bytes: some name the cause before all else
+	tailSize = 16 << 10 // how much of its end is kept: enough for a stack trace
+	maxLine  = 8 << 10  // how much of a line Options.StderrLine gets
 )
 
 // tail reads stderr to its end and keeps the first headSize and the last tailSize bytes. So the process never blocks
@@ -26,7 +25,7 @@ type tail struct {
 // newTail starts to read r. The goroutine ends when r does: the owner of r closes it.
 func newTail(r io.Reader, opt Options) *tail {
 	t := &tail{done: make(chan struct{})}
-	lines := lineSplitter{each: opt.StderrLine, limit: cmp.Or(opt.MaxLine, defaultLine)}
+	lines := lineSplitter{each: opt.StderrLine}
 	go func() {
 		defer close(t.done)
 		chunk := make([]byte, 32<<10)
@@ -72,11 +71,10 @@ func (t *tail) text() string {
 	return strings.TrimSpace(strings.ToValidUTF8(head+rest, "\uFFFD"))
 }
 
-// lineSplitter calls each with the lines of a stream, cut at limit bytes. If each is nil, it does nothing.
+// lineSplitter calls each with the lines of a stream, cut at maxLine bytes. If each is nil, it does nothing.
 type lineSplitter struct {
-	each  func(line string)
-	limit int
-	part  []byte // of a line
+	each func(line string)
+	part []byte // of a line
 }
 
 func (l *lineSplitter) split(p []byte) {
@@ -88,7 +86,7 @@ func (l *lineSplitter) split(p []byte) {
 		case c == '\n':
 			l.each(strings.ToValidUTF8(string(l.part), "\uFFFD"))
 			l.part = l.part[:0]
-		case len(l.part) < l.limit:
+		case len(l.part) < maxLine:
 			l.part = append(l.part, c)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -21,11 +22,7 @@ func Text(value json.RawMessage) string {
 	if isString(value) {
 		return tool.Text(value)
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, value, "", "  ") != nil {
-		return string(value)
-	}
-	return b.String()
+	return strings.TrimSuffix(Indented(value, ""), "\n")
 }
 
 func isString(value json.RawMessage) bool {
@@ -52,10 +49,7 @@ func First(text string, lines, size int) string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		if len(line) > size {
-			line = strings.ToValidUTF8(line[:size], "") + "…"
-		}
-		b.WriteString(line)
+		b.WriteString(fault.Cut(line, size))
 	}
 	return b.String()
 }
@@ -74,7 +68,7 @@ func (s Selection) All() bool { return s == Selection{} }
 func ParseSelection(lines, pattern string) (sel Selection, err error) {
 	if lines != "" {
 		if sel.from, sel.to, err = lineRange(lines); err != nil {
-			return sel, fmt.Errorf("%q is not a range of lines", lines)
+			return sel, fmt.Errorf("%q is not a range of lines: %w", lines, err)
 		}
 	}
 	if pattern != "" {
@@ -93,13 +87,16 @@ func lineRange(text string) (from, to int, err error) {
 		}
 		n, wrong := strconv.Atoi(strings.TrimSpace(s))
 		if wrong != nil || n == 0 {
-			err = errors.New("it is not a line")
+			err = errors.New("a line is a number, but not 0")
 		}
 		return n
 	}
 	from = number(first)
 	if to = from; isRange {
 		to = number(last)
+	}
+	if from > to && to != 0 && from > 0 == (to > 0) { // of one from the start and one from the end the text decides
+		err = errors.New("it ends before it begins")
 	}
 	return from, to, err
 }

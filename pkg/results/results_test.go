@@ -141,6 +141,7 @@ func TestText(t *testing.T) {
 		`{"a":"x","b":"y"}`:    "{\n  \"a\": \"x\",\n  \"b\": \"y\"\n}",
 		`[]`:                   "[]",
 		`null`:                 "null",
+		`{a}`:                  "{a}",
 	} {
 		if got := Text(json.RawMessage(value)); got != want {
 			t.Errorf("%s: %q", value, got)

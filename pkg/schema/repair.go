@@ -11,8 +11,9 @@ import (
 
 // Corrected returns arguments that fit the schema and are as near to args as possible: it keeps what is right, converts
 // a value of the wrong type if it can, renames a misspelt key, and makes up what is missing, as [Example] does.
-func Corrected(inputSchema, args []byte) json.RawMessage {
-	d := open(inputSchema)
+func Corrected(inputSchema, args []byte) json.RawMessage { return open(inputSchema).corrected(args) }
+
+func (d *document) corrected(args []byte) json.RawMessage {
 	least := d.objectExample()
 	given, err := tool.SplitObject(args)
 	if err != nil {

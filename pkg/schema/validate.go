@@ -140,6 +140,10 @@ func (d *document) accepts(s *js.Schema, value any) bool {
 	return verdict == nil || err != nil
 }
 
+// perVerdict is how many steps the library takes to enter a schema: it looks at values by reflection, and writes each
+// complaint at once.
+const perVerdict = 4
+
 // affordable reports whether the library can judge value under s in reasonable time: it follows every branch, and a
 // hostile schema has very many.
 func (d *document) affordable(s *js.Schema, value any) bool {
@@ -147,12 +151,10 @@ func (d *document) affordable(s *js.Schema, value any) bool {
 	left := most
 	var visit func(s *js.Schema, v any)
 	visit = func(s *js.Schema, v any) {
-		if left -= 1 + len(s.Enum); left < 0 {
+		if left < 0 {
 			return
 		}
-		if types := typesOf(s); len(types) > 0 && !hasType(types, v) {
-			left -= size(v) // the library's complaint holds the value
-		}
+		left -= perVerdict + cost(s, v)
 		if target := d.targets[s.Ref]; target != nil {
 			visit(target, v)
 		}
@@ -167,8 +169,7 @@ func (d *document) affordable(s *js.Schema, value any) bool {
 				}
 			}
 		case map[string]any:
-			left -= len(s.Properties) + len(s.Required)
-			for name, member := range v {
+			for name, member := range members(s, v) {
 				for _, sub := range memberSchemas(s, name) {
 					visit(sub, member)
 				}

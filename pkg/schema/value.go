@@ -116,19 +116,3 @@ func nesting(raw []byte) int {
 	}
 	return deepest
 }
-
-// size returns the number of values in v, itself included.
-func size(v any) int {
-	n := 1
-	switch v := v.(type) {
-	case []any:
-		for _, elem := range v {
-			n += size(elem)
-		}
-	case map[string]any:
-		for _, member := range v {
-			n += size(member)
-		}
-	}
-	return n
-}

@@ -62,7 +62,7 @@ func (w *walker) named() []fault.Argument {
 
 // walk adds the faults of v, which is at the JSON pointer at, under s. It stops at the end of the budget.
 func (w *walker) walk(s *js.Schema, v any, at string) {
-	if !w.spend(1) {
+	if !w.spend(cost(s, v)) {
 		return
 	}
 	if isFalse(s) {
@@ -132,7 +132,7 @@ func (w *walker) values(s *js.Schema, v any, at string) {
 	if s.Const != nil && !equal(*s.Const) {
 		w.add(at, "is "+quoted(v), cut(string(encode(*s.Const)), 100))
 	}
-	if s.Enum != nil && w.spend(len(s.Enum)) && !slices.ContainsFunc(s.Enum, equal) {
+	if s.Enum != nil && !slices.ContainsFunc(s.Enum, equal) {
 		f := fault.Argument{Pointer: at, Problem: "is " + quoted(v), Expected: oneOf(s.Enum)}
 		if given, ok := v.(string); ok {
 			f.Nearest = nearest(given, stringsOf(s.Enum[:min(len(s.Enum), maxCandidates)]))
@@ -251,16 +251,15 @@ func (w *walker) object(s *js.Schema, v map[string]any, at string) {
 	}
 	w.bounds(s.MinProperties, s.MaxProperties, len(v), "property", at)
 	names := slices.Clone(s.PropertyOrder)
-	for _, name := range sortedKeys(v) {
-		if s.Properties[name] == nil {
-			names = append(names, name)
+	if concernsAll(s) {
+		for _, name := range sortedKeys(v) {
+			if s.Properties[name] == nil {
+				names = append(names, name)
+			}
 		}
 	}
 	patterns := sortedKeys(s.PatternProperties)
 	for _, name := range names {
-		if !w.spend(1) {
-			return
-		}
 		if member, given := v[name]; given {
 			w.member(s, patterns, v, name, member, at)
 		}
@@ -281,7 +280,7 @@ func (w *walker) member(s *js.Schema, patterns []string, v map[string]any, name 
 		w.walk(sub, member, here)
 	}
 	for _, pattern := range patterns {
-		if re := w.regexps[pattern]; re != nil && w.spend(1) && re.MatchString(name) {
+		if re := w.regexps[pattern]; re != nil && re.MatchString(name) {
 			known = true
 			w.walk(s.PatternProperties[pattern], member, here)
 		}
@@ -310,9 +309,6 @@ func namesExpected(s *js.Schema) string {
 
 func (w *walker) required(s *js.Schema, names []string, v map[string]any, at, why string) {
 	for _, name := range names {
-		if !w.spend(1) {
-			return
-		}
 		if _, given := v[name]; given {
 			continue
 		}

@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -108,6 +109,9 @@ func (rk *ranking) word(w queryWord, bit uint8) (c concept, most float64, err er
 	}
 	if err == nil && len(c.terms) == 0 {
 		err = rk.correct(&c, w)
+	}
+	if err == nil && len(c.terms) == 0 {
+		err = rk.chain(&c, w)
 	}
 	c.prune()
 	c.rarity = rarity * w.weight
@@ -229,6 +233,136 @@ func (rk *ranking) compound(c *concept, w queryWord) error {
 }
 
 func fewest(c *concept) int { return min(c.terms[0].count, c.terms[1].count) }
+
+// The bounds of a chain: the length of a part that stands beside the one before, the number of parts, and of the pairs
+// that are looked up.
+const (
+	minLink  = 2
+	maxLinks = 8
+	maxPairs = 500
+)
+
+// chain adds the parts of a word that no document has, if they make up the name of one: getRepositoryContents in small
+// letters.
+func (rk *ranking) chain(c *concept, w queryWord) error {
+	if rk.m.Compound == 0 || !isLetters(w.text) {
+		return nil
+	}
+	f := chainFinder{r: rk.r, word: w.text, left: maxPairs, known: map[string]bool{}}
+	if found, err := f.from(0, ""); err != nil || !found {
+		return err
+	}
+	each := rk.m.Compound * w.weight / float64(len(f.links))
+	var parts concept
+	before := ""
+	for _, link := range slices.Backward(f.links) {
+		if isStopWord(link) {
+			before = ""
+			continue
+		}
+		s := stem(link)
+		if _, err := rk.addTerm(&parts, keyStem+s, label(w.text, link), each); err != nil {
+			return err
+		}
+		if before != "" {
+			if _, err := rk.addTerm(&parts, bigramKey(before, s), label(w.text, before+" "+s), each); err != nil {
+				return err
+			}
+		}
+		before = s
+	}
+	named, err := parts.inOneName()
+	if named {
+		c.terms = parts.terms
+	}
+	return err
+}
+
+// inOneName reports whether a document has all terms in its name.
+func (c *concept) inOneName() (bool, error) {
+	terms := slices.Clone(c.terms)
+	slices.SortFunc(terms, func(a, b term) int { return cmp.Compare(a.count, b.count) })
+	have := map[int]int{} // how many of the first terms each document has, beginning with the rarest
+	for i := range terms {
+		err := terms[i].each(func(place int, freq [fieldCount]float64) bool {
+			if n, known := have[place]; freq[fieldName] > 0 && n == i && (known || i == 0) {
+				have[place] = i + 1
+			}
+			return true
+		})
+		if err != nil {
+			return false, err
+		}
+	}
+	for _, n := range have {
+		if n == len(terms) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// chainFinder cuts a word into parts of which each stands beside the next in some document, or beside a function word,
+// which has no pairs.
+type chainFinder struct {
+	r     *reader
+	word  string
+	left  int             // pairs that may still be looked up
+	known map[string]bool // whether the dictionary has a stem
+	links []string        // the parts, the last first
+}
+
+// from cuts the word from a place on, behind a part with a stem, which is empty at the start and for a function word.
+// It prefers long parts, and reports whether it could.
+func (f *chainFinder) from(at int, before string) (bool, error) {
+	if at == len(f.word) {
+		return true, nil
+	}
+	for end := len(f.word); end > at && f.left > 0; end-- {
+		link, s := f.word[at:end], ""
+		if !isStopWord(link) || at == 0 || end == len(f.word) {
+			s = stem(link)
+		}
+		if fits, err := f.fits(before, link, s, at == 0); err != nil {
+			return false, err
+		} else if !fits {
+			continue
+		}
+		if found, err := f.from(end, s); err != nil || found {
+			f.links = append(f.links, link)
+			return found && len(f.links) <= maxLinks, err
+		}
+	}
+	return false, nil
+}
+
+// fits reports whether a part with the stem s, empty for a function word, may stand behind one with the stem before, or
+// be the first.
+func (f *chainFinder) fits(before, link, s string, first bool) (bool, error) {
+	switch {
+	case s == "":
+		return before != "", nil
+	case len(link) < minLink || len(link) == len(f.word):
+		return false, nil
+	case before == "" && !first && len(link) < minPart: // no pair vouches for it
+		return false, nil
+	}
+	known, asked := f.known[s]
+	if !asked {
+		v, err := f.r.lookup(keyStem + s)
+		if err != nil {
+			return false, err
+		}
+		known = v != nil
+		f.known[s] = known
+	}
+	if !known || before == "" {
+		return known, nil
+	}
+	f.left--
+	v, err := f.r.lookup(bigramKey(before, s))
+	return v != nil, err
+}
 
 // correct adds the words that w may be a misspelling of.
 func (rk *ranking) correct(c *concept, w queryWord) error {

@@ -75,14 +75,17 @@ func (t *term) find(place int) (freqs [fieldCount]float64, err error) {
 	return freqs, err
 }
 
-// each calls use for each document that has t, in order, until it returns false. add has read the list before and found
-// it well-formed.
+// each calls use for each document that has t, in order, until it returns false.
 func (t *term) each(use func(place int, freqs [fieldCount]float64) bool) error {
 	at, d := -1, packed.Reader{Rest: t.list}
 	for range t.count {
 		at += int(d.Uvarint())
 		var freqs [fieldCount]float64
-		for m := d.Byte(); m != 0; m &= m - 1 {
+		m := d.Byte()
+		if m>>fieldCount != 0 {
+			return errPosting()
+		}
+		for ; m != 0; m &= m - 1 {
 			freqs[bits.TrailingZeros8(m)] = float64(unpackFreq(d.Byte()))
 		}
 		if d.Bad {

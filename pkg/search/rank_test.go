@@ -12,6 +12,9 @@ func TestOtherWords(t *testing.T) {
 		Document{Server: "web", Name: "take_screenshot", Description: "Take a screenshot of the page."},
 		Document{Server: "disk", Name: "filesystem_usage", Description: "How full the disks are."},
 		Document{Server: "mail", Name: "send_email", Description: "Send an email."},
+		Document{Server: "git", Name: "getRepositoryContents", Description: "What is in a repository."},
+		Document{Server: "git", Name: "get_repository", Description: "About a repository and its contents."},
+		Document{Server: "chat", Name: "reply_to_thread", Description: "Answer."},
 	)
 	tests := []struct{ query, want, why string }{
 		{"add a bug", "create_issue", "synonyms"},
@@ -19,6 +22,8 @@ func TestOtherWords(t *testing.T) {
 		{"crate isue", "create_issue", "two typos"},
 		{"screen shot", "take_screenshot", "a compound written apart"},
 		{"readfile", "read_file", "words written together"},
+		{"getrepositorycontents", "getRepositoryContents", "a name of three words in small letters"},
+		{"replytothread", "reply_to_thread", "a name with a function word"},
 		{"enviar correo", "send_email", "Spanish"},
 		{"CREATE ISSUES!!", "create_issue", "case and plural"},
 	}
@@ -40,7 +45,7 @@ func TestCorrectWordsAreNotCorrected(t *testing.T) {
 
 func TestNothingFits(t *testing.T) {
 	t.Parallel()
-	for _, q := range []string{"bake a chocolate cake", "xqzvw", "🚀", "quantum entanglement simulator"} {
+	for _, q := range []string{"bake a chocolate cake", "xqzvw", "🚀", "quantum entanglement simulator", "thequickbrownfoxjumps", "issuefilecreatebranchpull"} {
 		if got := find(t, catalogue(), Query{Text: q}); len(got) != 0 {
 			t.Errorf("%q found %q", q, got)
 		}

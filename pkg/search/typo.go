@@ -13,8 +13,11 @@ const minCorrectable = 4
 // isCorrectable reports whether a word may be corrected, and may be a correction: ASCII letters only, and long enough
 // to tell a slip from another word.
 func isCorrectable(w string) bool {
-	return len(w) >= minCorrectable && len(w) <= 24 &&
-		!strings.ContainsFunc(w, func(r rune) bool { return r < 'a' || r > 'z' })
+	return len(w) >= minCorrectable && len(w) <= 24 && isLetters(w)
+}
+
+func isLetters(w string) bool {
+	return !strings.ContainsFunc(w, func(r rune) bool { return r < 'a' || r > 'z' })
 }
 
 func similarKey(first byte, length int) string {

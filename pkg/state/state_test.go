@@ -323,3 +323,16 @@ func read(t *testing.T, path string) string {
 	}
 	return string(data)
 }
+
+// TestF7UnreadableIsRefused: a file that is there and cannot be read is not taken for one that switches nothing off.
+func TestF7UnreadableIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := FileIn(dir)
+	if err := os.MkdirAll(filepath.Join(f.Path, "in-the-way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if all, _, err := Read(dir, dir); !fault.Is(err, fault.Config) {
+		t.Errorf("%+v, %v", all, err)
+	}
+}

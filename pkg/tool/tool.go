@@ -35,6 +35,17 @@ func (k Kind) String() string {
 	return string(k)
 }
 
+// Verb returns the verb of mcpl that uses a thing of the kind.
+func (k Kind) Verb() string {
+	switch k {
+	case Resource, Template:
+		return "read"
+	case Prompt:
+		return "prompt"
+	}
+	return "call"
+}
+
 // Ref names a tool of a server, or one of its prompts by its name, or a resource by its URI.
 type Ref struct {
 	Server string `json:"server"`

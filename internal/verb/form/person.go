@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -91,7 +92,7 @@ func (d *form) answer(ctx context.Context, q tool.Question) (json.RawMessage, er
 // quote shows a server's text, each line behind the bar.
 func (d *form) quote(t *output.Text, text string, most int) {
 	if strings.TrimSpace(text) != "" {
-		t.Wrap(theirs, render.Cut(text, most))
+		t.Wrap(theirs, fault.Cut(text, most))
 	}
 }
 

@@ -30,7 +30,7 @@ func (a *Audience) prepared(q tool.Question) tool.Reply {
 		return tool.Reply{Action: tool.Accept}
 	case q.URL != "":
 		wrong := fault.Argument{Problem: "is a JSON object",
-			Expected: acceptance(q) + ", once the URL was opened: " + render.Cut(q.URL, maxQuoted)}
+			Expected: acceptance(q) + ", once the URL was opened: " + fault.Cut(q.URL, maxQuoted)}
 		if strings.HasPrefix(text, string(tool.Accept)) {
 			wrong.Problem = "does not name the host of the page, which looks like another one"
 		}

@@ -24,9 +24,30 @@ func rendered(t testing.TB, r Result) (text, doc string) {
 	return text, doc
 }
 
+// wantReads wants that each answer reads as this text and this JSON, and that the wrong ones are refused.
+func wantReads(t *testing.T, kind tool.Kind, answers map[string][2]string, wrong ...string) {
+	t.Helper()
+	for raw, want := range answers {
+		r, err := Read(kind, []byte(raw))
+		if err != nil {
+			t.Errorf("%s: %v", raw, err)
+			continue
+		}
+		text, doc := rendered(t, r)
+		if text != want[0] || doc != `{"success":true,"result":`+want[1]+"}\n" {
+			t.Errorf("%s: %q and %s", raw, text, doc)
+		}
+	}
+	for _, raw := range wrong {
+		if r, err := Read(kind, []byte(raw)); err == nil {
+			t.Errorf("%s is %+v", raw, r)
+		}
+	}
+}
+
 func TestContents(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string][2]string{
+	wantReads(t, tool.Resource, map[string][2]string{
 		`{"contents":[{"uri":"a:b","text":"x\ny"}]}`:                       {"x\ny", `"x\ny"`},
 		`{"contents":[{"uri":"a:b","text":""}]}`:                           {"", `""`},
 		`{"contents":[{"uri":"a:b","text":" [1, 2.0]\n"}]}`:                {" [1, 2.0]\n", `[1, 2.0]`},
@@ -36,27 +57,12 @@ func TestContents(t *testing.T) {
 		`{"contents":[{"uri":"a:b","text":"x"},{"uri":"c:d","text":"y"}]}`: {"a:b\nx\nc:d\ny\n", `[{"uri":"a:b","text":"x"},{"uri":"c:d","text":"y"}]`},
 		`{"contents":[]}`: {"(the resource answered without content)\n", `[]`},
 		`{}`:              {"(the resource answered without content)\n", `[]`},
-	} {
-		r, err := Read(tool.Resource, []byte(raw))
-		if err != nil {
-			t.Errorf("%s: %v", raw, err)
-			continue
-		}
-		text, doc := rendered(t, r)
-		if text != want[0] || doc != `{"success":true,"result":`+want[1]+"}\n" {
-			t.Errorf("%s: %q and %s", raw, text, doc)
-		}
-	}
-	for _, raw := range []string{`{"contents":7}`, `[]`, `{`, `{"contents":["x"]}`, `{"contents":[{"text":5}]}`} {
-		if r, err := Read(tool.Resource, []byte(raw)); err == nil {
-			t.Errorf("%s is %+v", raw, r)
-		}
-	}
+	}, `{"contents":7}`, `[]`, `{`, `{"contents":["x"]}`, `{"contents":[{"text":5}]}`)
 }
 
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	for raw, want := range map[string][2]string{
+	wantReads(t, tool.Prompt, map[string][2]string{
 		`{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"x"}},{"role":"assistant","content":{"type":"text","text":"y"}}],"x":1}`: {
 			"user:\nx\n\nassistant:\ny\n",
 			`{"description":"d","messages":[{"role":"user","content":{"type":"text","text":"x"}},{"role":"assistant","content":{"type":"text","text":"y"}}]}`},
@@ -64,22 +70,7 @@ func TestMessages(t *testing.T) {
 			"user:\na:b\nx\n", `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:b","text":"x"}}}]}`},
 		`{"messages":[{"role":"user","content":["odd"]}]}`: {"user:\n[\n  \"odd\"\n]\n", `{"messages":[{"role":"user","content":["odd"]}]}`},
 		`{"messages":[]}`: {"(the prompt has no messages)\n", `{"messages":[]}`},
-	} {
-		r, err := Read(tool.Prompt, []byte(raw))
-		if err != nil {
-			t.Errorf("%s: %v", raw, err)
-			continue
-		}
-		text, doc := rendered(t, r)
-		if text != want[0] || doc != `{"success":true,"result":`+want[1]+"}\n" {
-			t.Errorf("%s: %q and %s", raw, text, doc)
-		}
-	}
-	for _, raw := range []string{`{"messages":7}`, `[]`, `{`, `{"messages":[{"role":"user"}]}`} {
-		if r, err := Read(tool.Prompt, []byte(raw)); err == nil {
-			t.Errorf("%s is %+v", raw, r)
-		}
-	}
+	}, `{"messages":7}`, `[]`, `{`, `{"messages":[{"role":"user"}]}`)
 }
 
 // FuzzResults: whatever a server answers to a request is refused, or rendered as one JSON document.

@@ -53,7 +53,7 @@ func (v *Delivery) Flags(fs *pflag.FlagSet) {
 
 // KeptFlags defines the flags for a result that is kept already, bound to v.
 func (v *Delivery) KeptFlags(fs *pflag.FlagSet) {
-	fs.StringVar(&v.JQ, "jq", "", "apply this jq `EXPR` to the result")
+	fs.Var((*Filled)(&v.JQ), "jq", "apply this jq `EXPR` to the result")
 	fs.Var((*sizeValue)(&v.MaxBytes), "max-bytes", "save a result above `N` bytes (with --json: 24k)")
 }
 
@@ -65,6 +65,24 @@ func (v *Delivery) Check() error {
 	}
 	return nil
 }
+
+// Filled is a flag that takes text. An empty one is a mistake, such as a variable of the shell that is not set.
+type Filled string
+
+// Set implements [pflag.Value].
+func (s *Filled) Set(text string) error {
+	if text == "" {
+		return errors.New("it is empty")
+	}
+	*s = Filled(text)
+	return nil
+}
+
+// Type implements [pflag.Value].
+func (s *Filled) Type() string { return "text" }
+
+// String implements [pflag.Value].
+func (s *Filled) String() string { return string(*s) }
 
 // sizeValue is a flag that takes a number of bytes, such as 20000, 20k or 1M. 0 becomes -1: no limit.
 type sizeValue int
@@ -125,14 +143,14 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 	value, err := Read(ref.Kind, res.Raw)
 	if err != nil {
 		f := fault.New(fault.Protocol, ref.Server+" answered with a result that is not what the protocol says", "")
-		return 0, v.keep(to, ref, res.Raw, f.Because(err), false)
+		return 0, v.keep(to, ref, Result{value: res.Raw}, f.Because(err), false)
 	}
 	if res.IsError {
 		return 0, v.toolError(to, ref, value)
 	}
 	a, err := v.answer(ctx, to, ref, value)
 	if err != nil {
-		return 0, v.keep(to, ref, valueOf(ref.Kind, res.Raw), fault.From(err), false)
+		return 0, v.keep(to, ref, value, fault.From(err), false)
 	}
 	a.changed = to.Changed
 	if a.hidden = hidden.CountJSON(a.joined()); a.hidden > 0 && !to.Printer.JSON() {
@@ -229,10 +247,14 @@ func (v *Delivery) save(to Destination, ref tool.Ref, content []byte, ext string
 // Reduce returns a result as a fault holds it: as with the result of an answer, the store has its binaries, and all of
 // it if it is too large.
 func (v *Delivery) Reduce(to Destination, ref tool.Ref, result json.RawMessage) any {
+	return v.reduce(to, ref, Result{value: result})
+}
+
+func (v *Delivery) reduce(to Destination, ref tool.Ref, value Result) any {
 	if !to.Printer.JSON() {
-		return result
+		return value.JSON()
 	}
-	result = to.stored(ref, Result{kind: ref.Kind, value: result}).value
+	result := to.stored(ref, value).JSON()
 	inner := Delivery{MaxBytes: v.MaxBytes} // without a folder, which may be what failed
 	if over, err := inner.spillOver(to, ref, result); err == nil && over != nil {
 		return map[string]any{"spilled": over}
@@ -252,28 +274,24 @@ func queryFault(ctx context.Context, expr string, err error) error {
 // Lost returns the fault about a result that stdout did not accept. It keeps the result in a file.
 func (v *Delivery) Lost(to Destination, ref tool.Ref, res *tool.Result, lost *output.LostError) error {
 	f := fault.New(fault.Result, "the answer could not be written to stdout", "").Because(lost.Err)
-	return v.keep(to, ref, valueOf(ref.Kind, res.Raw), f, true)
-}
-
-// valueOf returns a result as the JSON value of the contract. If it is not what the protocol says, it stays as it is.
-func valueOf(kind tool.Kind, raw json.RawMessage) json.RawMessage {
-	value, err := Read(kind, raw)
-	if err != nil {
-		return raw
+	value, err := Read(ref.Kind, res.Raw)
+	if err != nil { // it stays as it is
+		value = Result{value: res.Raw}
 	}
-	return value.JSON()
+	return v.keep(to, ref, value, f, true)
 }
 
 // keep adds a result to the fault about it, so that the run of a tool is not lost. Readers of JSON find it in the
 // fault; for others, and with toFile, it goes to a file.
-func (v *Delivery) keep(to Destination, ref tool.Ref, result json.RawMessage, f *fault.Fault, toFile bool) error {
-	f.On(ref.Server, ref.Tool()).Result = v.Reduce(to, ref, result)
+func (v *Delivery) keep(to Destination, ref tool.Ref, value Result, f *fault.Fault, toFile bool) error {
+	f.On(ref.Server, ref.Tool()).Result = v.reduce(to, ref, value)
 	done := ref.Server + " has answered"
 	if ref.Kind == tool.Tool {
 		done = "The tool has run: look at what it did before you call it again"
 	}
 	place := "error.result"
 	if toFile || !to.Printer.JSON() {
+		result := value.JSON()
 		e, err := to.Store.Put(ref.Server, ref.Name, result, ".json")
 		if err != nil {
 			f.Trace(string(result))
@@ -291,13 +309,10 @@ const maxErrorText = 2000
 // toolError is the fault of a result that reports an error.
 func (v *Delivery) toolError(to Destination, ref tool.Ref, value Result) error {
 	whole := cmp.Or(strings.TrimSpace(value.Text()), ref.String()+" reported an error without saying which")
-	message := Cut(whole, maxErrorText)
+	message := fault.Cut(whole, maxErrorText)
 	f := fault.New(fault.Tool, message, "The tool ran and reported this itself.").On(ref.Server, ref.Name).
 		Then("Check the arguments against", fault.Step{Verb: "inspect", Server: ref.Server, Tool: ref.Name})
-	if to.Printer.JSON() {
-		value = to.stored(ref, value)
-	}
-	if f.Result = v.Reduce(to, ref, value.JSON()); whole != message {
+	if f.Result = v.reduce(to, ref, value); whole != message {
 		f.Help += " Its whole report is the member error.result of the JSON answer (--json), or printed by --raw."
 	}
 	return f

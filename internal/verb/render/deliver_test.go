@@ -255,6 +255,21 @@ func TestUse31ResultIsKept(t *testing.T) {
 	}
 }
 
+// TestKeptBinariesAreStored: a result in a fault has files in the place of its images, as one in an answer has.
+func TestKeptBinariesAreStored(t *testing.T) {
+	t.Parallel()
+	const image = `{"content":[{"type":"image","mimeType":"image/png","data":"AQID"}]`
+	for title, tc := range map[string]struct {
+		flags Delivery
+		raw   string
+	}{"jq that does not fit": {Delivery{JQ: ".a"}, image + `}`}, "an error": {Delivery{}, image + `,"isError":true}`}} {
+		f := fault.From(tc.flags.deliver(t, tool.Tool, tc.raw, true).err)
+		if kept := string(f.Result.(json.RawMessage)); !strings.HasPrefix(kept, `[{"type":"image","mimeType":"image/png","bytes":3,`) {
+			t.Errorf("%s: %s", title, kept)
+		}
+	}
+}
+
 // tinyPNG is a picture of one pixel.
 const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
@@ -327,8 +342,8 @@ func TestUse34LargeResults(t *testing.T) {
 	}
 }
 
-// TestUse34NowhereToKeep: if the store cannot be written, the answer is whole, with a notice.
-func TestUse34NowhereToKeep(t *testing.T) {
+// TestF16NowhereToKeep: if the store cannot be written, the answer is whole, with a notice.
+func TestF16NowhereToKeep(t *testing.T) {
 	t.Parallel()
 	var out, errs bytes.Buffer
 	to := Destination{Printer: output.New(output.Options{Out: &out, Err: &errs, JSON: true}), MaxBytes: 10,

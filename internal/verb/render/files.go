@@ -301,7 +301,7 @@ func (s *spilled) WriteText(t *output.Text) {
 	t.Line("Its structure:")
 	var o output.Object
 	o.Add("v", s.Structure)
-	t.Print(Indented(o[0].Value, "  "))
+	t.Print(results.Indented(o[0].Value, "  "))
 	t.Line(fmt.Sprintf("The first of its %s:", Plural(s.Lines, "line")))
 	for line := range strings.Lines(s.First) {
 		t.Line("  ", strings.TrimRight(line, "\n"))

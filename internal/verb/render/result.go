@@ -3,7 +3,7 @@
 //
 // [Read] reduces an answer to what its caller wants, a [Result]. [Delivery] has the flags that say what becomes of it,
 // and [Delivery.Answer] prints it, saves parts of it to files, or saves all of it if it is too large to print. The
-// small functions ([Plural], [Size], [Cut], ...) write values for people, for all verbs alike.
+// small functions ([Plural], [Size], [OneLine], ...) write values for people, for all verbs alike.
 package render
 
 import (
@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -212,7 +213,7 @@ func writeValue(t *output.Text, raw json.RawMessage) {
 		writeLines(t, s)
 		return
 	}
-	t.Print(Indented(raw, ""))
+	t.Print(results.Indented(raw, ""))
 }
 
 // writeLines writes a text and ends its last line.
@@ -241,7 +242,7 @@ func (b block) writeText(t *output.Text) {
 		t.Line(fmt.Sprintf("[resource %s %s, %s; save it with --output-dir DIR]", b.Resource.URI,
 			b.Resource.MimeType, Size(decodedLen(b.Resource.Blob))))
 	default:
-		t.Print(Indented(b.raw, ""))
+		t.Print(results.Indented(b.raw, ""))
 	}
 }
 

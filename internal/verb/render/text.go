@@ -60,16 +60,8 @@ func Ago(now, t time.Time) string {
 	}
 }
 
-// Cut cuts a text to n bytes and marks the cut with an ellipsis.
-func Cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	return strings.ToValidUTF8(text[:n], "") + "…"
-}
-
 // OneLine returns a text on one line, cut to n bytes.
-func OneLine(text string, n int) string { return Cut(strings.Join(strings.Fields(text), " "), n) }
+func OneLine(text string, n int) string { return fault.Cut(strings.Join(strings.Fields(text), " "), n) }
 
 // Plain returns the text of a JSON string, and any other value as compact JSON.
 func Plain(raw json.RawMessage) string {

@@ -1,4 +1,4 @@
-package render
+package results
 
 import (
 	"bytes"
@@ -37,4 +37,14 @@ func FuzzIndented(f *testing.F) {
 			t.Fatalf("%q became\n%q, not\n%q", raw, got, want.String())
 		}
 	})
+}
+
+// TestTextIsNoLargerThanIndented: each level costs every line below it two spaces, so the text of 16 kB could take
+// 100 MB.
+func TestTextIsNoLargerThanIndented(t *testing.T) {
+	t.Parallel()
+	raw := []byte(strings.Repeat(`[`, 8000) + strings.Repeat(`]`, 8000))
+	if got := Text(raw); len(got) > 4*maxIndent*maxIndent+2*len(raw) {
+		t.Errorf("%d bytes became %d", len(raw), len(got))
+	}
 }

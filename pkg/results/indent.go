@@ -1,4 +1,4 @@
-package render
+package results
 
 import (
 	"bytes"
@@ -79,5 +79,11 @@ func scalarEnd(rest []byte) int {
 		}
 		return len(rest)
 	}
-	return stringEnd(rest, 0)
+	n := 1
+	for ; rest[n] != '"'; n++ {
+		if rest[n] == '\\' {
+			n++
+		}
+	}
+	return n + 1
 }
