@@ -51,6 +51,7 @@ func TestTrustAtTerminal(t *testing.T) {
 	term.WriteString("y\n")
 	term.until(t, `command: mcptest evil.json '␛[2J'`)
 	term.until(t, "environment: the whole environment of your shell")
+	term.until(t, "Warning: this has 1 hidden character")
 	term.until(t, "Approve evil? [y/N] ")
 	term.WriteString("\n")
 	if err := cmd.Wait(); err != nil || !strings.HasPrefix(out.String(), "demo/greet") {
@@ -58,14 +59,20 @@ func TestTrustAtTerminal(t *testing.T) {
 	}
 	cmd, _, out = onTerminal(t, dir, p.env, "call", "demo", "greet")
 	p.ends(cmd, out, 0, "hello\n")
-	cmd, term, out = onTerminal(t, dir, p.env, "call", "evil", "any") // named, it is asked about again
+	for _, args := range [][]string{{"call", "evil", "any"}, {"list", "evil"}, {"search", "greet"}, {"doctor", "evil"}} {
+		cmd, _, out = onTerminal(t, dir, p.env, args...) // none of them asks again
+		if err := cmd.Wait(); err == nil != (args[0] == "search") || args[0] == "call" && cmd.ProcessState.ExitCode() != 6 {
+			t.Errorf("%q: %v\n%s", args, err, out)
+		}
+	}
+	cmd, term, out = onTerminal(t, dir, p.env, "trust", "evil")
 	term.until(t, "Approve evil? [y/N] ")
 	term.WriteString("yes\x03")
 	p.ends(cmd, out, 130, "")
 	cmd, term, out = onTerminal(t, dir, p.env, "trust")
 	term.until(t, "Approve evil? [y/N] ")
 	term.WriteString("n\n")
-	p.ends(cmd, out, 0, "Nothing was approved.\n")
+	p.ends(cmd, out, 6, "Nothing was approved.\n")
 	p.keepsEarlierAnswers()
 	if _, err := os.Stat(filepath.Join(dir, "started")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a server that was declined was started: %v", err)
@@ -81,7 +88,7 @@ func (p person) keepsEarlierAnswers() {
 	cmd, term, out := onTerminal(p.t, p.dir, p.env, "trust", "--all")
 	term.until(p.t, "Approve all 2? [y/N] ")
 	term.WriteString("n\n")
-	p.ends(cmd, out, 0, "Nothing was approved.\n")
+	p.ends(cmd, out, 6, "Nothing was approved.\n")
 	cmd, term, out = onTerminal(p.t, p.dir, p.env, "trust")
 	term.until(p.t, "Approve demo? [y/N] ")
 	term.WriteString("y\n")
@@ -110,6 +117,10 @@ func (p person) keepsEarlierAnswers() {
 	term.until(p.t, "Approve demo/leave? [y/N] ")
 	term.WriteString("\x03")
 	p.ends(cmd, out, 130, "")
+	cmd, term, out = onTerminal(p.t, p.dir, p.env, "trust", "demo")
+	term.until(p.t, "Approve demo/leave? [y/N] ")
+	term.WriteString("n\n")
+	p.ends(cmd, out, 6, "Nothing was approved.\n")
 	cmd, term, out = onTerminal(p.t, p.dir, p.env, "trust", "demo")
 	term.until(p.t, "Approve demo/leave? [y/N] ")
 	term.WriteString("y\n")

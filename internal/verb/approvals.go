@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/approval"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
@@ -145,12 +146,15 @@ func (v *Approvals) permit(ctx context.Context, s *Session, store approval.Store
 	if err != nil {
 		return r, err
 	}
-	asks, way := approval.Pending, policy.Terminal
-	if v.action == "revoke" {
-		asks = approval.Denied
+	way, open := policy.Terminal, r.State == approval.Denied
+	if v.action == "approve" {
+		err = s.asNow(ctx, &r)
+		open = r.Open()
 	}
 	switch {
-	case genuine || r.State != asks:
+	case err != nil:
+		return r, err
+	case genuine || !open:
 	case slices.Contains(r.By, policy.Model):
 		way = policy.Model
 	case slices.Contains(r.By, policy.Terminal):
@@ -161,7 +165,7 @@ func (v *Approvals) permit(ctx context.Context, s *Session, store approval.Store
 	if v.action == "revoke" {
 		return store.Revoke(ctx, v.which, way)
 	}
-	return store.Decide(ctx, v.which, approval.Decision{Approve: true, Way: way, Note: v.Reason})
+	return store.Decide(ctx, v.which, approval.Decision{Approve: true, Way: way, Note: v.Reason, By: r.By})
 }
 
 // ask fails unless the person at the terminal says yes.
@@ -184,6 +188,26 @@ func (v *Approvals) ask(ctx context.Context, s *Session, r approval.Request) err
 		return f
 	}
 	return f.Then("To deny it for good, type", fault.Step{Verb: "approvals", Args: []string{"deny", r.ID}})
+}
+
+// asNow gives a request the ways of approving that the policy has now, as the gate will see it, and fails if that
+// denies the call by now. It changes nothing if the definition is not known here.
+func (s *Session) asNow(ctx context.Context, r *approval.Request) error {
+	if r.State != approval.Pending && r.State != approval.Approved {
+		return nil
+	}
+	def, known, err := s.Engine.Known(ctx, r.Ref())
+	if err != nil || !known {
+		return nil // the call itself will say so
+	}
+	switch d := s.Engine.Decide(r.Ref(), def.Hints()); {
+	case d.Rule == nil:
+	case d.Action == policy.Deny:
+		return engine.Denied(r.Ref(), d)
+	case d.Action == policy.Ask:
+		r.By, r.Reason = d.By, d.Reason()
+	}
+	return nil
 }
 
 // atTerminalOnly is the fault of an approval by id without a terminal.

@@ -296,3 +296,37 @@ func TestApprovalsExpire(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestApproveFollowsTheRule: an approval in a way that the rule does not take any more does not pass, and so is none.
+func TestApproveFollowsTheRule(t *testing.T) {
+	t.Parallel()
+	w := gated(t)
+	pending, approved := w.requested("call", "demo", "add", "a=1"), w.requested("call", "demo", "add", "a=2")
+	if got := w.run(t.Context(), "approvals", "approve", approved.Token); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	rules := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(w.app.Env.SettingsFile(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	says := func(code int, text string, args ...string) {
+		t.Helper()
+		if got := w.run(t.Context(), args...); got.code != code || !strings.Contains(got.stdout+got.stderr, text) {
+			t.Errorf("mcpl %q: %+v, want %d and %q", args, got, code, text)
+		}
+	}
+	rules("[[policy]]\nmatch = \"demo/*\"\naction = \"ask\"\nby = [\"terminal\"]\n")
+	for _, r := range []fault.Approval{pending, approved} {
+		says(6, r.ID+" cannot be approved by token, only by terminal", "approvals", "approve", r.Token)
+		says(6, "there is no terminal here", "approvals", "approve", r.ID)
+	}
+	w.atTerminal(strings.NewReader("no\nyes\n"))
+	says(6, "was not approved", "approvals", "approve", approved.ID)
+	w.atTerminal(strings.NewReader("yes\n"))
+	says(0, "is approved: the same call passes once", "approvals", "approve", approved.ID)
+	says(0, "3", "call", "demo", "add", "a=2")
+	rules("[[policy]]\nmatch = \"demo/*\"\naction = \"deny\"\n")
+	says(6, "is denied by the policy", "approvals", "approve", pending.Token)
+}

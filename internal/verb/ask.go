@@ -61,7 +61,7 @@ func askEach[T approvable](ctx context.Context, s *Session, list []T, once bool,
 func approves(ctx context.Context, dialog *output.Dialog, what string) (bool, error) {
 	line, err := dialog.Line(ctx, output.Bold("Approve "+what+"?"), " [y/N] ")
 	if ctx.Err() != nil {
-		return false, fault.New(fault.Interrupted, "interrupted; nothing more was approved", "").Because(ctx.Err())
+		return false, fault.New(fault.Interrupted, "interrupted; nothing more was approved", "")
 	}
 	yes := strings.ToLower(strings.TrimSpace(line))
 	return err == nil && (yes == "y" || yes == "yes"), nil

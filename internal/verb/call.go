@@ -91,7 +91,7 @@ func (v *callVerb) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []
 	if err != nil {
 		return err
 	}
-	a := &dryAnswer{ref: ref, server: server.Display()}
+	a := &dryAnswer{ref: ref, server: server.Display(), trust: trustVerdict(server)}
 	var failed error
 	err = engine.Interruptible(ctx, func() { failed = v.judge(a, s, def, known, rest) })
 	if err = cmp.Or(err, failed); err != nil {
@@ -115,6 +115,8 @@ func (v *callVerb) judge(a *dryAnswer, s *Session, def tool.Def, known bool, res
 	}
 	faults, err := schema.Validate(def.InputSchema, a.args)
 	switch {
+	case !known && a.trust != nil:
+		a.unchecked = "what " + a.ref.Server + " offers is not known before it is approved"
 	case !known:
 		a.unchecked = fmt.Sprintf("the tools of %s are not known yet; list them with: mcpl list %s --refresh",
 			a.ref.Server, fault.Quote(a.ref.Server))
@@ -133,6 +135,7 @@ type dryAnswer struct {
 	args      json.RawMessage
 	faults    *fault.Fault // nil: the arguments fit
 	unchecked string       // why they could not be checked
+	trust     *refusal     // nil if the server may be used
 	policy    *verdict     // nil if no rule fits
 	change    *changed     // of the definition since a person last saw it; nil if there is none
 }
@@ -143,6 +146,9 @@ func (a *dryAnswer) RawJSON() []byte {
 	o.Add("server", a.server)
 	o.Add("tool", a.ref.Name)
 	o = append(o, tool.Field{Key: "arguments", Value: a.args})
+	if a.trust != nil {
+		o.Add("trust", a.trust)
+	}
 	if a.policy != nil {
 		o.Add("policy", a.policy)
 	}
@@ -184,6 +190,7 @@ func (a *dryAnswer) WriteText(t *output.Text) {
 	rows.add(output.Bold("sets"), strings.Join(set, ", "))
 	rows.add(output.Bold("tool"), a.ref.Name)
 	rows.add(output.Bold("arguments"), string(a.args))
+	rows.add(output.Bold("trust"), a.trust.text())
 	rows.add(output.Bold("policy"), a.policy.text())
 	rows.add(output.Bold("pin"), a.pin())
 	verdict := any(output.Green("the arguments fit; nothing was started"))

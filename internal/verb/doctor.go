@@ -29,7 +29,7 @@ state of its login, what went wrong and what to do next. With --verbose it shows
 what the servers wrote to stderr. The exit code is that of the first failure.
 
 With --locked it also compares what they offer with mcpl.lock, which a team
-commits. The exit code is 6 if anything differs.`,
+commits. The exit code is 6 if anything differs or could not be compared.`,
 		Example: `  mcpl doctor
   mcpl --json doctor github
   mcpl doctor --locked`,
@@ -78,6 +78,7 @@ func (v *doctorVerb) Run(ctx context.Context, s *Session) error {
 		if a.Mismatches, err = s.checkLock(locked, probes, len(v.words) > 0); err != nil {
 			return err
 		}
+		a.Help = lockHelp(a.Mismatches)
 		same := len(a.Mismatches) == 0
 		if a.Locked = &same; !same && s.code == 0 {
 			s.code = fault.ApprovalRequired.ExitCode()
@@ -153,6 +154,7 @@ type doctorAnswer struct {
 	// Locked says whether all is as mcpl.lock says, and Mismatches what is not. Both are nil without --locked.
 	Locked     *bool          `json:"locked,omitempty"`
 	Mismatches []pin.Mismatch `json:"mismatches,omitempty"`
+	Help       string         `json:"help,omitempty"` // on the mismatches
 }
 
 // diagnosis is what trying one server has shown.
@@ -199,6 +201,9 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
 	for _, m := range a.Mismatches {
 		t.Line(output.Red("not locked "), mismatchText(m))
+	}
+	if a.Help != "" {
+		t.Wrap("", a.Help)
 	}
 	if a.Locked != nil && *a.Locked {
 		t.Line("All is as ", pin.LockFile, " says.")

@@ -85,7 +85,7 @@ func (v *inspectVerb) Run(ctx context.Context, s *Session) error {
 		if err != nil {
 			return err
 		}
-		answer.diff = diff(*change, false)
+		answer.diff, _ = diff(*change, false)
 	}
 	if err := s.Printer.Answer(answer); err != nil {
 		return err

@@ -1,11 +1,17 @@
 package verb
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
 )
 
@@ -41,13 +47,26 @@ func (s *Session) readLock() (*pin.Lock, error) {
 	return pin.ReadLock(path)
 }
 
-// checkLock compares what servers offer with a lock.
+// lockToWrite returns the lock that new parts go into: the one in the file if servers were named, since only their
+// parts change then, else a new one.
+func lockToWrite(path string, named bool) (*pin.Lock, error) {
+	if _, err := os.Lstat(path); !named || errors.Is(err, fs.ErrNotExist) {
+		return pin.NewLock(), nil
+	}
+	return pin.ReadLock(path)
+}
+
+// checkLock compares what servers offer with a lock. A server of the lock that is disabled, or one that did not answer,
+// counts as different: it was not compared.
 func (s *Session) checkLock(l *pin.Lock, probes []engine.Probe, named bool) ([]pin.Mismatch, error) {
+	list := []pin.Mismatch{}
 	var names []string
 	for _, p := range probes {
 		names = append(names, p.Server.Name)
+		if _, locked := l.Servers[p.Server.Name]; locked && p.Off {
+			list = append(list, notCompared(p))
+		}
 	}
-	list := []pin.Mismatch{}
 	if !named {
 		list = append(list, l.Missing(names)...)
 	}
@@ -57,7 +76,8 @@ func (s *Session) checkLock(l *pin.Lock, probes []engine.Probe, named bool) ([]p
 	}
 	for _, p := range probes {
 		if p.Failure != nil {
-			continue // which is a failure of the doctor by itself
+			list = append(list, notCompared(p))
+			continue
 		}
 		found, err := l.Check(p.Server.Name, p.Listing)
 		if err != nil {
@@ -66,6 +86,10 @@ func (s *Session) checkLock(l *pin.Lock, probes []engine.Probe, named bool) ([]p
 		list = append(list, found...)
 	}
 	return list, nil
+}
+
+func notCompared(p engine.Probe) pin.Mismatch {
+	return pin.Mismatch{Server: p.Server.Name, Of: "server", Problem: pin.Unknown}
 }
 
 // mismatchText says a mismatch in words.
@@ -78,6 +102,17 @@ func mismatchText(m pin.Mismatch) string {
 	default:
 		what = strings.TrimSpace(m.Of + " " + m.Name + " of " + m.Server)
 	}
-	return map[string]string{"changed": what + " is not as it was locked", "new": what + " is not in the lock",
-		"missing": what + " is in the lock, but not there"}[m.Problem]
+	return map[string]string{pin.Changed: what + " is not as it was locked", pin.New: what + " is not in the lock",
+		pin.Missing: what + " is in the lock, but not there", pin.Unknown: what + " was not compared"}[m.Problem]
+}
+
+// lockHelp says what to do about mismatches. It is empty if all that differs is what was not compared: the doctor says
+// what to do about such a server.
+func lockHelp(list []pin.Mismatch) string {
+	if !slices.ContainsFunc(list, func(m pin.Mismatch) bool { return m.Problem != pin.Unknown }) {
+		return ""
+	}
+	return fmt.Sprintf("See what you have not seen yet with: %s. If your team agrees, lock what is there now with: %s",
+		output.Command(fault.Step{Verb: "trust", Args: []string{"--diff"}}),
+		output.Command(fault.Step{Verb: "trust", Args: []string{"--lock"}}))
 }

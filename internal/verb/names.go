@@ -32,6 +32,24 @@ func described(recs []index.Record, prefix string) []string {
 // completeServers completes any number of servers, on or off.
 func completeServers(n *Names, _ []string) ([]string, bool) { return n.servers(false), false }
 
+// completeConfigured completes any number of servers, also if there is no index yet: a new project has none before its
+// servers are approved.
+func completeConfigured(n *Names, _ []string) ([]string, bool) {
+	if n.view != nil {
+		return n.servers(false), false
+	}
+	env := n.session.App.Env
+	sources, err := env.Locate(n.session.selection())
+	if err != nil {
+		return nil, false
+	}
+	cfg, err := env.Load(sources)
+	if err != nil {
+		return nil, false
+	}
+	return cfg.Names(), false
+}
+
 // completeServer completes one server that is on.
 func completeServer(n *Names, args []string) ([]string, bool) {
 	if len(args) > 0 {

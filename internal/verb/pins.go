@@ -125,9 +125,12 @@ func (s *Session) noteChanged(ref tool.Ref, c *pin.Change) {
 	}
 }
 
+// personReads reports whether a person reads the answer at a terminal.
+func (s *Session) personReads() bool { return s.App.OutTTY.Is && !s.Globals.JSON }
+
 // seen notes that the person at the terminal has seen a change. A held one still has to be approved.
 func (s *Session) seen(ctx context.Context, server string, change *pin.Change) error {
-	if change == nil || change.Held || s.Globals.JSON || !s.App.OutTTY.Is {
+	if change == nil || change.Held || !s.personReads() {
 		return nil
 	}
 	_, err := s.Engine.See(ctx, server, func(c pin.Change) bool {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
 )
 
@@ -213,6 +214,8 @@ func TestDoctorLocked(t *testing.T) {
 	if diff := cmp.Diff(`not locked bank/balance is in the lock, but not there
 not locked bank/pay is not as it was locked
 not locked bank/funds is not in the lock
+See what you have not seen yet with: mcpl trust --diff. If your team agrees, lock what is there now with: mcpl trust
+--lock
 MCPL_TRUST=all is set: servers of every project are used without an approval, with your own logins.
 `, end); got.code != 6 || diff != "" {
 		t.Errorf("code %d\n%s", got.code, diff)
@@ -220,5 +223,30 @@ MCPL_TRUST=all is set: servers of every project are used without an approval, wi
 	got = w.run(t.Context(), "--json", "doctor", "--locked")
 	if !strings.Contains(got.stdout, `"locked":false,"mismatches":[{"server":"bank","name":"balance","problem":"missing"},`) {
 		t.Errorf("%s", got.stdout)
+	}
+}
+
+// TestDoctorLockedComparesOrSays: a server that does not answer, or is off, is not as the lock says.
+func TestDoctorLockedComparesOrSays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `{"mcpServers": {"bank": {"command": "bank"}, "shop": {"command": "shop"}}}`,
+		map[string]*server{"bank": offering(t, "", pays), "shop": offering(t, "", tells)}).built()
+	if got := w.run(t.Context(), "trust", "--lock"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	w.run(t.Context(), "disable", "shop")
+	check := func(code int, mismatches string) {
+		t.Helper()
+		got := w.run(t.Context(), "--json", "doctor", "--locked")
+		if want := `"locked":false,"mismatches":[` + mismatches + "]}\n"; got.code != code || !strings.HasSuffix(got.stdout, want) {
+			t.Errorf("code %d, %s", got.code, got.stdout)
+		}
+	}
+	const shop = `{"server":"shop","of":"server","problem":"not compared"}`
+	check(6, shop)
+	w.servers["bank"].down = fault.New(fault.ServerConnection, "bank is down", "")
+	check(4, shop+`,{"server":"bank","of":"server","problem":"not compared"}`)
+	if got := w.run(t.Context(), "doctor", "--locked"); !strings.Contains(got.stdout, "not locked server bank was not compared\n") {
+		t.Errorf("%+v", got)
 	}
 }

@@ -9,8 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
@@ -19,7 +21,7 @@ func trustSpec() Spec {
 	return Spec{
 		Name: "trust", Group: Setup, New: func() Verb { return new(trustVerb) },
 		Aliases:  []Alias{{Words: "allow"}},
-		Complete: completeServers,
+		Complete: completeConfigured,
 		Use:      "trust [SERVER|SERVER/TOOL...]", Short: "Approve servers that come with a project",
 		Long: `A configuration that lies in a project can name any program. mcpl starts and
 contacts its servers only after a person has approved them. Trust shows what
@@ -64,8 +66,11 @@ func (v *trustVerb) Parse(words []string) error {
 	case v.All && len(words) > 0:
 		return fault.New(fault.Usage, "--all takes no names", "").
 			Then("Type", fault.Step{Verb: "trust", Args: []string{"--all"}})
-	case v.Yes != "" && (len(words) != 1 || v.All || v.List || v.Diff):
-		return fault.New(fault.Usage, "--yes takes the name of one server, and no other flag", "").
+	case len(v.modes()) > 1:
+		return fault.New(fault.Usage, strings.Join(v.modes(), " and ")+" do not go together", "").
+			Then("Type", fault.Step{Verb: "trust", Args: append(v.modes()[:1], words...)})
+	case v.Yes != "" && len(words) != 1:
+		return fault.New(fault.Usage, "--yes takes the name of one server or tool", "").
 			Then("Type", fault.Step{Verb: "trust", Server: "SERVER", Args: []string{"--yes", "HASH"}})
 	case v.Yes != "" && (len(v.Yes) < trust.Short || strings.Trim(v.Yes, "0123456789abcdef") != ""):
 		message := fmt.Sprintf("--yes takes the hash that was shown, at least %d digits", trust.Short)
@@ -73,6 +78,19 @@ func (v *trustVerb) Parse(words []string) error {
 			Then("See it with", fault.Step{Verb: "trust", Server: words[0], Args: []string{"--list"}})
 	}
 	return nil
+}
+
+// modes returns the flags of the command line of which one can be used at a time.
+func (v *trustVerb) modes() (flags []string) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"--list", v.List}, {"--diff", v.Diff}, {"--lock", v.Lock}, {"--all", v.All}, {"--yes", v.Yes != ""}} {
+		if f.set {
+			flags = append(flags, f.name)
+		}
+	}
+	return flags
 }
 
 func (v *trustVerb) Run(ctx context.Context, s *Session) error {
@@ -92,25 +110,48 @@ func (v *trustVerb) Run(ctx context.Context, s *Session) error {
 	if v.List || v.Diff {
 		return s.trustShow(ctx, v, list, servers, tools)
 	}
-	waiting := slices.DeleteFunc(list, func(l *trustStatus) bool { return !l.Waits() })
-	if len(waiting) == 0 {
+	switch waiting := slices.DeleteFunc(slices.Clone(list), func(l *trustStatus) bool { return !l.Waits() }); {
+	case v.Yes != "" && len(list) == 1 && (len(waiting) > 0 || strings.HasPrefix(list[0].Hash, v.Yes)):
+		return s.trustHash(ctx, list[0], v.Yes)
+	case len(waiting) == 0:
 		return s.trustDefinitions(ctx, v, servers, tools)
+	default:
+		return s.trustServers(ctx, waiting, v.All)
 	}
-	if v.Yes != "" {
-		if name := waiting[0].Server; !strings.HasPrefix(waiting[0].Hash, v.Yes) {
-			return fault.New(fault.ApprovalRequired, name+" is not what that hash stands for", "It may have changed meanwhile.").
-				Then("See what it is now with", fault.Step{Verb: "trust", Server: name, Args: []string{"--list"}}).On(name, "")
-		}
-		return s.approve(ctx, waiting)
+}
+
+// trustHash approves a server that has the hash, and says so if it is approved already.
+func (s *Session) trustHash(ctx context.Context, l *trustStatus, hash string) error {
+	switch {
+	case !strings.HasPrefix(l.Hash, hash):
+		return fault.New(fault.ApprovalRequired, l.Server+" is not what that hash stands for",
+			"It may have changed meanwhile.").On(l.Server, "").
+			Then("See what it is now with", fault.Step{Verb: "trust", Server: l.Server, Args: []string{"--list"}})
+	case l.Waits():
+		return s.approve(ctx, []*trustStatus{l})
 	}
-	approved, isPerson, err := s.askServers(ctx, waiting, v.All)
+	s.Printer.Notice("%s was approved already", l.Server)
+	return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{l}, approved: true})
+}
+
+// trustServers asks the person at the terminal about servers that wait.
+func (s *Session) trustServers(ctx context.Context, waiting []*trustStatus, once bool) error {
+	approved, isPerson, err := s.askServers(ctx, waiting, once)
 	if err == nil && !isPerson {
 		err = noPerson(waiting)
 	}
 	if err != nil {
 		return err
 	}
+	s.declined(len(waiting) - len(approved))
 	return s.Printer.Answer(&trustAnswer{Servers: approved, approved: true})
+}
+
+// declined makes the exit code say that the person did not approve all that was asked about.
+func (s *Session) declined(n int) {
+	if n > 0 {
+		s.code = fault.ApprovalRequired.ExitCode()
+	}
 }
 
 // approve records approvals and answers with them.
@@ -158,12 +199,14 @@ type trustStatus struct {
 	Line   int         `json:"line"`
 	// Terms are what is or would be approved. Changes are how they differ from what was approved before.
 	Terms   []string  `json:"terms,omitempty"`
+	Hidden  int       `json:"hidden_characters,omitempty"` // in Terms
 	Changes []string  `json:"changes,omitempty"`
 	Since   time.Time `json:"approved,omitzero"`
 	Problem string    `json:"problem,omitempty"`
 
 	declined bool
 	subject  trust.Subject
+	wanted   *fault.Approval // as errors have it; nil for a server of the user's own
 }
 
 func (l *trustStatus) ref() string { return l.Server }
@@ -204,7 +247,10 @@ func (s *Session) trustStatusOf(server *config.Server) (*trustStatus, error) {
 		return nil, err
 	}
 	l := &trustStatus{Server: server.Name, State: st.State, Hash: st.Subject.Hash, File: server.File, Line: server.Line,
-		Terms: st.Subject.Terms, declined: st.Declined, subject: st.Subject}
+		Terms: st.Subject.Terms, declined: st.Declined, subject: st.Subject, wanted: st.Wanted(server)}
+	for _, term := range l.Terms {
+		l.Hidden += hidden.Count(term)
+	}
 	if err != nil {
 		l.Problem = err.Error()
 	}
@@ -283,6 +329,10 @@ func (l *trustStatus) write(t *output.Text) {
 	for _, line := range l.Changes {
 		t.Line("  ", output.Yellow(line))
 	}
+	if l.Hidden > 0 {
+		t.Line("  ", output.Red(fmt.Sprintf("Warning: this has %s, shown as symbols. The program gets them as they are.",
+			render.Plural(l.Hidden, "hidden character"))))
+	}
 	if l.Problem != "" {
 		t.Line("  ", output.Red(l.Problem))
 	}
@@ -302,18 +352,19 @@ func noPerson(list []*trustStatus) *fault.Fault {
 		Then("A person types", fault.Step{Verb: "trust", Args: names}).
 		Then("See what would be approved with", fault.Step{Verb: "trust", Args: append([]string{"--list"}, names...)})
 	for _, l := range list {
-		f.Trace(l.Server + ": " + strings.Join(l.Terms, "; "))
+		values := func(term string) bool { return strings.HasPrefix(term, "variable: ") } // for the person alone
+		f.Trace(l.Server + ": " + strings.Join(slices.DeleteFunc(slices.Clone(l.Terms), values), "; "))
 	}
 	if len(list) == 1 {
 		f.On(list[0].Server, "")
-		f.Approval = &fault.Approval{Kind: "trust", Why: string(list[0].State)}
+		f.Approval = list[0].wanted
 	}
 	return f
 }
 
-// approveWaiting asks the person at the terminal about servers that wait for an approval, before a verb answers. If the
-// verb names no servers, about all of them, but those that were declined. Without a person the verb goes on without
-// them.
+// approveWaiting asks the person at the terminal about servers that wait for an approval, before a verb answers: those
+// that the verb names, or all if it names none. It does not ask again about one that was declined: only trust does.
+// Without a person the verb goes on without them.
 func (s *Session) approveWaiting(ctx context.Context, servers []string) error {
 	if !s.App.ErrTTY.Is || s.Globals.JSON {
 		return nil
@@ -342,10 +393,7 @@ func (s *Session) approveWaiting(ctx context.Context, servers []string) error {
 func (s *Session) askable(servers []string) ([]*trustStatus, error) {
 	all, err := s.trustStatuses(nil)
 	return slices.DeleteFunc(all, func(l *trustStatus) bool {
-		if len(servers) == 0 {
-			return !l.Waits() || l.declined
-		}
-		return !l.Waits() || !slices.Contains(servers, l.Server)
+		return !l.Waits() || l.declined || len(servers) > 0 && !slices.Contains(servers, l.Server)
 	}), err
 }
 
@@ -372,101 +420,4 @@ func (s *Session) reopen() error {
 	err := s.Engine.Close()
 	s.Engine = s.newEngine(s.selection())
 	return err
-}
-
-func untrustSpec() Spec {
-	return Spec{
-		Name: "untrust", Group: Setup, New: func() Verb { return new(untrustVerb) },
-		Aliases:  []Alias{{Words: "distrust"}},
-		Complete: completeServers,
-		Use:      "untrust SERVER...", Short: "Take back the approval of servers of a project",
-		Long: `Untrust takes the approval of servers of this project back. They are neither
-started nor contacted then, and what they offer is not found.`,
-		Example: `  mcpl untrust github
-  mcpl untrust --all`,
-	}
-}
-
-// untrustVerb takes approvals back: mcpl untrust SERVER...
-type untrustVerb struct {
-	All bool
-
-	names []string
-}
-
-func (v *untrustVerb) Flags(fs *pflag.FlagSet) {
-	fs.BoolVar(&v.All, "all", false, "all servers of this project")
-}
-
-func (v *untrustVerb) Parse(words []string) error {
-	if v.names = words; v.All == (len(words) > 0) {
-		return fault.New(fault.Usage, "untrust takes names of servers, or --all", "").
-			Then("See how they stand with", fault.Step{Verb: "trust", Args: []string{"--list"}})
-	}
-	return nil
-}
-
-func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
-	root, err := s.root()
-	if err != nil {
-		return err
-	}
-	project := trust.Project(root)
-	gone, err := s.book().Revoke(ctx, func(a trust.Approval) bool {
-		return a.Project == project && (v.All || slices.Contains(v.names, a.Server))
-	})
-	if err != nil {
-		return err
-	}
-	if err := v.decline(ctx, s); err != nil && len(gone) == 0 {
-		return err
-	}
-	a := &untrustAnswer{Revoked: []string{}}
-	for _, approval := range gone {
-		a.Revoked = append(a.Revoked, approval.Server)
-	}
-	for _, name := range v.names {
-		if !slices.Contains(a.Revoked, name) {
-			s.Printer.Notice("%s was not approved in this project", name)
-		}
-	}
-	return s.Printer.Answer(a)
-}
-
-// decline notes that the entries, as they are now, are not wanted. No old index can adopt them then. It reads the
-// configuration without the catalog, which would adopt them for that.
-func (v *untrustVerb) decline(ctx context.Context, s *Session) error {
-	sources, err := s.catalog().Sources()
-	if err != nil {
-		return err
-	}
-	cfg, err := s.App.Env.Load(sources)
-	if err != nil {
-		return err
-	}
-	for _, server := range cfg.Servers {
-		if server.Project == "" || !v.All && !slices.Contains(v.names, server.Name) {
-			continue
-		}
-		subject, err := trust.Of(server)
-		if err == nil {
-			err = s.book().Decline(ctx, subject, s.App.Now().UTC())
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-type untrustAnswer struct {
-	Revoked []string `json:"revoked"`
-}
-
-func (a *untrustAnswer) WriteText(t *output.Text) {
-	if len(a.Revoked) == 0 {
-		t.Line("Nothing was approved.")
-		return
-	}
-	t.Line("No longer approved: ", strings.Join(a.Revoked, ", "))
 }

@@ -24,6 +24,8 @@ type definition struct {
 	changed
 	Hash string   `json:"hash"`
 	Diff []string `json:"diff"`
+
+	full, whole bool // Diff is not shortened; it shows all that has changed
 }
 
 // ref names the definition as a person types it.
@@ -59,8 +61,8 @@ func (s *Session) splitNames(words []string) (servers []string, tools []tool.Ref
 	return servers, tools, nil
 }
 
-// definitions returns what has changed of servers and tools. Without either, of all servers. The diff of a tool that is
-// named is whole.
+// definitions returns what has changed of servers and tools. Without either, of all servers. Diffs are in full for a
+// person at the terminal, and for tools that are named.
 func (s *Session) definitions(ctx context.Context, servers []string, tools []tool.Ref) ([]*definition, error) {
 	asked := slices.Clone(servers)
 	for _, ref := range tools {
@@ -71,6 +73,7 @@ func (s *Session) definitions(ctx context.Context, servers []string, tools []too
 		return nil, err
 	}
 	list := []*definition{}
+	atTerminal := !s.Globals.JSON && (s.App.OutTTY.Is || s.App.ErrTTY.Is)
 	for _, of := range unseen {
 		diff, err := s.Engine.Diff(of.Server)
 		if err != nil {
@@ -81,16 +84,49 @@ func (s *Session) definitions(ctx context.Context, servers []string, tools []too
 			if !named && len(asked) > 0 && !slices.Contains(servers, of.Server) {
 				continue
 			}
-			list = append(list, &definition{Server: of.Server, Of: string(c.Of), Name: c.Name, changed: *changedOf(&c),
-				Hash: c.Hash, Diff: diff(c, named)})
+			d := &definition{Server: of.Server, Of: string(c.Of), Name: c.Name, changed: *changedOf(&c), Hash: c.Hash,
+				full: named || atTerminal}
+			d.Diff, d.whole = diff(c, d.full)
+			list = append(list, d)
 		}
 	}
-	return list, nil
+	return list, s.areThere(ctx, tools, list)
+}
+
+// areThere fails if something that was named has neither changed nor is it there.
+func (s *Session) areThere(ctx context.Context, tools []tool.Ref, changed []*definition) error {
+	for _, ref := range tools {
+		is := func(d *definition) bool { return d.Server == ref.Server && d.Name == ref.Name }
+		if slices.ContainsFunc(changed, is) {
+			continue
+		}
+		if err := s.offers(ctx, ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// offers fails if a server is known to have no tool and no prompt of that name, or waits for an approval itself.
+func (s *Session) offers(ctx context.Context, ref tool.Ref) error {
+	server, err := s.server(ref.Server)
+	if err != nil {
+		return err
+	}
+	if err := server.Usable(); err != nil {
+		return err
+	}
+	prompt := tool.Ref{Server: ref.Server, Name: ref.Name, Kind: tool.Prompt}
+	if _, _, err := s.Engine.Known(ctx, prompt); err == nil {
+		return nil
+	}
+	_, _, err = s.Engine.Known(ctx, ref)
+	return err
 }
 
 // trustShow answers with how servers stand, or with what has changed of them since they were approved; and with what
-// has changed of what they offer since a person last saw it. Changes that are not held have been seen once their
-// difference is shown.
+// has changed of what they offer since a person last saw it. Changes that are not held have been seen once a person at
+// the terminal was shown the whole difference.
 func (s *Session) trustShow(ctx context.Context, v *trustVerb, list []*trustStatus, servers []string,
 	tools []tool.Ref) error {
 	defs, err := s.definitions(ctx, servers, tools)
@@ -101,29 +137,31 @@ func (s *Session) trustShow(ctx context.Context, v *trustVerb, list []*trustStat
 		list = []*trustStatus{}
 	}
 	a := &trustAnswer{Servers: list, Definitions: defs, list: v.List, diff: v.Diff}
-	if err := s.Printer.Answer(a); err != nil || v.List {
+	if err := s.Printer.Answer(a); err != nil || v.List || !s.personReads() {
 		return err
 	}
-	return s.seeDefinitions(ctx, defs, false)
+	return s.seeDefinitions(ctx, slices.DeleteFunc(defs, func(d *definition) bool { return d.Held || !d.whole }))
 }
 
-// trustDefinitions approves definitions that are held: those with the hash of --yes, or those that the person at the
-// terminal approves.
+// trustDefinitions approves definitions: those with the hash of --yes, or those that are held and that the person at
+// the terminal approves.
 func (s *Session) trustDefinitions(ctx context.Context, v *trustVerb, servers []string, tools []tool.Ref) error {
 	list, err := s.definitions(ctx, servers, tools)
 	if err != nil {
 		return err
 	}
-	list = slices.DeleteFunc(list, func(d *definition) bool { return !d.Held })
+	held := slices.DeleteFunc(slices.Clone(list), func(d *definition) bool { return !d.Held })
 	switch {
 	case v.Yes != "":
-		if list, err = approveHash(list, v.names[0], v.Yes); err == nil {
-			err = s.seeDefinitions(ctx, list, true)
+		if list, err = s.approveHash(list, v.names[0], v.Yes); err == nil {
+			err = s.seeDefinitions(ctx, list)
 		}
-	case len(list) == 0:
+	case len(held) == 0:
 		return s.Printer.Answer(&trustAnswer{Servers: []*trustStatus{}, none: true})
 	default:
-		list, err = s.askDefinitions(ctx, list, v.All)
+		if list, err = s.askDefinitions(ctx, held, v.All); err == nil {
+			s.declined(len(held) - len(list))
+		}
 	}
 	if err != nil {
 		return err
@@ -188,14 +226,12 @@ func (a *trustAnswer) writeChanged(t *output.Text, server string) {
 	}
 }
 
-// seeDefinitions marks changes as seen: those that are not held, since a person has read them, or all, since a person
-// has approved them.
-func (s *Session) seeDefinitions(ctx context.Context, list []*definition, approved bool) error {
-	seen := slices.DeleteFunc(slices.Clone(list), func(d *definition) bool { return d.Held && !approved })
-	if err := s.mark(ctx, seen); err != nil {
+// seeDefinitions marks changes as seen, since a person has read or approved them.
+func (s *Session) seeDefinitions(ctx context.Context, list []*definition) error {
+	if err := s.mark(ctx, list); err != nil {
 		return err
 	}
-	return s.listHeld(ctx, seen)
+	return s.listHeld(ctx, list)
 }
 
 // mark marks changes as seen.
@@ -239,17 +275,41 @@ func (s *Session) listHeld(ctx context.Context, list []*definition) error {
 func (d *definition) write(t *output.Text) {
 	t.Line(output.Bold(d.title()), d.span())
 	t.Diff("  ", d.Diff)
+	if !d.whole {
+		t.Line("  ", output.Yellow("Not all of it is shown"), d.more())
+	}
 	t.Line("  ", output.Dim("hash: "), d.Hash[:trust.Short])
 }
 
-// approveHash returns those of the definitions whose hash begins with yes.
-func approveHash(list []*definition, word, yes string) ([]*definition, error) {
+// more says how a person sees what is not shown.
+func (d *definition) more() string {
+	switch {
+	case !d.full:
+		return ": " + output.Command(fault.Step{Verb: "trust", Args: []string{"--diff", d.ref()}})
+	case d.Of == "":
+		return ": " + output.Command(fault.Step{Verb: "inspect", Server: d.Server, Tool: d.Name})
+	}
+	return ", so it does not count as seen."
+}
+
+// approveHash returns those of the definitions whose hash begins with yes. There are none if that was approved already.
+func (s *Session) approveHash(list []*definition, word, yes string) ([]*definition, error) {
 	approved := slices.DeleteFunc(slices.Clone(list), func(d *definition) bool { return !strings.HasPrefix(d.Hash, yes) })
 	if len(approved) > 0 {
 		return approved, nil
 	}
-	f := fault.New(fault.ApprovalRequired, word+" has no change with that hash",
-		"It may have changed once more, or was approved.").
+	ref, _, unresolved := s.Engine.Resolve([]string{word}, tool.Tool)
+	if unresolved != nil {
+		ref.Server = word
+	}
+	switch known, err := s.Engine.HasSeen(ref.Server, ref.Name, yes); {
+	case err != nil:
+		return nil, err
+	case known:
+		s.Printer.Notice("%s was approved already", word)
+		return []*definition{}, nil
+	}
+	f := fault.New(fault.ApprovalRequired, word+" has no change with that hash", "It may have changed once more.").
 		Then("See what has changed with", fault.Step{Verb: "trust", Args: []string{"--diff", word}})
 	f.Approval = &fault.Approval{Kind: "pin", Why: "another definition than was shown", Tool: word}
 	return nil, f
@@ -280,7 +340,11 @@ func (s *Session) lock(ctx context.Context, servers []string) error {
 	if probes, err = lockable(s, probes, len(servers) > 0); err != nil {
 		return err
 	}
-	l, a := pin.NewLock(), &lockAnswer{File: path, Servers: []string{}}
+	l, err := lockToWrite(path, len(servers) > 0)
+	if err != nil {
+		return err
+	}
+	a := &lockAnswer{File: path, Servers: []string{}}
 	for _, p := range probes {
 		name := p.Server.Name
 		if p.Failure != nil {

@@ -3,7 +3,10 @@ package verb
 import (
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
 )
 
@@ -37,6 +40,30 @@ func (v *verdict) text() string {
 		text += "; approved by " + strings.Join(wordsOf(v.By), ", ")
 	}
 	return text
+}
+
+// refusal says why a server may not be used yet, in answers that do not use it.
+type refusal struct {
+	Action policy.Action `json:"action"` // deny
+	Why    string        `json:"why"`
+	Help   string        `json:"help"`
+}
+
+// trustVerdict returns what an answer says of a server that no one has approved. It is nil for one that may be used.
+func trustVerdict(server *config.Server) *refusal {
+	if server.Unapproved == nil {
+		return nil
+	}
+	f := output.InWords(fault.From(server.Unapproved))
+	return &refusal{policy.Deny, f.Message, f.Help}
+}
+
+// text says the refusal in a line. It is empty for nil.
+func (r *refusal) text() string {
+	if r == nil {
+		return ""
+	}
+	return string(r.Action) + ": " + r.Why + ". " + r.Help
 }
 
 // wordsOf returns ways as texts.

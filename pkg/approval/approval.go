@@ -97,21 +97,32 @@ func (r Request) Outcome() string {
 // takes reports whether the request may be approved in this way.
 func (r Request) takes(way policy.Way) bool { return slices.Contains(r.By, way) }
 
+// Open reports whether the request still has to be approved: it is pending, or was approved in a way that is not taken
+// any more.
+func (r Request) Open() bool { return r.State == Pending || r.State == Approved && !r.takes(r.Way) }
+
 // approve approves the request. Approving twice is harmless.
 func (r *Request) approve(way policy.Way, note string, now time.Time) error {
 	switch {
-	case r.State == Approved || r.State == Used:
+	case !r.Open() && (r.State == Approved || r.State == Used):
 		return nil
-	case r.State != Pending:
+	case r.State == Revoked:
+		return fault.New(fault.ApprovalRequired, fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
+			"Make the call again: it gets a new request.").On(r.Server, r.Ref().Tool())
+	case !r.Open():
 		return fault.New(fault.ApprovalRequired,
 			fmt.Sprintf("%s was %s", r.ID, r.Outcome()),
 			"A request that is decided cannot be approved.").On(r.Server, r.Ref().Tool()).
 			Then("A person has the call asked for anew with",
 				fault.Step{Verb: "approvals", Args: []string{"revoke", r.ID}})
 	case !r.takes(way):
-		return fault.New(fault.ApprovalRequired,
+		f := fault.New(fault.ApprovalRequired,
 			fmt.Sprintf("%s cannot be approved by %s, only by %s", r.ID, way, policy.Enumerate(r.By)),
 			"The rule that wants the approval says so.").On(r.Server, r.Ref().Tool())
+		if r.takes(policy.Terminal) {
+			f.Then("A person approves it at a terminal with", fault.Step{Verb: "approvals", Args: []string{"approve", r.ID}})
+		}
+		return f
 	}
 	r.State, r.Way, r.Note, r.Decided = Approved, way, note, now
 	return nil
@@ -145,7 +156,7 @@ func (r *Request) revoke(way policy.Way, now time.Time) error {
 		return fault.New(fault.Usage, fmt.Sprintf("%s was used at %s: the call has been made", r.ID, clock(r.Decided)),
 			"What has been made cannot be revoked.").On(r.Server, r.Ref().Tool())
 	}
-	r.State, r.Way, r.Decided = Revoked, "", now
+	r.State, r.Way, r.Note, r.Decided = Revoked, "", "", now
 	return nil
 }
 

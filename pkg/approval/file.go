@@ -58,35 +58,43 @@ func (s Store) read() (content, error) {
 	return c, nil
 }
 
-// parse reads the file's JSON. line is that of a mistake in the JSON itself, else 0.
+// parse reads the file's JSON. line is that of a mistake in the JSON or in a request, 0 for other mistakes.
 func parse(data []byte) (c content, line int, err error) {
-	if line, err = atomicfile.ParseJSON(data, &c); err != nil {
+	var file struct {
+		content
+		Requests []json.RawMessage `json:"requests"`
+	}
+	if line, err = atomicfile.ParseJSON(data, &file); err != nil {
 		return content{}, line, err
 	}
-	return c, 0, c.check()
+	switch c = file.content; {
+	case c.Version != version:
+		return content{}, 0, fmt.Errorf("it is of version %d, and this mcpl knows %d", c.Version, version)
+	case len(c.Key) != keySize:
+		return content{}, 0, fmt.Errorf("its key has %d bytes and not %d", len(c.Key), keySize)
+	}
+	seen, end := map[string]bool{}, 0
+	for i, raw := range file.Requests {
+		begin := end + bytes.Index(data[end:], raw)
+		end = begin + len(raw)
+		var r Request
+		line, err := atomicfile.ParseJSON(raw, &r)
+		if err == nil {
+			err = r.check()
+		}
+		if err == nil && seen[r.ID] {
+			err = fmt.Errorf("there is another %s", r.ID)
+		}
+		if err != nil {
+			return content{}, bytes.Count(data[:begin], []byte("\n")) + max(line, 1), fmt.Errorf("request %d: %w", i+1, err)
+		}
+		seen[r.ID] = true
+		c.Requests = append(c.Requests, r)
+	}
+	return c, 0, nil
 }
 
 // check reports what no mcpl would have written.
-func (c content) check() error {
-	switch {
-	case c.Version != version:
-		return fmt.Errorf("it is of version %d, and this mcpl knows %d", c.Version, version)
-	case len(c.Key) != keySize:
-		return fmt.Errorf("its key has %d bytes and not %d", len(c.Key), keySize)
-	}
-	seen := map[string]bool{}
-	for i, r := range c.Requests {
-		if err := r.check(); err != nil {
-			return fmt.Errorf("request %d: %w", i+1, err)
-		}
-		if seen[r.ID] {
-			return fmt.Errorf("request %d: there is another %s", i+1, r.ID)
-		}
-		seen[r.ID] = true
-	}
-	return nil
-}
-
 func (r Request) check() error {
 	ways := []policy.Way{policy.Terminal, policy.Elicitation, policy.Token, policy.Model}
 	switch {

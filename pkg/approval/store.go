@@ -145,6 +145,8 @@ type Decision struct {
 	Way policy.Way
 	// Note is a reason for people. It may be empty.
 	Note string
+	// By are the ways of approving that the rule has now. If nil, those of the request count.
+	By []policy.Way
 }
 
 // Decide approves or denies the request that an id or a token names, and returns it as it is then. Deciding the same
@@ -156,6 +158,9 @@ func (s Store) Decide(ctx context.Context, which string, d Decision) (Request, e
 		}
 		if genuine {
 			d.Way = policy.Token
+		}
+		if d.By != nil {
+			r.By = d.By
 		}
 		return r.approve(d.Way, d.Note, s.now())
 	})

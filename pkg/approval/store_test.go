@@ -266,12 +266,13 @@ func TestDeniedAndRevoked(t *testing.T) {
 		t.Errorf("revoked by the model: %v", err)
 	}
 	for range 2 { // twice is harmless
-		if got, err := s.Revoke(t.Context(), r.ID, policy.Terminal); err != nil || got.State != Revoked {
+		if got, err := s.Revoke(t.Context(), r.ID, policy.Terminal); err != nil || got.State != Revoked || got.Note != "" {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
-	if _, err := s.Decide(t.Context(), r.Token, yes()); !fault.Is(err, fault.ApprovalRequired) {
-		t.Errorf("the token of a revoked request: %v", err)
+	_, err := s.Decide(t.Context(), r.Token, yes())
+	if f := fault.From(err); f.Type != fault.ApprovalRequired || !strings.Contains(f.Help, "Make the call again") || f.Next != nil {
+		t.Errorf("the token of a revoked request: %+v", f)
 	}
 	fresh := s.open(t, pay(5))
 	s.decide(t, fresh.Token, yes())
@@ -612,11 +613,12 @@ func TestDamagedFileApprovesNothing(t *testing.T) {
 		"no key":        {edit(`"key": "`, `"key": "AAAA", "was": "`), "was"},
 		"short key":     {[]byte(`{"version":1,"key":"AAAA","requests":[]}`), "key has 3 bytes"},
 		"null":          {[]byte("null"), "version 0"},
-		"unknown":       {edit(`"reason"`, `"excuse"`), "excuse"},
-		"state":         {edit(`"state":"approved"`, `"state":"aproved"`), "aproved"},
-		"way":           {edit(`"way":"terminal"`, `"way":"model"`), "which may not"},
+		"unknown":       {edit(`"reason"`, `"excuse"`), ":2: "},
+		"a time":        {edit(`"asked":"20`, `"asked":"x20`), ":2: "},
+		"state":         {edit(`"state":"approved"`, `"state":"aproved"`), `:2: no approval in this file counts: request 1: there is no state "aproved"`},
+		"way":           {edit(`"way":"terminal"`, `"way":"model"`), ":2: "},
 		"type":          {edit(`"server":"bank"`, `"server":7`), ":2: "},
-		"twice":         {edit("\n]}", ","+strings.Split(string(sound), "\n")[1]+"\n]}"), "there is another"},
+		"twice":         {edit("\n]}", ","+strings.Split(string(sound), "\n")[1]+"\n]}"), ":2: no approval in this file counts: request 2: there is another"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

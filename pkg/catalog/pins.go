@@ -88,7 +88,7 @@ func (c *Catalog) enterPins(ctx context.Context, s *config.Server, old index.Ser
 }
 
 // MeetPin compares one definition that a server has now with its pin. It returns the change that no one has seen yet,
-// nil if there is none.
+// nil if there is none. The server is listed once more behind the answer then, so that the index knows of it too.
 func (c *Catalog) MeetPin(ctx context.Context, f index.Facts, def tool.Def) (change *pin.Change, err error) {
 	err = c.opt.Pins.Store.Update(ctx, f.Pins, func(p *pin.Pins) (err error) {
 		if p.Empty() {
@@ -100,6 +100,9 @@ func (c *Catalog) MeetPin(ctx context.Context, f index.Facts, def tool.Def) (cha
 		}
 		return c.inherit(ctx, f.Name, renames)
 	})
+	if change != nil && f.Changes == 0 {
+		c.Changed(f.Name)
+	}
 	return change, err
 }
 

@@ -83,13 +83,37 @@ type Term struct{ Field, Text string }
 // Terms returns what a person approves of a server: all of the entry, as written, that decides which program runs and
 // what it gets. The order is that of the file, but for env and headers, which are sorted. Time limits and "disabled"
 // are not part of it. Secrets that the entry holds are in the texts; see [Server.ShownTerms].
-func (s *Server) Terms() []Term { return s.terms(func(text string) string { return text }) }
+func (s *Server) Terms() []Term {
+	same := func(text string) string { return text }
+	return s.terms(same, func(g given) string { return g.text })
+}
 
 // ShownTerms is Terms for a person who approves the entry: what looks like a token, and the password of the URL, is
-// masked.
+// masked. Where that hides a part of the value that an environment file of the project gives, the beginning of its hash
+// follows, so that a person sees when it changes.
 func (s *Server) ShownTerms() []Term {
-	tokens := s.tokens()
-	terms := s.terms(func(text string) string { return squeeze(mask(tokens, text)) })
+	var l secretList
+	for _, g := range s.given {
+		l.formed(g.text)
+		l.shaped(g.text)
+	}
+	l = slices.DeleteFunc(l, func(text string) bool { return !isTokenShaped(text) })
+	for _, g := range s.given {
+		if s.hides(g) {
+			l = append(l, g.text)
+		}
+	}
+	secrets, tokens := replacer(l), s.tokens()
+	terms := s.terms(func(text string) string { return squeeze(mask(tokens, text)) }, func(g given) string {
+		masked := mask(secrets, g.text)
+		if s.hides(g) { // also a short one
+			masked = "***"
+		}
+		if masked != g.text {
+			masked += " (" + digest([]string{g.name, g.text})[:shortDigest] + ")"
+		}
+		return squeeze(masked)
+	})
 	for i := range terms {
 		if terms[i].Field == "url" {
 			terms[i].Text = maskPasswords(terms[i].Text)
@@ -120,10 +144,27 @@ func squeeze(text string) string {
 	return b.String()
 }
 
+// shortDigest is how many digits of a hash a person is shown.
+const shortDigest = 12
+
 // given is a variable that an environment file of the project gives a value.
 type given struct {
 	name string
 	value
+}
+
+// hides reports whether a given value is a secret by its name. In the command line, a text that does not look like a
+// token may be a program: a name does not hide it.
+func (s *Server) hides(g given) bool {
+	if !looksSecret(g.name) || isTokenShaped(g.text) {
+		return looksSecret(g.name)
+	}
+	words := append([]string{s.written.Command}, s.written.Args...)
+	return !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(referencesIn(word), g.name) })
+}
+
+func referencesIn(text string) []string {
+	return expand(text, func(string) (string, bool) { return "", false }).names
 }
 
 // isTokenShaped reports whether a text could be a token and nothing else: no path, no file and no text of a shell.
@@ -136,7 +177,7 @@ func isTokenShaped(text string) bool {
 func (s *Server) References() []string {
 	var names []string
 	s.written.mapTexts(func(_, text string) string {
-		for _, name := range expand(text, func(string) (string, bool) { return "", false }).names {
+		for _, name := range referencesIn(text) {
 			if !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -149,7 +190,7 @@ func (s *Server) References() []string {
 	return names
 }
 
-func (s *Server) terms(show func(string) string) []Term {
+func (s *Server) terms(show func(string) string, showGiven func(given) string) []Term {
 	var list []Term
 	add := func(field, text string) string {
 		// An empty variable also decides: it hides an inherited one.
@@ -181,7 +222,9 @@ func (s *Server) terms(show func(string) string) []Term {
 		add("allowHTTP", "true")
 	}
 	for _, g := range s.given {
-		add("given."+g.name, g.text)
+		if g.text != "" {
+			list = append(list, Term{"given." + g.name, showGiven(g)})
+		}
 	}
 	return list
 }

@@ -54,7 +54,7 @@ func (e *Engine) gate(ctx context.Context, p *Plan, who tool.Principal) error {
 	case policy.Allow:
 		return nil
 	case policy.Deny:
-		return denied(p.Ref, d)
+		return Denied(p.Ref, d)
 	}
 	if e.callers.full == nil {
 		return ErrNotFresh // what cannot make the call for sure must not use up its approval
@@ -108,8 +108,8 @@ func (e *Engine) callOf(p *Plan, who tool.Principal) (approval.Call, error) {
 	return approval.Call{Scope: sources.Key(), Principal: who, Ref: p.Ref, Args: p.Args}, nil
 }
 
-// denied is the fault of a call that a rule denies.
-func denied(ref tool.Ref, d policy.Decision) error {
+// Denied is the fault of a call that a rule denies.
+func Denied(ref tool.Ref, d policy.Decision) error {
 	f := stopped(ref, "is denied by the policy: "+d.Reason(), "No approval helps. Whoever wrote the rule can change it.")
 	f.Approval = &fault.Approval{Kind: policyKind, Why: d.Reason(), Tool: ref.String()}
 	return f

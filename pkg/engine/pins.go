@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -115,6 +116,11 @@ func (e *Engine) heldNew(f index.Facts, ref tool.Ref, missing error) error {
 	if f.Changes == 0 || !fault.Is(missing, fault.ToolNotFound) || !e.allows(ref) {
 		return missing
 	}
+	return cmp.Or(e.heldNow(f, ref), missing)
+}
+
+// heldNow fails if what ref names is held.
+func (e *Engine) heldNow(f index.Facts, ref tool.Ref) error {
 	changes, err := e.unseen(f)
 	if err != nil {
 		return err
@@ -122,7 +128,7 @@ func (e *Engine) heldNew(f index.Facts, ref tool.Ref, missing error) error {
 	if c := changeOf(changes, ref); c != nil && c.Held {
 		return e.held(f, ref, *c)
 	}
-	return missing
+	return nil
 }
 
 // held returns the fault of something whose change a person has to approve.
@@ -261,9 +267,9 @@ func (e *Engine) pinsOf(server string) (key string, err error) {
 	return key, err
 }
 
-// Diff returns a function that says how a change of a server differs from what a person has seen, in at most 20 lines,
-// or all of them.
-func (e *Engine) Diff(server string) (func(c pin.Change, all bool) []string, error) {
+// Diff returns a function that says how a change of a server differs from what a person has seen: in at most 20 lines,
+// or in full. whole is true if that is all of it, for which a full diff is needed.
+func (e *Engine) Diff(server string) (func(c pin.Change, full bool) (lines []string, whole bool), error) {
 	key, err := e.pinsOf(server)
 	if err != nil {
 		return nil, err
@@ -275,14 +281,14 @@ func (e *Engine) Diff(server string) (func(c pin.Change, all bool) []string, err
 		}
 	}
 	known := pins.ByChange()
-	return func(c pin.Change, all bool) []string {
+	return func(c pin.Change, full bool) (lines []string, whole bool) {
 		switch p := known(c); {
 		case p == nil || p.New == nil:
-			return nil
-		case all:
+			return nil, false
+		case full:
 			return pin.FullDiff(p.Seen, p.New)
 		default:
-			return pin.Diff(p.Seen, p.New)
+			return pin.Diff(p.Seen, p.New), false
 		}
 	}, nil
 }
@@ -298,4 +304,18 @@ func (e *Engine) See(ctx context.Context, server string, which func(pin.Change) 
 		return nil
 	})
 	return seen, err
+}
+
+// HasSeen reports whether a definition of a server that has not changed since a person saw it has a hash that begins
+// so. An empty name stands for any.
+func (e *Engine) HasSeen(server, name, hash string) (bool, error) {
+	key, err := e.pinsOf(server)
+	if err != nil || key == "" {
+		return false, err
+	}
+	pins, err := e.catalog.Pins().Read(key)
+	if err != nil {
+		return false, err
+	}
+	return pins.HasSeen(name, hash)
 }

@@ -104,6 +104,9 @@ func (b *bank) call() (kinds []string, err error) {
 			p.Changed = func(c pin.Change) { kinds = c.Kinds }
 			_, err = e.Call(b.t.Context(), p, tool.CallOptions{})
 		}
+		if late := e.Catalog().Settle(b.t.Context()); late != nil {
+			b.t.Error(late)
+		}
 	})
 	return kinds, err
 }
@@ -157,6 +160,40 @@ func TestF6HeldCallReachesNoServer(t *testing.T) {
 	}
 }
 
+// TestChangeOfACallIsInTheIndex: what a call has met is said by the next search, though no one has listed the server.
+func TestChangeOfACallIsInTheIndex(t *testing.T) {
+	t.Parallel()
+	b := newBank(t, config.HoldPins)
+	b.refresh(pays)
+	b.offer(otherwise)
+	if _, err := b.call(); !fault.Is(err, fault.ApprovalRequired) {
+		t.Fatal(err)
+	}
+	b.use(func(e *Engine) {
+		found, err := e.Search(t.Context(), aboutPaying())
+		if err != nil || len(found.Found) != 1 || found.Found[0].Changed == nil {
+			t.Errorf("search: %+v, %v", found, err)
+		}
+		if _, change, err := e.Inspect(t.Context(), payRef); change == nil || err != nil {
+			t.Errorf("inspect: %+v, %v", change, err)
+		}
+	})
+}
+
+// TestHeldBeforeArguments: that a tool is held is said before what is wrong with the arguments for the definition that
+// counts.
+func TestHeldBeforeArguments(t *testing.T) {
+	t.Parallel()
+	const noted = `{"name":"pay","inputSchema":{"type":"object","properties":{"note":{"type":"string"}},"required":["note"]}}`
+	b := newBank(t, config.HoldPins)
+	b.refresh(noted)
+	b.refresh(pays)
+	_, err := b.call()
+	if f := fault.From(err); f == nil || f.Type != fault.ApprovalRequired || f.Diff == nil || b.calls > 0 {
+		t.Errorf("%+v after %d calls", f, b.calls)
+	}
+}
+
 func TestApprovedChangeIsCalled(t *testing.T) {
 	t.Parallel()
 	b := newBank(t, config.WarnPins)
@@ -173,7 +210,7 @@ func TestApprovedChangeIsCalled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if lines := diff(unseen[0].Changes[0], true); len(lines) != 1 {
+		if lines, whole := diff(unseen[0].Changes[0], true); len(lines) != 1 || !whole {
 			t.Errorf("%q", lines)
 		}
 		if n, err := e.See(t.Context(), "bank", func(c pin.Change) bool { return c.Name == "pay" }); n != 1 || err != nil {

@@ -40,8 +40,9 @@ type Plan struct {
 type Builder func(inputSchema []byte) (json.RawMessage, error)
 
 // Plan finds the definition of a tool or prompt, has its arguments built for its schema, and checks them if check is
-// set. Arguments that do not fit give one fault that names everything that is wrong. A resource has no arguments; its
-// URI need not be listed if its server has resources. No server is started, unless the index does not know it yet.
+// set. Arguments that do not fit give one fault that names everything that is wrong, unless the definition is held. A
+// resource has no arguments; its URI need not be listed if its server has resources. No server is started, unless the
+// index does not know it yet.
 func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bool) (*Plan, error) {
 	if ref.Kind == tool.Resource {
 		return e.planRead(ctx, ref)
@@ -54,6 +55,12 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 	var failed error
 	if err := Interruptible(ctx, func() { p, failed = planOf(ref, def, server, build, check) }); err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Tool())
+	}
+	if failed != nil {
+		// A call of something held does not pass with other arguments either.
+		if err := e.heldNow(server, ref); err != nil {
+			return nil, err
+		}
 	}
 	return p, failed
 }

@@ -140,12 +140,16 @@ func (f *Fault) Error() string { return f.Message }
 // Unwrap returns the cause given to [Fault.Because]. It may be nil.
 func (f *Fault) Unwrap() error { return f.cause }
 
-// Because records cause and appends its message to the traceback. It returns f. A nil cause changes nothing.
+// Because records cause and appends its message to the traceback, unless f's own message has it. It returns f. A nil
+// cause changes nothing.
 func (f *Fault) Because(cause error) *Fault {
 	if cause == nil {
 		return f
 	}
 	f.cause = cause
+	if strings.Contains(f.Message, cause.Error()) {
+		return f
+	}
 	return f.Trace(cause.Error())
 }
 

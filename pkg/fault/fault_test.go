@@ -112,3 +112,11 @@ func TestEdits(t *testing.T) {
 		}
 	}
 }
+
+// TestBecauseSaysNothingTwice: a message that has its cause in it is not followed by that cause.
+func TestBecauseSaysNothingTwice(t *testing.T) {
+	t.Parallel()
+	if f := New(Config, "cannot read a: EOF", "").Because(io.EOF); f.Traceback != "" || !errors.Is(f, io.EOF) {
+		t.Errorf("%+v", f)
+	}
+}

@@ -13,9 +13,11 @@ import (
 )
 
 const (
-	// diffLines bounds a diff, diffWidth a line of it (in characters).
+	// diffLines bounds a diff, diffWidth a line of it (in characters). A full diff has bounds of its own.
 	diffLines = 20
 	diffWidth = 300
+	fullLines = 1000
+	fullWidth = 10_000
 	// beside is how much of the common text stands around a change within a line.
 	beside = 40
 )
@@ -24,15 +26,18 @@ const (
 // and the value. Demands and promises of a tool stand first. A last line says how much was left out. before may be nil.
 // The lines are safe to show.
 func Diff(before, after json.RawMessage) []string {
-	return diff(before, after, diffLines)
+	lines, _ := diff(before, after, diffLines, diffWidth)
+	return lines
 }
 
-// FullDiff returns all of what [Diff] shortens to 20 lines, at most 1,000.
-func FullDiff(before, after json.RawMessage) []string {
-	return diff(before, after, 1000)
+// FullDiff returns what [Diff] shortens: at most 1,000 lines of 10,000 characters. whole is false if that was not
+// enough, or if the definitions differ in an order only, which no line shows: then a reader has not seen what changed.
+func FullDiff(before, after json.RawMessage) (lines []string, whole bool) {
+	lines, whole = diff(before, after, fullLines, fullWidth)
+	return lines, whole && len(lines) > 0
 }
 
-func diff(before, after json.RawMessage, most int) []string {
+func diff(before, after json.RawMessage, most, width int) (lines []string, whole bool) {
 	old, now := flatten(before), flatten(after)
 	gone, come := only(old, now), only(now, old)
 	type change struct {
@@ -59,22 +64,27 @@ func diff(before, after json.RawMessage, most int) []string {
 		c.plus = append(c.plus, l.text)
 	}
 	slices.SortStableFunc(list, func(a, b *change) int { return cmp.Compare(weight(a.place), weight(b.place)) })
-	var lines []string
+	whole = true
+	add := func(sign, place, text string) {
+		text, fits := line(place, text, width)
+		lines, whole = append(lines, sign+text), whole && fits
+	}
 	for _, c := range list {
 		if len(c.minus) == 1 && len(c.plus) == 1 {
 			c.minus[0], c.plus[0] = around(c.minus[0], c.plus[0])
 		}
 		for _, text := range c.minus {
-			lines = append(lines, line("- ", c.place, text))
+			add("- ", c.place, text)
 		}
 		for _, text := range c.plus {
-			lines = append(lines, line("+ ", c.place, text))
+			add("+ ", c.place, text)
 		}
 	}
 	if more := len(lines) - most; more > 0 {
 		lines = append(lines[:most-1], fmt.Sprintf("  … %d more lines", more+1))
+		whole = false
 	}
-	return lines
+	return lines, whole
 }
 
 // flat is one value of a definition, or one line of a text.
@@ -200,14 +210,14 @@ func around(a, b string) (string, string) {
 	return cut(a), cut(b)
 }
 
-// line returns a line of a diff, cleaned and cut.
-func line(sign, place, text string) string {
+// line returns a line of a diff, cleaned, and cut to the width. fits is false if it was cut.
+func line(place, text string, width int) (cut string, fits bool) {
 	if place != "" {
 		text = place + ": " + text
 	}
 	runes := []rune(Clean(text))
-	if len(runes) > diffWidth {
-		runes = append(runes[:diffWidth-1], '…')
+	if len(runes) <= width {
+		return string(runes), true
 	}
-	return sign + string(runes)
+	return string(runes[:width-1]) + "…", false
 }

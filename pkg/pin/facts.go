@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/canonical"
@@ -35,6 +36,7 @@ type facts struct {
 	nodes    int
 	cut      bool // the schema is beyond the bounds
 	free     map[string]bool
+	others   map[string]int // by place: properties that are required, or take no free text; nil before they are needed
 }
 
 // rule is a keyword at a place.
@@ -161,6 +163,30 @@ func (f *facts) branches(place, keyword string, value any, depth int) {
 		f.walk(child, schema, depth)
 	}
 }
+
+// forced returns how many free texts minProperties demands at a place, beside those in "required": as many as there are
+// too few others.
+func (f *facts) forced(place string) int {
+	least, err := strconv.ParseFloat(f.rules[rule{place, "minProperties"}], 64)
+	if err != nil {
+		return 0
+	}
+	if f.others == nil {
+		f.others = make(map[string]int)
+		for child := range f.required {
+			f.others[parentOf(child)]++
+		}
+		for child := range f.present {
+			if !f.required[child] && !f.isFree(child) {
+				f.others[parentOf(child)]++
+			}
+		}
+	}
+	return max(0, int(min(least, maxNodes))-f.others[place])
+}
+
+// parentOf returns the place of the object that has a property.
+func parentOf(property string) string { return property[:max(0, strings.LastIndexByte(property, '/'))] }
 
 // isFree reports whether a free text fits at a place: nothing there, nor in what it refers to, leaves only a choice, a
 // number or a date.

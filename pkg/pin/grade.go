@@ -222,11 +222,21 @@ func (c changes) schemas(before, after json.RawMessage) {
 		c.addIf(b.required[place] && a.required[place] && b.isFree(place) && !a.isFree(place), Looser,
 			"type:"+shown(place))
 	}
+	c.forced(a, b)
 	for r := range a.rules {
 		c.rule(r, a, b)
 	}
 	for r := range b.rules {
 		c.rule(r, a, b)
+	}
+}
+
+// forced compares how many properties have to be given: if there are not as many others, free texts are among them.
+func (c changes) forced(a, b *facts) {
+	for r := range b.rules {
+		if r.keyword == "minProperties" && b.forced(r.place) > a.forced(r.place) {
+			c.add(Looser, kindAt(r))
+		}
 	}
 }
 
@@ -247,11 +257,16 @@ func (c changes) rule(r rule, a, b *facts) {
 	if a.rules[r] == b.rules[r] || a.present[property] != b.present[property] {
 		return
 	}
+	c.add(gradeOf(r.keyword), kindAt(r))
+}
+
+// kindAt names the change of a keyword.
+func kindAt(r rule) string {
 	kind := label(r.keyword)
 	if place := shown(r.place); place != "" {
 		kind += ":" + place
 	}
-	c.add(gradeOf(r.keyword), kind)
+	return kind
 }
 
 // gradeOf grades the change of a keyword. What no validator knows may be read as words.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
@@ -73,15 +74,24 @@ type Mismatch struct {
 	// Of is the kind: "" for a tool, "prompt", "instructions" or "server". The last two have no name.
 	Of   string `json:"of,omitempty"`
 	Name string `json:"name,omitempty"`
-	// Problem is "changed", "new" or "missing".
+	// Problem is one of the problems below.
 	Problem string `json:"problem"`
 }
+
+// The problems of a [Mismatch].
+const (
+	Changed = "changed"
+	New     = "new"
+	Missing = "missing"
+	// Unknown is that of a server that could not be compared.
+	Unknown = "not compared"
+)
 
 // Check compares what a server offers with the lock.
 func (l *Lock) Check(server string, listing tool.Listing) ([]Mismatch, error) {
 	locked, ok := l.Servers[server]
 	if !ok {
-		return []Mismatch{{Server: server, Of: "server", Problem: "new"}}, nil
+		return []Mismatch{{Server: server, Of: "server", Problem: New}}, nil
 	}
 	now, err := lockOf(listing)
 	if err != nil {
@@ -90,7 +100,7 @@ func (l *Lock) Check(server string, listing tool.Listing) ([]Mismatch, error) {
 	list := mismatches(server, "", locked.Tools, now.Tools)
 	list = append(list, mismatches(server, string(tool.Prompt), locked.Prompts, now.Prompts)...)
 	if now.Instructions != locked.Instructions {
-		list = append(list, Mismatch{Server: server, Of: string(instructions), Problem: "changed"})
+		list = append(list, Mismatch{Server: server, Of: string(instructions), Problem: Changed})
 	}
 	return list, nil
 }
@@ -100,7 +110,7 @@ func (l *Lock) Missing(servers []string) []Mismatch {
 	var list []Mismatch
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
 		if !slices.Contains(servers, name) {
-			list = append(list, Mismatch{Server: name, Of: "server", Problem: "missing"})
+			list = append(list, Mismatch{Server: name, Of: "server", Problem: Missing})
 		}
 	}
 	return list
@@ -111,14 +121,14 @@ func mismatches(server, of string, locked, now map[string]string) []Mismatch {
 	for _, name := range slices.Sorted(maps.Keys(locked)) {
 		switch hash, ok := now[name]; {
 		case !ok:
-			list = append(list, Mismatch{server, of, name, "missing"})
+			list = append(list, Mismatch{server, of, name, Missing})
 		case hash != locked[name]:
-			list = append(list, Mismatch{server, of, name, "changed"})
+			list = append(list, Mismatch{server, of, name, Changed})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if _, ok := locked[name]; !ok {
-			list = append(list, Mismatch{server, of, name, "new"})
+			list = append(list, Mismatch{server, of, name, New})
 		}
 	}
 	return list
@@ -132,16 +142,26 @@ func ReadLock(path string) (*Lock, error) {
 			Then("Write one with", fault.Step{Verb: "trust", Args: []string{"--lock"}})
 	}
 	if err != nil {
-		return nil, fault.New(fault.Config, "cannot read "+path+": "+atomicfile.Reason(err), "Make it readable for you.").
-			Because(err)
+		help := "Make it readable for you."
+		if info, gone := os.Stat(path); gone == nil && !info.Mode().IsRegular() {
+			help = "The lock is a file: move away what lies in its place."
+		}
+		return nil, fault.New(fault.Config, "cannot read "+path+": "+atomicfile.Reason(err), help).Because(err)
 	}
 	l, err := parseLock(data)
-	if err != nil {
-		return nil, fault.New(fault.Config, fmt.Sprintf("%s is not a lock: %v", path, err), "").Because(err).
-			Then("Write it anew with", fault.Step{Verb: "trust", Args: []string{"--lock"}})
+	if err == nil {
+		return l, nil
 	}
-	return l, nil
+	f := fault.New(fault.Config, fmt.Sprintf("%s is not a lock: %v", path, err), "").Because(err)
+	if errors.Is(err, errNewer) {
+		f.Help = "A newer mcpl wrote it: update this one."
+		return nil, f
+	}
+	return nil, f.Then("Write it anew with", fault.Step{Verb: "trust", Args: []string{"--lock"}})
 }
+
+// errNewer is the error of a lock that a later mcpl wrote.
+var errNewer = errors.New("this mcpl does not know its version")
 
 func parseLock(data []byte) (*Lock, error) {
 	l := NewLock()
@@ -149,8 +169,11 @@ func parseLock(data []byte) (*Lock, error) {
 	if err := json.Unmarshal(data, l); err != nil {
 		return nil, err
 	}
-	if l.Version != lockVersion {
-		return nil, fmt.Errorf("it has version %d, this mcpl reads version %d", l.Version, lockVersion)
+	switch {
+	case l.Version > lockVersion:
+		return nil, fmt.Errorf("%w, %d", errNewer, l.Version)
+	case l.Version != lockVersion:
+		return nil, errors.New("it has no version")
 	}
 	return l, nil
 }

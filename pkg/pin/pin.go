@@ -12,6 +12,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/canonical"
@@ -107,6 +108,21 @@ func (p *Pins) Find(kind tool.Kind, name string) *Pin {
 
 // Of returns the pin that a change is about. It is nil if there is none.
 func (p *Pins) Of(c Change) *Pin { return p.Find(c.Of, c.Name) }
+
+// HasSeen reports whether a definition that has not changed since a person saw it has a hash that begins so. An empty
+// name stands for any.
+func (p *Pins) HasSeen(name, hash string) (bool, error) {
+	for _, pin := range p.pins {
+		if pin.Seen == nil || pin.New != nil || name != "" && pin.Name != name {
+			continue
+		}
+		now, err := canonical.Hash(pin.Seen)
+		if err != nil || strings.HasPrefix(now, hash) {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
 
 // ByChange returns a function like [Pins.Of] for many changes.
 func (p *Pins) ByChange() func(Change) *Pin {

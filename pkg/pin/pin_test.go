@@ -113,8 +113,8 @@ func TestWhatWarnAndHoldUse(t *testing.T) {
 	}{
 		{"notation", `pay "title":"a  b"`, `pay "title":"a b"`, "", "", true, true},
 		{"words", `pay "title":"a"`, `pay "title":"b"`, "pay words since 21", "pay words since 21 held", true, false},
-		{"narrower", `pay "inputSchema":{}`, `pay "inputSchema":{"minProperties":1}`,
-			"pay minProperties since 21", "pay minProperties since 21 held", true, false},
+		{"narrower", `pay "inputSchema":{}`, `pay "inputSchema":{"maxProperties":1}`,
+			"pay maxProperties since 21", "pay maxProperties since 21 held", true, false},
 		{"looser", `pay "title":"a"`, `pay "title":"a","annotations":{"openWorldHint":true}`,
 			"pay annotations since 21 held", "pay annotations since 21 held", false, false},
 		{"hidden characters", `pay "title":"a"`, "pay \"title\":\"a\u200b\"", "pay hidden,words since 21 held", "pay hidden,words since 21 held", false, false},
@@ -147,12 +147,12 @@ func TestDriftIsMeasuredFromWhatWasSeen(t *testing.T) {
 	var p Pins
 	enter(t, &p, Warn, 0, listing(t, `pay "title":"a","inputSchema":{}`))
 	enter(t, &p, Warn, 1, listing(t, `pay "title":"b","inputSchema":{}`))
-	enter(t, &p, Warn, 2, listing(t, `pay "title":"b","inputSchema":{"minProperties":1}`))
-	if want := "pay words,minProperties since 21"; shortly(&p) != want {
+	enter(t, &p, Warn, 2, listing(t, `pay "title":"b","inputSchema":{"maxProperties":1}`))
+	if want := "pay words,maxProperties since 21"; shortly(&p) != want {
 		t.Errorf("%q, want %q", shortly(&p), want)
 	}
 	pin := p.Of(p.Changes()[0])
-	want := []string{`- title: "a"`, `+ title: "b"`, `- inputSchema: {}`, `+ inputSchema.minProperties: 1`}
+	want := []string{`- title: "a"`, `+ title: "b"`, `- inputSchema: {}`, `+ inputSchema.maxProperties: 1`}
 	got := Diff(pin.Seen, pin.New)
 	slices.Sort(got)
 	slices.Sort(want)
@@ -366,8 +366,27 @@ func TestDiffIsBounded(t *testing.T) {
 	if len(got[3]) > diffWidth+10 {
 		t.Errorf("a line of %d bytes", len(got[3]))
 	}
-	if all := FullDiff(schema(`{}`), after); len(all) <= diffLines {
-		t.Errorf("the full diff has %d lines", len(all))
+	if all, whole := FullDiff(schema(`{}`), after); len(all) <= diffLines || !whole {
+		t.Errorf("the full diff has %d lines, whole %t", len(all), whole)
+	}
+}
+
+// TestFullDiffSaysWhatItLeavesOut: a reader of a diff that is not whole has not seen what changed.
+func TestFullDiffSaysWhatItLeavesOut(t *testing.T) {
+	t.Parallel()
+	text := func(s string) json.RawMessage { return json.RawMessage(`{"d":"` + s + `"}`) }
+	for name, tt := range map[string]struct {
+		before, after json.RawMessage
+		whole         bool
+	}{
+		"a long line":   {text("a"), text(strings.Repeat("x", 9000)), true},
+		"too long":      {text("a"), text(strings.Repeat("x", 11_000)), false},
+		"too many":      {text("a"), text(strings.Repeat(`x\n`, 1001)), false},
+		"only an order": {text(`a\nb`), text(`b\na`), false},
+	} {
+		if lines, whole := FullDiff(tt.before, tt.after); whole != tt.whole {
+			t.Errorf("%s: whole is %t with %d lines", name, whole, len(lines))
+		}
 	}
 }
 

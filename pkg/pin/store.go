@@ -120,7 +120,7 @@ func (s Store) damaged(id string, data []byte, err error) *fault.Fault {
 		where += fmt.Sprintf(":%d", 1+bytes.Count(before, []byte("\n")))
 	}
 	return fault.New(fault.Config, fmt.Sprintf("%s is damaged: %v", where, err),
-		"Mend it there, or delete the file: then the server's tools count as seen as it lists them next.").Because(err)
+		"Mend it there, or delete the file: then what mcpl last showed of the server counts as seen.").Because(err)
 }
 
 // pinFile is the layout of a file. The changes stand before the definitions, so that they are read alone.

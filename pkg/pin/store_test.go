@@ -242,13 +242,21 @@ func TestLock(t *testing.T) {
 	if got := fmt.Sprint(l.Missing([]string{"e"})); got != "[{f server  missing}]" {
 		t.Errorf("missing: %s", got)
 	}
-	for _, text := range []string{"", "{}", `{"version":2}`, `{"version":1,"servers":[]}`} {
+	for text, next := range map[string]bool{"": true, "{}": true, `{"version":2}`: false, `{"version":1,"servers":[]}`: true} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadLock(path); !fault.Is(err, fault.Config) {
-			t.Errorf("%q is a lock: %v", text, err)
+		_, err := ReadLock(path)
+		f := fault.From(err)
+		if !fault.Is(err, fault.Config) || (f.Next != nil) != next || f.Traceback != "" {
+			t.Errorf("%q: %+v", text, f)
 		}
+		if !next && !strings.Contains(f.Help, "update") {
+			t.Errorf("%q: %s", text, f.Help)
+		}
+	}
+	if _, err := ReadLock(filepath.Dir(path)); !strings.Contains(fault.From(err).Help, "move away") {
+		t.Errorf("a folder: %+v", err)
 	}
 }
 

@@ -2,7 +2,6 @@ package trust
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -80,34 +80,35 @@ func parse(data []byte) (list []Approval, line int, err error) {
 	for i, a := range l.Approvals {
 		if a.Project == "" || a.Server == "" || !isHash(a.Hash) && !isHash(a.Declined) ||
 			a.Hash != "" && !isHash(a.Hash) {
-			return nil, 0, fmt.Errorf("approval %d has no project, no server or no hash", i)
+			return nil, 0, fmt.Errorf("approval %d has no project, no server or no hash", i+1)
 		}
+		if a.Hash != "" && a.Declined != "" { // as mcpl once wrote them, in one
+			decline := a
+			decline.Hash, decline.Terms, decline.WholeEnv = "", nil, false
+			list, a.Declined = append(list, decline), ""
+		}
+		list = append(list, a)
 	}
-	return l.Approvals, 0, nil
+	return list, 0, nil
 }
 
 func isHash(text string) bool { return len(text) == 64 && strings.Trim(text, "0123456789abcdef") == "" }
 
-// Decline notes that a person has seen a subject and not approved it. An earlier approval stays.
+// maxKept is how many approvals of different entries of one server are kept, and how many that were declined: the
+// worktrees and branches of a project have entries of their own, and each is approved once.
+const maxKept = 8
+
+// Decline notes that a person has seen a subject and not approved it. Earlier approvals stay.
 func (b Book) Decline(ctx context.Context, s Subject, at time.Time) error {
-	return b.update(ctx, func(list []Approval) []Approval {
-		if i := find(list, s.Project, s.Server); i >= 0 {
-			list[i].Declined = s.Hash
-			return list
-		}
-		return append(list, Approval{Project: s.Project, Server: s.Server, Declined: s.Hash, Folder: s.Folder, Approved: at})
-	})
+	a := Approval{Project: s.Project, Server: s.Server, Declined: s.Hash, Folder: s.Folder, Approved: at}
+	return b.update(ctx, func(list []Approval) []Approval { return add(list, a) })
 }
 
-// Approve adds approvals. An older one of the same server is replaced.
-func (b Book) Approve(ctx context.Context, add ...Approval) error {
+// Approve adds approvals. The newest of each server are kept.
+func (b Book) Approve(ctx context.Context, approvals ...Approval) error {
 	return b.update(ctx, func(list []Approval) []Approval {
-		for _, a := range add {
-			if i := find(list, a.Project, a.Server); i >= 0 {
-				list[i] = a
-			} else {
-				list = append(list, a)
-			}
+		for _, a := range approvals {
+			list = add(list, a)
 		}
 		return list
 	})
@@ -116,24 +117,48 @@ func (b Book) Approve(ctx context.Context, add ...Approval) error {
 // Adopt adds the approval of a server of which the book says nothing yet.
 func (b Book) Adopt(ctx context.Context, a Approval) error {
 	return b.update(ctx, func(list []Approval) []Approval {
-		if find(list, a.Project, a.Server) < 0 {
-			list = append(list, a)
+		if slices.ContainsFunc(list, func(other Approval) bool { return other.isOf(a.Project, a.Server) }) {
+			return list
 		}
-		return list
+		return append(list, a)
 	})
+}
+
+// add appends an approval, or a decline. It removes an earlier one of the same entry, and the oldest of its kind if
+// there are too many.
+func add(list []Approval, a Approval) []Approval {
+	list = slices.Clone(list)
+	kept := 1
+	for i := len(list) - 1; i >= 0; i-- { // the newest first
+		old := list[i]
+		if !old.isOf(a.Project, a.Server) {
+			continue
+		}
+		if old.isDecline() == a.isDecline() {
+			kept++
+		}
+		if old.entry() == a.entry() || old.isDecline() == a.isDecline() && kept > maxKept {
+			list = slices.Delete(list, i, i+1)
+		}
+	}
+	return append(list, a)
 }
 
 // Revoke takes the approvals that match back, and returns them as they were. The book keeps that they were declined, so
 // that no old index adopts their servers again.
 func (b Book) Revoke(ctx context.Context, match func(Approval) bool) (gone []Approval, err error) {
 	err = b.update(ctx, func(list []Approval) []Approval {
-		for i, a := range list {
-			if a.Hash == "" || !match(a) {
-				continue
+		gone = nil
+		list = slices.DeleteFunc(slices.Clone(list), func(a Approval) bool {
+			takes := !a.isDecline() && match(a)
+			if takes {
+				gone = append(gone, a)
 			}
-			gone = append(gone, a)
-			list[i] = Approval{Project: a.Project, Server: a.Server, Declined: cmp.Or(a.Declined, a.Hash), Folder: a.Folder,
-				Approved: a.Approved}
+			return takes
+		})
+		for _, a := range gone {
+			list = add(list, Approval{Project: a.Project, Server: a.Server, Declined: a.Hash, Folder: a.Folder,
+				Approved: a.Approved})
 		}
 		return list
 	})

@@ -75,13 +75,13 @@ func shown(s *config.Server) []string {
 	}
 	add("command", d.Command)
 	add("url", d.URL)
-	add("folder", d.Cwd)
+	add("folder", folder(s, d.Cwd))
 	for _, t := range s.ShownTerms() {
 		field, _, _ := strings.Cut(t.Field, "[")
 		switch {
-		case field == "command" || field == "args" || field == "cwd" || field == "url" || field == "type":
+		case slices.Contains([]string{"command", "args", "cwd", "url", "type"}, field) || saysNothing(t):
 		case strings.HasPrefix(field, "given."):
-			add("variable", strings.TrimPrefix(t.Field, "given.")+", set by the project's .env")
+			add("variable", strings.TrimPrefix(t.Field, "given.")+"="+t.Text+", set by the project's .env")
 		case strings.HasPrefix(field, "env."), strings.HasPrefix(field, "headers."):
 			kind, name, _ := strings.Cut(t.Field, ".")
 			add(kind, name+"="+t.Text)
@@ -91,6 +91,20 @@ func shown(s *config.Server) []string {
 	}
 	add("variables", strings.Join(s.References(), ", "))
 	return list
+}
+
+// saysNothing reports whether a term is of no use to a person: how many roots there are, if each is shown, and a port
+// that no one named.
+func saysNothing(t config.Term) bool {
+	return t.Field == "roots" && t.Text != "0" || t.Field == "oauth.redirectPort" && t.Text == "0"
+}
+
+// folder returns where a server starts, if that does not depend on a variable, else as it is written.
+func folder(s *config.Server, written string) string {
+	if strings.Contains(written, "${") || filepath.IsAbs(written) {
+		return written
+	}
+	return s.Cwd
 }
 
 // program is a file of the repository that a server runs.

@@ -11,6 +11,7 @@
 package trust
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -62,7 +63,8 @@ const (
 type Status struct {
 	State   State
 	Subject Subject // the zero one for Own
-	// Before is the approval that counts, or that another entry of this name had. It is nil if there was none.
+	// Before is the approval that counts, or the newest that another entry of this name had, of this folder if there is
+	// one. It is nil if there was none.
 	Before *Approval
 	// Declined says that a person has seen this entry and not approved it.
 	Declined bool
@@ -85,20 +87,26 @@ func (j *Judge) Status(s *config.Server) (Status, error) {
 	if st.Subject, err = Of(s); err != nil {
 		return st, fmt.Errorf("a file that it runs cannot be read: %w", err)
 	}
-	i := find(known, st.Subject.Project, s.Name)
-	if i < 0 || st.State == Trusted {
-		return st, nil
-	}
-	before := known[i]
-	st.Before, st.Declined = &before, before.Declined == st.Subject.Hash
-	switch before.Hash {
-	case st.Subject.Hash:
-		st.State = Approved
-	case "":
-	default:
-		st.State = Changed
+	if st.State != Trusted {
+		st.compare(known, s.Name)
 	}
 	return st, nil
+}
+
+// compare enters what is known of a server of a project.
+func (st *Status) compare(known []Approval, server string) {
+	for _, a := range known { // the oldest first
+		switch {
+		case !a.isOf(st.Subject.Project, server):
+		case a.isDecline():
+			st.Declined = st.Declined || a.Declined == st.Subject.Hash
+		case a.Hash == st.Subject.Hash:
+			st.State, st.Before = Approved, &a
+		case st.State == Approved:
+		case st.Before == nil || st.Before.Folder != st.Subject.Folder || a.Folder == st.Subject.Folder:
+			st.State, st.Before = Changed, &a
+		}
+	}
 }
 
 // trustsAll reports whether a server of a project needs no approval, whatever it runs.
@@ -163,10 +171,7 @@ func refusal(s *config.Server, st Status, why string) *fault.Fault {
 	case why != "":
 		message = s.Name + " comes with this project and is not approved: " + why
 	case st.State == Changed:
-		why = "changed since it was approved"
 		message = s.Name + " comes with this project and has changed since it was approved"
-	default:
-		why = "new in this project"
 	}
 	d := s.Shown()
 	does := "runs " + d.Command
@@ -180,18 +185,28 @@ func refusal(s *config.Server, st Status, why string) *fault.Fault {
 		Trace(fmt.Sprintf("the entry stands in %s, line %d", s.File, s.Line))
 	f.Next = []fault.Next{{Why: "Do not approve it yourself: it " + does}}
 	f.Then("A person types", fault.Step{Verb: "trust", Server: s.Name})
-	f.Approval = &fault.Approval{Kind: "trust", Command: d.Command, URL: d.URL, Why: why}
+	f.Approval = st.Wanted(s)
+	f.Approval.Why = cmp.Or(why, f.Approval.Why)
 	return f
 }
 
-// Approval is an approved server.
+// Wanted returns the approval that a server waits for, as an error has it.
+func (st Status) Wanted(s *config.Server) *fault.Approval {
+	d, why := s.Shown(), "new in this project"
+	if st.State == Changed {
+		why = "changed since it was approved"
+	}
+	return &fault.Approval{Kind: "trust", Command: d.Command, URL: d.URL, Why: why}
+}
+
+// Approval is an approved server, or one that was declined. A server may have several, of different entries.
 type Approval struct {
 	// Project tells projects apart: see [Subject].
 	Project string `json:"project"`
 	Server  string `json:"server"`
 	// Hash is that of the [Subject] that was approved, 64 hex digits. It is empty if none was.
 	Hash string `json:"hash,omitempty"`
-	// Declined is the hash of a subject that a person has seen and not approved. It may be empty.
+	// Declined is the hash of a subject that a person has seen and not approved. Either it or Hash is empty.
 	Declined string `json:"declined,omitempty"`
 	// Folder is the folder of the project where it was approved. Terms are what was shown then.
 	Folder string   `json:"folder"`
@@ -202,11 +217,12 @@ type Approval struct {
 	Approved time.Time `json:"approved"`
 }
 
-func find(list []Approval, project, server string) int {
-	for i, a := range list {
-		if a.Project == project && a.Server == server {
-			return i
-		}
-	}
-	return -1
+func (a Approval) isOf(project, server string) bool {
+	return a.Project == project && a.Server == server
 }
+
+// isDecline reports whether a person has seen the entry and not approved it.
+func (a Approval) isDecline() bool { return a.Hash == "" }
+
+// entry returns the hash of the entry that was approved or declined.
+func (a Approval) entry() string { return cmp.Or(a.Hash, a.Declined) }

