@@ -115,7 +115,11 @@ func remedy(server *config.Server, envFile string, c cause.Cause) string {
 	case cause.Variable:
 		return setVariables(server, envFile, c.Names)
 	case cause.Setup:
-		return fmt.Sprintf("%s wants to be set up first. Run once by hand: %s", server.Name, setupCommand(server, c.Name))
+		if command, ok := setupCommand(server.Display().Command, c.Name); ok {
+			return fmt.Sprintf("%s wants to be set up first. Run once by hand: %s", server.Name, command)
+		}
+		return fmt.Sprintf("%s wants to be set up first; the message has its own words. Do what its documentation says: a "+
+			"command that a server wrote may do anything.", server.Name)
 	case cause.Module:
 		if slices.ContainsFunc(server.Args, func(arg string) bool { return c.Name != "" && isFile(server, arg, c.Name) }) {
 			return fmt.Sprintf("There is no file %s: correct \"args\" of %s.", c.Name, entry)
@@ -157,12 +161,22 @@ func servedOverHTTP(where, entry string) string {
 		"\"url\": %q.", where, entry, address)
 }
 
-// setupCommand returns the command line by which a server is set up: its own with one more argument, or another.
-func setupCommand(server *config.Server, word string) string {
-	if word == "" || strings.ContainsAny(word, " ") {
-		return word
+// setupCommand returns the command line by which a server is set up: its own, and the words that it asks for. Its second
+// result is false if the server asks for anything else, which could be a command that does harm.
+func setupCommand(own, asked string) (command string, ok bool) {
+	rest, isOwn := strings.CutPrefix(asked, own+" ")
+	words := strings.Fields(rest)
+	if len(words) == 0 || !isOwn && len(words) > 1 || slices.ContainsFunc(words, isNotBare) {
+		return "", false
 	}
-	return server.Display().Command + " " + fault.Quote(word)
+	return own + " " + strings.Join(words, " "), true
+}
+
+// isNotBare reports whether a word is more than a letter and then letters, digits, "_" and "-", all of them ASCII.
+func isNotBare(word string) bool {
+	letter := func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+	other := func(r rune) bool { return !letter(r) && (r < '0' || r > '9') && r != '_' && r != '-' }
+	return !letter(rune(word[0])) || strings.ContainsFunc(word, other)
 }
 
 // isFile reports whether an argument of a server is the path of a file.
