@@ -159,8 +159,8 @@ func (v *Delivery) answer(ctx context.Context, to Destination, ref tool.Ref, val
 	}
 	a = &answer{value: value, queried: v.JQ != "", results: []json.RawMessage{value.JSON()}}
 	if a.queried {
-		if a.results, err = to.Query(ctx, a.results[0]); err != nil {
-			return nil, queryFault(ctx, v.JQ, err)
+		if a.results, err = v.query(ctx, to, a.results[0]); err != nil {
+			return nil, err
 		}
 	}
 	a.spilled, err = v.spillOver(to, ref, a.joined())
@@ -244,13 +244,16 @@ func (v *Delivery) reduce(to Destination, ref tool.Ref, value Result) any {
 	return result
 }
 
-// queryFault is the fault of an expression that does not fit the result.
-func queryFault(ctx context.Context, expr string, err error) error {
-	if ctx.Err() != nil {
-		return fault.New(fault.Interrupted, "interrupted while --jq was at work", "")
-	}
-	return fault.New(fault.Result, fmt.Sprintf("--jq %s does not fit the result: %v", fault.Quote(expr), err),
-		"--jq . shows the result's shape.")
+// query applies --jq to a value.
+func (v *Delivery) query(ctx context.Context, to Destination, value json.RawMessage) ([]json.RawMessage, error) {
+	return orGiveUp(ctx, "--jq", func() ([]json.RawMessage, error) {
+		values, err := to.Query(ctx, value)
+		if err != nil {
+			return nil, fault.New(fault.Result, fmt.Sprintf("--jq %s does not fit the result: %v", fault.Quote(v.JQ), err),
+				"--jq . shows the result's shape.")
+		}
+		return values, nil
+	})
 }
 
 // Lost returns the fault about a result that stdout did not accept. It keeps the result in a file.

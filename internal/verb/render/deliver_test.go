@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -252,6 +253,48 @@ func TestUse31ResultIsKept(t *testing.T) {
 				t.Errorf("the file has %s, %v", data, err)
 			}
 		})
+	}
+}
+
+// TestInterruptedComputation: what does not look at its context ends with it all the same, and the result is kept.
+func TestInterruptedComputation(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	at, never := make(chan bool, 2), make(chan bool)
+	t.Cleanup(func() { close(never) })
+	to := Destination{Printer: output.New(output.Options{Out: io.Discard, Err: io.Discard, JSON: true}),
+		Query: func(context.Context, json.RawMessage) ([]json.RawMessage, error) {
+			at <- true
+			<-never
+			return nil, nil
+		}}
+	grep, err := results.ParseSelection("", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 3)
+	v := Delivery{JQ: "gsub"}
+	go func() {
+		_, err := v.Answer(ctx, to, tool.Ref{Server: "s", Name: "t"}, &tool.Result{Raw: []byte(`{"structuredContent":[1]}`)})
+		failed <- err
+	}()
+	go func() { failed <- v.AnswerKept(ctx, to, results.Entry{}, []byte("x"), results.Selection{}) }()
+	<-at
+	<-at
+	cancel()
+	failed <- (&Delivery{}).AnswerKept(ctx, to, results.Entry{}, []byte("x"), grep)
+	kept := 0
+	for range cap(failed) {
+		f := fault.From(<-failed)
+		if f == nil || f.Type != fault.Interrupted {
+			t.Fatalf("%v", f)
+		}
+		if f.Result != nil {
+			kept++
+		}
+	}
+	if kept != 1 {
+		t.Errorf("%d results are kept, not that of the call alone", kept)
 	}
 }
 
