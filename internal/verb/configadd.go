@@ -179,7 +179,8 @@ func isAddress(word string) bool {
 	return strings.HasPrefix(word, "https://") || strings.HasPrefix(word, "http://")
 }
 
-// noCommand says why a word can be no command, "" if it can. The reason does not quote the word, which may hold a secret.
+// noCommand says why a word cannot be a command, "" if it can. The reason does not quote the word, which may hold a
+// secret.
 func noCommand(word string) string {
 	scheme, _, isURL := strings.Cut(word, "://")
 	switch {

@@ -105,8 +105,8 @@ func finders(e Evidence) (sure, vague []finder) {
 	return append(sure, network...), []finder{in(Setting, wrongSetting), in(Argument, usage), in(Unknown, reportsError)}
 }
 
-// in returns the finder of a kind that looks at each line by itself. The first line with a name says more than the first
-// one.
+// in returns the finder of a kind that looks at each line by itself. The first line with a name says more than those
+// before it.
 func in(kind Kind, find func(text, low string) (name string, found bool)) finder {
 	return func(lines []line) (c Cause, found bool) {
 		for _, l := range lines {

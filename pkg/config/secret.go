@@ -27,7 +27,8 @@ func looksSecret(name string) bool {
 		"COOKIE", "SIGNATURE", "SESSION", "JWT", "BEARER", "DSN", "WEBHOOK"}
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) }) ||
-		slices.ContainsFunc([]string{"PAT", "PWD", "PW", "PASS", "SIG"}, func(w string) bool { return slices.Contains(words, w) })
+		slices.ContainsFunc([]string{"PAT", "PWD", "PW", "PASS", "SIG"},
+			func(w string) bool { return slices.Contains(words, w) })
 }
 
 // isPlain reports whether a variable is one that every process has and whose value is public. Masking such a value
@@ -112,7 +113,8 @@ func (d Entry) secrets() []string {
 	return l
 }
 
-// formed adds what looks secret by its form: parts of a URL, what has a secret's name, and tokens of well-known services.
+// formed adds what looks secret by its form: parts of a URL, what has a secret's name, and tokens of well-known
+// services.
 func (l *secretList) formed(text string) {
 	l.inURL(text)
 	l.inText(text)
@@ -198,8 +200,8 @@ func replacer(secrets []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// spellings returns the ways to write a secret: plain, in a URL, in JSON with and without the HTML escapes of Go, in JSON
-// in a string of JSON, and each line of a secret of several lines, such as a key.
+// spellings returns the ways to write a secret: plain, in a URL, in JSON with and without the HTML escapes of Go, in
+// JSON in a string of JSON, and each line of a secret of several lines, such as a key.
 func spellings(secret string) []string {
 	switch secret {
 	case "true", "false", "null":

@@ -161,8 +161,8 @@ func servedOverHTTP(where, entry string) string {
 		"\"url\": %q.", where, entry, address)
 }
 
-// setupCommand returns the command line by which a server is set up: its own, and the words that it asks for. Its second
-// result is false if the server asks for anything else, which could be a command that does harm.
+// setupCommand returns the command line by which a server is set up: its own, and the words that it asks for. Its
+// second result is false if the server asks for anything else, which could be a command that does harm.
 func setupCommand(own, asked string) (command string, ok bool) {
 	rest, isOwn := strings.CutPrefix(asked, own+" ")
 	words := strings.Fields(rest)

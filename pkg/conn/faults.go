@@ -203,8 +203,8 @@ func timedOut(server *config.Server, ph phase) *fault.Fault {
 	own := map[string]time.Duration{"connectTimeout": server.ConnectTimeout, "callTimeout": server.CallTimeout}[ph.key]
 	if own == ph.limit && own < time.Second {
 		n := own.Milliseconds()
-		f.Help = fmt.Sprintf("A number as %q counts milliseconds: %d is %s. Write \"%[1]s\": \"%[2]ds\" in its entry in %[4]s.",
-			ph.key, n, own, server.Place())
+		f.Help = fmt.Sprintf("A number as %q counts milliseconds: %d is %s. "+
+			"Write \"%[1]s\": \"%[2]ds\" in its entry in %[4]s.", ph.key, n, own, server.Place())
 		return f
 	}
 	more := 2 * ph.limit

@@ -20,8 +20,8 @@ import (
 // saver keeps the content of a binary in a file with this extension.
 type saver func(content []byte, ext string) (results.Entry, error)
 
-// saved keeps the binaries of a result in files and returns the result with their names. What is not base64 stays as it
-// is, and is named in broken. If a file cannot be written, the result is nothing to go by.
+// saved keeps the binaries of a result in files and returns the result with their names. A binary that is not base64
+// stays as it is, and broken has its kind. If a file cannot be written, the result is incomplete.
 func (r Result) saved(save saver) (saved Result, broken []string, err error) {
 	r.blocks = slices.Clone(r.blocks)
 	keep := func(mime string, content []byte) (results.Entry, error) {
