@@ -167,11 +167,10 @@ func (c *Catalog) inTurn(ctx context.Context, p *place, server string,
 	}
 	started, may, again := p.crowd.blame(a.took)
 	while := fmt.Sprintf("while %d servers were started on %d cores", started, cores())
-	switch {
-	case !may:
+	switch f := *fault.From(a.err); {
+	case !may, !again && f.Reason != "": // its own words tell more than the crowd
 		return a
 	case !again:
-		f := *fault.From(a.err)
 		f.Message += " " + while
 		f.Help, f.Next = "The machine may be too busy for so many.", nil
 		a.err = f.Then("When it has less to do, ask them again with", fault.Step{Verb: "list", Args: []string{"--refresh"}})

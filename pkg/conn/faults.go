@@ -196,13 +196,15 @@ func (s *session) refused(r *refusal, ph phase) *fault.Fault {
 	return f.On(name, "").Trace(presentable(s.server, r.Error(), maxRefusal))
 }
 
+// likelySeconds is the largest number in an entry's limit that is likely to be meant as seconds.
+const likelySeconds = 120
+
 // timedOut returns the fault of a phase that took too long.
 func timedOut(server *config.Server, ph phase) *fault.Fault {
 	message := fmt.Sprintf("%s did not answer %s within %s", server.Name, ph.name, ph.limit)
 	f := fault.New(fault.Timeout, message, "").On(server.Name, "")
 	own := map[string]time.Duration{"connectTimeout": server.ConnectTimeout, "callTimeout": server.CallTimeout}[ph.key]
-	if own == ph.limit && own < time.Second {
-		n := own.Milliseconds()
+	if n := own.Milliseconds(); own == ph.limit && own <= likelySeconds*time.Millisecond {
 		f.Help = fmt.Sprintf("A number as %q counts milliseconds: %d is %s. "+
 			"Write \"%[1]s\": \"%[2]ds\" in its entry in %[4]s.", ph.key, n, own, server.Place())
 		return f
