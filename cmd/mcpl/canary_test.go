@@ -39,7 +39,7 @@ func newCanaries() canaries {
 		inherited: map[string]string{
 			"AWS_SECRET_ACCESS_KEY": "CANARYAWSLIVE08", "GITHUB_TOKEN": "CANARYgithub09", "ANTHROPIC_API_KEY": "CANARYanthropic10",
 			"DATABASE_URL": "postgres://ada:CANARYdatabase11@127.0.0.1/x", "SOMETHING": "ghp_CANARYshape12CANARY",
-			"DB_PASSWORD": "CANARYpassword13", "SHELLVAR": "CANARYshell14", "NPM_CONFIG__AUTH": "CANARYnpm15",
+			"DB_PASSWORD": "CANARYpassword13", "WEBHOOK": "https://hooks.slack.com/services/T0/B0/CANARYslack38", "SHELLVAR": "CANARYshell14", "NPM_CONFIG__AUTH": "CANARYnpm15",
 		},
 		files: map[string]string{"FILEVAR": "CANARYfile16", "UNUSED": "CANARYunused17"},
 		headers: map[string]string{
@@ -49,8 +49,10 @@ func newCanaries() canaries {
 		args: []string{"--api-key", "CANARYflag22", "--token=CANARYassigned23", "-eGITHUB_TOKEN=CANARYdocker24",
 			"Authorization: Bearer CANARYargheader25", "postgres://ada:CANARYurl26@127.0.0.1/x", "napi_CANARYneon27CANARYneon27",
 			"AC0123456789abcdef0123456789abcdef/SK0123456789abcdef0123456789abcdef:CANARYtwilio28",
-			"c4n4ry29f5c9e17b2d4860a3f5c9e17b2d48", "https://h.example/?apikey=CANARYquery30", "C4nA31Ry7Kq2mVp9Tz4Wb8Xj6"},
-		secrets: []string{"CANARYuser32", "c4n4ry29f5c9", "C4nA31Ry7Kq2"},
+			"c4n4ry29f5c9e17b2d4860a3f5c9e17b2d48", "https://h.example/?apikey=CANARYquery30", "C4nA31Ry7Kq2mVp9Tz4Wb8Xj6",
+			`--config={"apiKey":"CANARYmember33"}`, "--env=API_TOKEN=CANARYnested34", "Server=db;Password=CANARYconnection35",
+			"--pw", "CANARYpw36", "https://h.example/s/C4nA37Ry7Kq2mVp9Tz4Wb8Xj6/mcp"},
+		secrets: []string{"CANARYuser32", "c4n4ry29f5c9", "C4nA31Ry7Kq2", "C4nA37Ry7Kq2"},
 	}
 }
 

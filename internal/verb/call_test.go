@@ -44,7 +44,7 @@ func TestCallAnswers(t *testing.T) {
 }
 `},
 		"blocks": {args: strings.Fields("call papers cite"), asked: []string{"papers"}, text: `[1]
-[image image/png, 3 B; save it with --output-dir DIR]
+[image image/png saved as HOME/.cache/mcpl/results/papers-cite-039058c6f2c0.png]
 `,
 			json: `{"success":true,"result":[{"type":"text","text":"[1]"},{"type":"image","mimeType":"image/png","bytes":3,"file":"HOME/.cache/mcpl/results/papers-cite-039058c6f2c0.png","id":"039058c6f2c0"}],"files":["HOME/.cache/mcpl/results/papers-cite-039058c6f2c0.png"]}`},
 		"raw": {args: strings.Fields("call demo add a=1 --raw"), asked: []string{"demo"}, text: `{"content":[{"type":"text","text":"3"}],"structuredContent":{"sum":3.0}}
@@ -65,7 +65,7 @@ hint: Nothing was started. Correct the expression; --jq . shows the whole result
 		"an expression that does not fit": {args: strings.Fields("call demo add a=1 --jq .a"), code: 1, asked: []string{"demo"}, says: []string{
 			"error: --jq .a does not fit the result: it does not fit", "HOME/.cache/mcpl/results/demo-add-"},
 			json: `{"success":false,"error":{"type":"ResultError","message":"--jq .a does not fit the result: it does not fit","traceback":"","help":"The tool has run: look at what it did before you call it again. Its result is in error.result. --jq . shows the result's shape.","server":"demo","tool":"add","result":{"sum":3.0}}}`},
-		"too large": {args: strings.Fields("call papers cite --max-bytes 5"), asked: []string{"papers"}, says: []string{"The result has 84 B. It is whole in:"}},
+		"too large": {args: strings.Fields("call papers cite --max-bytes 5"), asked: []string{"papers"}, says: []string{"It is whole in:"}},
 		"a tool's error": {args: strings.Fields("call demo drop"), code: 1, asked: []string{"demo"}, text: `error: no such table
 hint: The tool ran and reported this itself. Check the arguments against: mcpl inspect demo drop
 `,

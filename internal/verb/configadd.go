@@ -3,6 +3,7 @@ package verb
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,7 +128,11 @@ func (v *configAddVerb) Parse(words []string) (err error) {
 		}
 		v.URL, words = words[0], nil
 	}
-	if problem := v.conflict(len(words) > 0); problem != "" {
+	problem := v.conflict(len(words) > 0)
+	if problem == "" && len(words) > 0 {
+		problem = noCommand(words[0])
+	}
+	if problem != "" {
 		return fault.New(fault.Usage, problem, addUsage)
 	}
 	v.entry = config.Entry{URL: v.URL, Cwd: v.Cwd, Transport: config.Transport(v.Transport)}
@@ -177,6 +182,19 @@ func (v *configAddVerb) parseJSON(name []string, text string) error {
 func isAddress(word string) bool {
 	word = strings.ToLower(word)
 	return strings.HasPrefix(word, "https://") || strings.HasPrefix(word, "http://")
+}
+
+// noCommand says why a word cannot be a command, "" if it can. The reason does not quote the word, which may hold a
+// secret.
+func noCommand(word string) string {
+	scheme, _, isURL := strings.Cut(word, "://")
+	switch {
+	case strings.ContainsAny(word[:min(1, len(word))], `"[`) && json.Valid([]byte(word)):
+		return "that is JSON, but no entry: an entry is an object"
+	case isURL && !strings.ContainsAny(scheme, `/\ `):
+		return fmt.Sprintf("a server has an address with http or https, not %s", scheme)
+	}
+	return ""
 }
 
 // conflict says which parts of the command line do not go together, "" if all do.

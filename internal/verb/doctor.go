@@ -138,8 +138,9 @@ func diagnose(p engine.Probe) diagnosis {
 // the failure.
 func verdictOn(f *fault.Fault) string {
 	reasons := map[string]string{"variable": "variable missing", "argument": "wrong arguments", "setting": "wrong setting",
-		"setup": "not set up", "module": "broken installation", "addon": "broken installation", "http": "serves HTTP",
-		"refused": "service not reached", "host": "service not reached", "network": "service not reached"}
+		"setup": "not set up", "module": "broken installation", "addon": "broken installation",
+		"runtime": "old runtime", "http": "serves HTTP", "refused": "service not reached", "host": "service not reached",
+		"network": "service not reached"}
 	types := map[fault.Type]string{fault.Config: "cannot be used", fault.MissingVariable: "variable missing",
 		fault.AuthRequired: "login needed", fault.ApprovalRequired: "not approved", fault.Timeout: "too slow",
 		fault.Protocol: "breaks the protocol"}

@@ -126,7 +126,7 @@ func TestServersDoctorReasons(t *testing.T) {
 	t.Parallel()
 	for reason, want := range map[string]string{
 		"variable": "variable missing", "argument": "wrong arguments", "setting": "wrong setting", "setup": "not set up",
-		"module": "broken installation", "addon": "broken installation", "http": "serves HTTP",
+		"module": "broken installation", "addon": "broken installation", "runtime": "old runtime", "http": "serves HTTP",
 		"refused": "service not reached", "host": "service not reached", "network": "service not reached",
 		"": "too slow",
 	} {

@@ -93,7 +93,43 @@ func (v *listVerb) all(ctx context.Context, s *Session) error {
 			a.Tokens += l.Tokens
 		}
 	}
+	idle, err := s.idleSwitches(a.Servers)
+	if err != nil {
+		return err
+	}
+	a.Warnings = append(a.Warnings, idle...)
 	return s.Printer.Answer(a)
+}
+
+// idleSwitches says which names in the lists of what is on and off switch nothing although they look as if they were
+// about one of these servers. Other names may be about servers of other configurations.
+func (s *Session) idleSwitches(servers []serverLine) (warnings []string, err error) {
+	for _, t := range s.Tools {
+		for _, name := range slices.Concat(t.Enabled, t.Disabled) {
+			about := slices.IndexFunc(servers, func(l serverLine) bool { return isAbout(name, l.Name) })
+			meant, known, err := s.Engine.Name(name)
+			switch {
+			case err != nil:
+				return nil, err
+			case known && meant == name:
+			case known:
+				warnings = append(warnings, fmt.Sprintf("%q switches nothing on or off: it is written %s", name, meant))
+			case strings.Contains(name, "*"):
+				warnings = append(warnings, fmt.Sprintf("%q switches nothing on or off: patterns are for [[policy]] in "+
+					"config.toml", name))
+			case about >= 0:
+				warnings = append(warnings, fmt.Sprintf("%q switches nothing on or off: %s has nothing of that name. Names are "+
+					"SERVER or SERVER/TOOL, in the letters that mcpl list shows", name, servers[about].Name))
+			}
+		}
+	}
+	return warnings, nil
+}
+
+// isAbout reports whether a name is that of a server or of a tool of it, in whatever case.
+func isAbout(name, server string) bool {
+	return len(name) >= len(server) && strings.EqualFold(name[:len(server)], server) &&
+		(len(name) == len(server) || strings.ContainsAny(name[len(server):len(server)+1], "/.:"))
 }
 
 func lineOf(l engine.Listed) serverLine {
@@ -153,11 +189,18 @@ type serverLine struct {
 
 func (a *listAnswer) WriteText(t *output.Text) {
 	a.writeServers(t)
-	on := 0
+	on, up := 0, 0
 	for _, s := range a.Servers {
 		if s.Status != "disabled" {
 			on++
 		}
+		if s.Status == "connected" || s.Status == "stale" {
+			up++
+		}
+	}
+	servers := render.Plural(on, "server")
+	if up < on {
+		servers = fmt.Sprintf("%d of %s", up, servers)
 	}
 	failures := make(map[string][]serverLine) // the servers that failed in the same way
 	for _, s := range a.Servers {
@@ -180,7 +223,7 @@ func (a *listAnswer) WriteText(t *output.Text) {
 	}
 	t.Line()
 	t.Wrap("", fmt.Sprintf("%s on %s. Their definitions would cost a model about %s tokens.",
-		render.Plural(a.Tools, "tool"), render.Plural(on, "server"), render.Count(a.Tokens)))
+		render.Plural(a.Tools, "tool"), servers, render.Count(a.Tokens)))
 }
 
 // failure returns what went wrong with the server, without its name.
@@ -208,9 +251,11 @@ func writeFailure(t *output.Text, alike []serverLine) {
 		name = ""
 	}
 	for _, s := range alike {
-		if names = append(names, s.Name); s.Error.Help != first.Error.Help {
-			help = "For " + first.Name + ": " + first.Error.Help
-		}
+		names = append(names, s.Name)
+		help = sharedStart(help, s.Error.Help)
+	}
+	if help == "" && first.Error.Help != "" {
+		help = "For " + first.Name + ": " + first.Error.Help
 	}
 	t.Line()
 	if len(alike) == 1 {
@@ -227,6 +272,22 @@ func writeFailure(t *output.Text, alike []serverLine) {
 	t.Line(stateSpan(first.Status), " ", message)
 	t.Wrap("  ", strings.Join(names, ", "))
 	t.Wrap("  ", help)
+}
+
+// sharedStart returns the clauses that two texts have in common from their start: an entry's file, without the line.
+func sharedStart(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	if n == len(a) && n == len(b) {
+		return a
+	}
+	end := max(strings.LastIndex(a[:n], ", "), strings.LastIndex(a[:n], ". "))
+	if end < 0 {
+		return ""
+	}
+	return a[:end] + "."
 }
 
 // writeServers writes a line for each server. Resources and prompts have columns if there are any.

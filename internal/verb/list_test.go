@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
 func TestListOptions(t *testing.T) {
@@ -36,7 +38,7 @@ web     connected      1      20          0        0  just now
 error down exited with code 3
   See what happened with: mcpl doctor down
 
-4 tools on 4 servers. Their definitions would cost a model about 181 tokens.
+4 tools on 3 of 4 servers. Their definitions would cost a model about 181 tokens.
 `,
 			json: `{"servers":[{"name":"demo","status":"connected","tools":2,"tokens":142,"listed_at":"2026-03-01T12:00:00Z"},{"name":"papers","status":"connected","tools":1,"tokens":19,"resources":2,"prompts":1,"listed_at":"2026-03-01T12:00:00Z"},{"name":"down","status":"error","tools":0,"tokens":0,"error":{"type":"ServerConnectionError","message":"down exited with code 3","traceback":"","help":"See what happened with: mcpl doctor down","server":"down"}},{"name":"off","status":"disabled","tools":0,"tokens":0},{"name":"web","status":"connected","tools":1,"tokens":20,"listed_at":"2026-03-01T12:00:00Z"}],"tools":4,"tokens":181}`},
 		"asked again": {args: strings.Fields("list --refresh"), asked: []string{"demo", "down", "papers", "web"}, text: `SERVER  STATUS     TOOLS  TOKENS  RESOURCES  PROMPTS  ASKED
@@ -49,7 +51,7 @@ web     connected      1      20          0        0  just now
 error down exited with code 3
   Run it by hand. See what happened with: mcpl doctor down
 
-4 tools on 4 servers. Their definitions would cost a model about 181 tokens.
+4 tools on 3 of 4 servers. Their definitions would cost a model about 181 tokens.
 `},
 		"one server": {args: strings.Fields("list demo"), text: `add
   Add two numbers. And more.
@@ -125,6 +127,45 @@ note web: two tools are called look
 	}
 }
 
+// TestListIdleSwitches: what is written to switch something and does not is said.
+func TestListIdleSwitches(t *testing.T) {
+	t.Parallel()
+	w := fixture(t)
+	if got := w.run(t.Context(), "disable", "demo/drop"); got.code != 0 {
+		t.Fatalf("%+v", got)
+	}
+	file := state.FileIn(w.app.Env.StateDir())
+	if err := os.WriteFile(file.Path, []byte(`{"disabled": ["demo/drop", "demo.add", "demo/*", "Demo/add", "demo/gone", "elsewhere/x"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var answer listAnswer
+	got := w.run(t.Context(), "--json", "list")
+	if err := json.Unmarshal([]byte(got.stdout), &answer); err != nil {
+		t.Fatal(err)
+	}
+	const nothing = " switches nothing on or off: "
+	want := []string{`"demo.add"` + nothing + "it is written demo/add",
+		`"demo/*"` + nothing + "patterns are for [[policy]] in config.toml",
+		`"Demo/add"` + nothing + "demo has nothing of that name. Names are SERVER or SERVER/TOOL, in the letters that mcpl list shows",
+		`"demo/gone"` + nothing + "demo has nothing of that name. Names are SERVER or SERVER/TOOL, in the letters that mcpl list shows"}
+	if diff := cmp.Diff(want, answer.Warnings); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestSharedStart: the help for servers that failed alike names no entry's line.
+func TestSharedStart(t *testing.T) {
+	t.Parallel()
+	for _, tc := range [][3]string{
+		{"Give it more time, or change it in /x, line 3.", "Give it more time, or change it in /x, line 12.", "Give it more time, or change it in /x."},
+		{"Give it more time, or change it in /x.", "Give it more time, or change it in /y.", "Give it more time."},
+		{"Wait.", "Wait more.", ""}, {"Same, really.", "Same, really.", "Same, really."}, {"", "x", ""}} {
+		if got := sharedStart(tc[0], tc[1]); got != tc[2] {
+			t.Errorf("%q and %q share %q", tc[0], tc[1], got)
+		}
+	}
+}
+
 // servers.md, S1/S2: thirty servers with the same failure had thirty lines and as much help.
 func TestEqualFailuresAreOneLine(t *testing.T) {
 	t.Parallel()
@@ -155,7 +196,7 @@ error 2 servers have the same error: cannot start b: there is no program npx
 error f did not answer initialize within 9s
   Wait.
 
-0 tools on 6 servers. Their definitions would cost a model about 0 tokens.
+0 tools on 0 of 6 servers. Their definitions would cost a model about 0 tokens.
 `
 	if !ok || got != want {
 		t.Errorf("-want +got\n%s", cmp.Diff(want, got))

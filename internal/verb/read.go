@@ -16,9 +16,10 @@ func readSpec() Spec {
 			"resources/read cat fetch"}},
 		Complete: completeOffer(tool.Resource, false),
 		Use:      "read SERVER URI", Short: "Read one resource (starts its server only)",
-		Long: `Read prints the text of a resource as it is. For binary contents it prints the
-type and the size; --output-dir saves them. A URI need not be listed: it may
-come from a template whose braces you fill in, or from the result of a tool.`,
+		Long: `Read prints the text of a resource as it is. Binary contents go into a file of
+the store of results, or with --output-dir of a folder, and it prints the path.
+A URI need not be listed: it may come from a template whose braces you fill in,
+or from the result of a tool.`,
 		Example: `  mcpl read everything demo://resource/static/document/features.md
   mcpl --json read everything demo://resource/dynamic/text/1
   mcpl read everything demo://resource/dynamic/blob/1 --output-dir .`,

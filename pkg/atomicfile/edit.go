@@ -1,11 +1,13 @@
 package atomicfile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -82,11 +84,12 @@ func Edit(ctx context.Context, path string, wait time.Duration, edit func() ([]b
 		return unwritable(path, err)
 	}
 	defer unlock()
+	_ = Sweep(path) // before an edit that may change nothing; a leftover costs only its room
 	data, err := edit()
 	if err != nil || data == nil {
 		return err
 	}
-	if err := errors.Join(Sweep(path), Write(path, data, 0o600)); err != nil {
+	if err := Write(path, data, 0o600); err != nil {
 		return unwritable(path, err)
 	}
 	return nil
@@ -94,7 +97,14 @@ func Edit(ctx context.Context, path string, wait time.Duration, edit func() ([]b
 
 // unwritable is the fault of a file that cannot be locked or written.
 func unwritable(path string, err error) *fault.Fault {
-	return fault.New(fault.Config, "cannot write "+path,
-		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(path))).
-		Because(&WriteError{path, err})
+	help := fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(path))
+	return fault.New(fault.Config, "cannot write "+path, cmp.Or(MakeRoom(path, err), help)).Because(&WriteError{path, err})
+}
+
+// MakeRoom returns what to do if a file could not be written since its disk or a quota is full, "" for other errors.
+func MakeRoom(path string, err error) string {
+	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
+		return ""
+	}
+	return fmt.Sprintf("There is no room left: make some on the disk of %s, or in your quota there.", filepath.Dir(path))
 }

@@ -3,12 +3,14 @@ package atomicfile
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -115,6 +117,32 @@ func TestEditFails(t *testing.T) {
 				t.Errorf("edited: %v, want %v", edited, tc.edited)
 			}
 		})
+	}
+}
+
+// TestEditWithoutRoom: a full disk is not a folder that cannot be written.
+func TestEditWithoutRoom(t *testing.T) {
+	t.Parallel()
+	full := &fs.PathError{Op: "write", Path: "/s/x", Err: syscall.ENOSPC}
+	if f := unwritable("/s/x", errors.Join(full)); !strings.Contains(f.Help, "no room left") || strings.Contains(f.Help, "writable") {
+		t.Error(f.Help)
+	}
+	if f := unwritable("/s/x", fs.ErrPermission); !strings.Contains(f.Help, "writable") {
+		t.Error(f.Help)
+	}
+}
+
+// TestEditSweeps: also an edit that changes nothing removes what a killed one has left.
+func TestEditSweeps(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "x")
+	left := filepath.Join(filepath.Dir(path), ".x.17"+suffix)
+	write(t, left)
+	if err := Edit(t.Context(), path, time.Second, func() ([]byte, error) { return nil, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(left); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the leftover is still there: %v", err)
 	}
 }
 

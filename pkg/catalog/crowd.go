@@ -29,7 +29,7 @@ type crowd struct {
 type tally struct {
 	started int           // servers that had a place
 	slowest time.Duration // to answer, of the servers that did so among others
-	failed  bool          // a server did not answer in time although it was tried alone
+	silent  int           // servers that did not answer in time although they were tried alone
 }
 
 // place is the right to start one server.
@@ -129,25 +129,23 @@ func (p *place) note(a answer) {
 	case a.err == nil && !alone:
 		t.slowest = max(t.slowest, a.took)
 	case alone && fault.Is(a.err, fault.Timeout):
-		t.failed = true
+		t.silent++
 	}
 }
 
 // blame reports whether one of the servers may have been silent for limit only because so many were started. That is
-// not so if others answered in a fraction of the time. If none answered, the first server that is tried alone tells
-// whether it is worth to try others: again is false if that one was silent too.
+// not so if others answered in a fraction of the time. The first servers that are tried alone tell whether it is worth
+// to try others: again is false once one of them was silent too, or two if a server has answered among others. Without
+// that end, servers that hang would cost the limit one after another.
 func (c *crowd) blame(limit time.Duration) (started int, may, again bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := c.tally
-	switch {
-	case t.started <= c.room/2:
-		return t.started, false, false
-	case t.slowest > 0:
-		may = t.slowest >= limit/4
-		return t.started, may, may
+	t, most := c.tally, 1
+	if t.slowest > 0 {
+		most = 2
 	}
-	return t.started, true, !t.failed
+	may = t.started > c.room/2 && (t.slowest == 0 || t.slowest >= limit/4)
+	return t.started, may, may && t.silent < most
 }
 
 // inTurn lists a server in its place. If the server is silent, and the crowd may be why, inTurn tries it once more,
@@ -169,11 +167,10 @@ func (c *Catalog) inTurn(ctx context.Context, p *place, server string,
 	}
 	started, may, again := p.crowd.blame(a.took)
 	while := fmt.Sprintf("while %d servers were started on %d cores", started, cores())
-	switch {
-	case !may:
+	switch f := *fault.From(a.err); {
+	case !may, !again && f.Reason != "": // its own words tell more than the crowd
 		return a
 	case !again:
-		f := *fault.From(a.err)
 		f.Message += " " + while
 		f.Help, f.Next = "The machine may be too busy for so many.", nil
 		a.err = f.Then("When it has less to do, ask them again with", fault.Step{Verb: "list", Args: []string{"--refresh"}})

@@ -28,6 +28,8 @@ type machine struct {
 	load  int           // other processes that always run
 	limit time.Duration // of a start
 	need  map[string]time.Duration
+	// reason is why servers are silent in their own words.
+	reason string
 
 	mu      sync.Mutex
 	running map[string]bool
@@ -67,7 +69,9 @@ func (m *machine) list(
 		}
 	}
 	message := fmt.Sprintf("%s did not answer initialize within %s", server, m.limit)
-	return tool.Listing{}, fault.New(fault.Timeout, message, "Give it more time.").On(server, "")
+	f := fault.New(fault.Timeout, message, "Give it more time.").On(server, "")
+	f.Reason = m.reason
+	return tool.Listing{}, f
 }
 
 // states lists all servers of a new catalog on a machine, and returns the faults of those that failed, by name.
@@ -160,6 +164,7 @@ func TestSilentServers(t *testing.T) {
 		others time.Duration            // what most servers need; zero means a second
 		need   map[string]time.Duration // of some
 		load   int
+		reason string
 		failed map[string]int // by what is said of them
 		starts int
 		trace  string // of s00
@@ -170,12 +175,18 @@ func TestSilentServers(t *testing.T) {
 		"it is silent alone too": {need: map[string]time.Duration{"s00": never, "s01": 2600 * time.Millisecond}, load: 20,
 			failed: map[string]int{plain: 1}, starts: 6 + 2,
 			trace: fmt.Sprintf("it was silent alone, and before that while 6 servers were started on %d cores", cores())},
+		"two are silent alone too, and the others cost no more time": {load: 20,
+			need:   map[string]time.Duration{"s00": 2400 * time.Millisecond, "s01": never, "s02": never, "s03": never, "s04": never},
+			failed: map[string]int{plain: 2, busy: 2}, starts: 6 + 2},
+		"the same, with a reason of their own": {load: 20, reason: "http",
+			need:   map[string]time.Duration{"s00": 2400 * time.Millisecond, "s01": never, "s02": never, "s03": never, "s04": never},
+			failed: map[string]int{plain: 4}, starts: 6 + 2},
 		"none answers, and the first one not alone either": {load: 1000, starts: 6 + 1,
 			failed: map[string]int{plain: 1, busy: 5}},
 		"none answers among others, and each alone": {others: 4350 * time.Millisecond, load: 12, starts: 6 + 6},
 	} {
 		together(t, name, func(t *testing.T) {
-			m := &machine{t: t, cores: 2, load: tt.load, limit: limit}
+			m := &machine{t: t, cores: 2, load: tt.load, limit: limit, reason: tt.reason}
 			w := newWorld(t, m.servers(max(tt.others, time.Second), 6)...)
 			for name, need := range tt.need {
 				m.need[name] = need

@@ -19,7 +19,8 @@ type Kind string
 const (
 	Variable Kind = "variable" // environment variables have no value; Names has them
 	Setup    Kind = "setup"    // it has to be run once by hand; Name is the argument or the command for that
-	Module   Kind = "module"   // its installation lacks a module, Name
+	Module   Kind = "module"   // its installation lacks a module, Name, which may be a script or a whole package
+	Runtime  Kind = "runtime"  // it needs a newer version of Name
 	Addon    Kind = "addon"    // a native addon was not built for this machine
 	Refused  Kind = "refused"  // nothing listens at the address Name, which may be empty
 	Host     Kind = "host"     // the host Name, which may be empty, has no address
@@ -98,20 +99,26 @@ func finders(e Evidence) (sure, vague []finder) {
 	if !e.Ended {
 		return network, []finder{variable}
 	}
-	sure = []finder{in(Module, missingModule), in(Addon, brokenAddon), variable, in(Setup, wantsSetup),
+	sure = []finder{in(Module, missingModule), in(Addon, brokenAddon),
+		in(Runtime, oldRuntime), variable, in(Setup, wantsSetup),
 		in(Argument, wrongArgument)}
 	return append(sure, network...), []finder{in(Setting, wrongSetting), in(Argument, usage), in(Unknown, reportsError)}
 }
 
-// in returns the finder of a kind that looks at each line by itself.
+// in returns the finder of a kind that looks at each line by itself. The first line with a name says more than those
+// before it.
 func in(kind Kind, find func(text, low string) (name string, found bool)) finder {
-	return func(lines []line) (Cause, bool) {
+	return func(lines []line) (c Cause, found bool) {
 		for _, l := range lines {
-			if name, ok := find(l.text, l.low); ok {
-				return Cause{Kind: kind, Line: cut(l.text), Name: name}, true
+			name, ok := find(l.text, l.low)
+			if ok && (!found || name != "") {
+				c, found = Cause{Kind: kind, Line: cut(l.text), Name: name}, true
+			}
+			if c.Name != "" {
+				break
 			}
 		}
-		return Cause{}, false
+		return c, found
 	}
 }
 

@@ -102,6 +102,37 @@ func TestFind(t *testing.T) {
 			Cause{Kind: Unknown, Line: "Error: it broke"}},
 		{"\x1b[31mpanic: oh no\x1b[0m", true, Cause{Kind: Unknown, Line: "panic: oh no"}},
 		{"Error: the disk is full\n    at x (y.js:1:2)\n\nNode.js v20", true, Cause{Kind: Unknown, Line: "Error: the disk is full"}},
+		// A package that does not exist: npm and uv.
+		{"npm error code E404\nnpm error 404 Not Found - GET https://registry.npmjs.org/@a%2fb - Not found\n" +
+			"npm error 404\nnpm error 404  '@a/b@*' is not in this registry.", true,
+			Cause{Kind: Module, Name: "@a/b", Line: "npm error 404  '@a/b@*' is not in this registry."}},
+		{"npm ERR! code E404", true, Cause{Kind: Module}},
+		{"npm error code ETARGET\nnpm error notarget No matching version found for a@9.9.9.", true,
+			Cause{Kind: Module, Name: "a@9.9.9", Line: "npm error notarget No matching version found for a@9.9.9."}},
+		{"  × No solution found when resolving tool dependencies:\n  ╰─▶ Because fetchh was not found in the package\n" +
+			"      registry and you require fetchh, we can conclude that your requirements are unsatisfiable.", true,
+			Cause{Kind: Module, Name: "fetchh", Line: "╰─▶ Because fetchh was not found in the package"}},
+		{"npm error code ENOTFOUND\nnpm error syscall getaddrinfo\nnpm error errno ENOTFOUND\nnpm error network request to " +
+			"https://registry.npmjs.org/a failed, reason: getaddrinfo ENOTFOUND registry.npmjs.org", true,
+			Cause{Kind: Host, Name: "registry.npmjs.org", Line: "npm error network request to " +
+				"https://registry.npmjs.org/a failed, reason: getaddrinfo ENOTFOUND registry.npmjs.org"}},
+		{"/usr/bin/python3: can't open file '/w/x.py': [Errno 2] No such file or directory", true,
+			Cause{Kind: Module, Name: "/w/x.py"}},
+		{"ReferenceError: File is not defined\n    at x.js", true,
+			Cause{Kind: Runtime, Name: "Node.js", Line: "ReferenceError: File is not defined"}},
+		{"ReferenceError: config is not defined", true, Cause{Kind: Setting}},
+		// A line for the variable, another for what is wrong with it.
+		{"ZodError: [\n  {\n    \"code\": \"invalid_type\",\n    \"received\": \"undefined\",\n    \"path\": [\n" +
+			"      \"ACME_KEY\"\n    ],\n    \"message\": \"Required\"\n  }\n]", true,
+			Cause{Kind: Variable, Names: []string{"ACME_KEY"}, Line: "ACME_KEY: Required"}},
+		{"pydantic_core._pydantic_core.ValidationError: 1 validation error for Settings\nACME_KEY\n" +
+			"  Field required [type=missing, input_value={}, input_type=dict]", true,
+			Cause{Kind: Variable, Names: []string{"ACME_KEY"},
+				Line: "ACME_KEY: Field required [type=missing, input_value={}, input_type=dict]"}},
+		{"Server listening on port 4000", false, Cause{Kind: HTTP, Name: "port 4000"}},
+		{"Server running on port 3000", false, Cause{Kind: HTTP, Name: "port 3000"}},
+		{"Server is running on port 3000 with SSE at /sse", false, Cause{Kind: HTTP, Name: "http://127.0.0.1:3000/sse"}},
+		{"WebSocket server running on port 3055", false, Cause{}},
 		// A warning counts less than an error, and more than nothing.
 		{"WARN: X_TOKEN is not set\nError: connect ECONNREFUSED ::1:80", true, Cause{Kind: Refused, Name: "::1:80",
 			Line: "Error: connect ECONNREFUSED ::1:80"}},

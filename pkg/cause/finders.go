@@ -8,15 +8,45 @@ import (
 	"unicode"
 )
 
-// missingModule finds a module that is not installed: Node's and Python's words.
+// missingModule finds a module that is not installed, or a script that is not there: Node's and Python's words.
 func missingModule(text, low string) (string, bool) {
+	if name, ok := missingPackage(text, low); ok {
+		return name, true
+	}
 	for _, words := range []string{"cannot find module ", "cannot find package ", "no module named ",
-		"cannot load such file -- "} {
+		"cannot load such file -- ", "can't open file "} {
 		if i := strings.Index(low, words); i >= 0 && len(low) == len(text) {
 			return unquoted(text[i+len(words):]), true
 		}
 	}
-	return "", containsAny(low, "err_module_not_found", "module_not_found", "modulenotfounderror")
+	return "", containsAny(low, "err_module_not_found", "module_not_found", "modulenotfounderror", "npm error code e404",
+		"npm err! code e404", "no solution found when resolving")
+}
+
+// missingPackage finds a package that its registry does not have: the words of npm and of uv.
+func missingPackage(text, low string) (string, bool) {
+	if before, _, ok := strings.Cut(text, "' is not in this registry"); ok {
+		return strings.TrimSuffix(before[strings.LastIndexByte(before, '\'')+1:], "@*"), true
+	}
+	if _, rest, ok := strings.Cut(low, "no matching version found for "); ok && len(low) == len(text) {
+		return unquoted(text[len(text)-len(rest):]), true
+	}
+	if _, rest, ok := strings.Cut(text, "Because "); ok {
+		name, what, _ := strings.Cut(rest, " ")
+		return name, strings.HasPrefix(what, "was not found in the package")
+	}
+	return "", false
+}
+
+// oldRuntime finds a global or a syntax that only newer versions of Node have.
+func oldRuntime(text, low string) (string, bool) {
+	if _, rest, ok := strings.Cut(text, "ReferenceError: "); ok {
+		name, _, missing := strings.Cut(rest, " is not defined")
+		return "Node.js", missing && slices.Contains([]string{"File", "Blob", "FormData", "Headers", "Request", "Response",
+			"ReadableStream", "WebSocket", "CustomEvent", "fetch", "crypto", "navigator", "structuredClone"}, name)
+	}
+	return "Node.js", containsAny(low, "requires node.js", "requires node ", "requires node version",
+		"is not supported by this version of node", "err_unknown_builtin_module", "no such built-in module: node:")
 }
 
 // brokenAddon finds compiled code that was not built for this machine or this version of its language.
@@ -122,18 +152,26 @@ func isHostName(word string) bool {
 // servesHTTP finds that a server offers itself over HTTP, and where. A line with a URL says more than one with a port.
 func servesHTTP(lines []line) (c Cause, found bool) {
 	for _, l := range lines {
-		if !strings.Contains(l.low, "http") || !containsAny(l.low, "listening", "running on", "running at",
-			"available at", "serving", "started on", "started at", "server at", "mode on") {
+		if !strings.Contains(l.low, "http") && !namesPort(l.low) || !containsAny(l.low, "listening", "running on",
+			"running at", "available at", "serving", "started on", "started at", "server at", "mode on") {
 			continue
 		}
 		if where, ok := httpURL(l.text); ok {
 			return Cause{Kind: HTTP, Line: cut(l.text), Name: where}, true
 		}
 		if where, ok := portIn(l.low); ok && !found {
+			if port, isPort := strings.CutPrefix(where, "port "); isPort && strings.HasSuffix(l.low, " /sse") {
+				where = "http://127.0.0.1:" + port + "/sse"
+			}
 			c, found = Cause{Kind: HTTP, Line: cut(l.text), Name: where}, true
 		}
 	}
 	return c, found
+}
+
+// namesPort reports whether a line says that a server waits at a port, as servers over HTTP do without naming HTTP.
+func namesPort(low string) bool {
+	return strings.Contains(low, "on port ") && !containsAny(low, "websocket", "debugger", "inspector", "callback")
 }
 
 // httpURL finds a URL with a port.

@@ -12,8 +12,8 @@ func missingVariables(lines []line, hasValue func(string) bool) (c Cause, found 
 		lines = lines[:i]
 	}
 	for i, l := range lines {
-		if !complains(l.low) && !containsAny(l.low, "environment variable", "env variable", "env var", "in environment",
-			"in the environment", "not set", "must be set", "must set", "please set", "keyerror") {
+		l, isListed := listed(l, lines[i+1:])
+		if !isListed && !complains(l.low) && !aboutVariables(l.low) {
 			continue
 		}
 		names := variables(l.text)
@@ -31,6 +31,24 @@ func missingVariables(lines []line, hasValue func(string) bool) (c Cause, found 
 	}
 	c.Kind = Variable
 	return c, len(c.Names) > 0
+}
+
+// listed returns the line of a variable that stands alone together with the next one, if that says what is wrong with
+// it, as validators of settings (Zod, pydantic) write over several lines.
+func listed(l line, next []line) (whole line, ok bool) {
+	name := strings.Trim(l.text, `"',:`)
+	if len(next) == 0 || !slices.Equal(variables(name), []string{name}) ||
+		!containsAny(next[0].low, "required", "undefined", "missing", "invalid") {
+		return l, false
+	}
+	text := name + ": " + next[0].text
+	return line{text: text, low: strings.ToLower(text)}, true
+}
+
+// aboutVariables reports whether a line, in small letters, is about the environment.
+func aboutVariables(low string) bool {
+	return containsAny(low, "environment variable", "env variable", "env var", "in environment", "in the environment",
+		"not set", "must be set", "must set", "please set", "keyerror")
 }
 
 // variables returns the words of a text that look like environment variables: in capitals, with an underscore.

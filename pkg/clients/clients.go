@@ -62,11 +62,11 @@ type place struct {
 // all returns the clients, in the order in which their servers count.
 func all() []client {
 	return []client{
-		{"claude-code", claudeCode, common, asItIs},
-		{"claude-desktop", claudeDesktop, common, escaped},
-		{"cursor", cursor, common, editorVariables},
-		{"vscode", vscode, common, editorVariables},
-		{"windsurf", windsurf, common, editorVariables},
+		{"claude-code", claudeCode, plainServer, asItIs},
+		{"claude-desktop", claudeDesktop, plainServer, escaped},
+		{"cursor", cursor, plainServer, editorVariables},
+		{"vscode", vscode, plainServer, editorVariables},
+		{"windsurf", windsurf, plainServer, editorVariables},
 		{"codex", codex, codexServer, escaped},
 		{"gemini", gemini, geminiServer, shellVariables},
 		{"opencode", opencode, opencodeServer, braceVariables},

@@ -129,6 +129,12 @@ in:7 httphttps://h/in {me 8080}
 }`, `a:3 APP/run ["HOME","${X}","${Y}","${strange}","${un known}"] in APP/sub (${workspaceFolder} is now APP) (${un known} is unknown in mcpl and stays as it is) (its envFile is not read here: name it with --env-file .env)
 b:4 https://h/${NAME} [K: ${KEY}]
 `},
+		{"cursor", "~/.cursor/mcp.json", `{"mcpServers": {
+  "ms": {"command": "x", "timeout": 60000},
+  "s": {"command": "x", "timeout": 60}
+}}`, `ms:2 x null 1m0s
+s:3 x null (its timeout of 60 is not imported: as milliseconds it is hardly meant. For seconds put "callTimeout": "60s" into the new entry)
+`},
 		{"vscode", "~/.config/Code/User/mcp.json", `{
   "inputs": [{"type": "promptString", "id": "github-token", "password": true}],
   "servers": {

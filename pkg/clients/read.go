@@ -148,6 +148,18 @@ func common(r *reader) config.Entry {
 	return d
 }
 
+// plainServer is common with a timeout, which counts milliseconds as in mcpl's own files.
+func plainServer(r *reader) config.Entry {
+	d := common(r)
+	if d.CallTimeout = r.duration("timeout", time.Millisecond); d.CallTimeout > 0 && d.CallTimeout < time.Second {
+		n := d.CallTimeout.Milliseconds()
+		r.note("its timeout of %d is not imported: as milliseconds it is hardly meant. For seconds put \"callTimeout\": "+
+			"\"%ds\" into the new entry", n, n)
+		d.CallTimeout = 0
+	}
+	return d
+}
+
 // oauth returns the login of an entry in Claude Code's form: its clientId and callbackPort, and clientSecret. It is
 // nil if the entry has none.
 func (r *reader) oauth() *config.OAuth {
@@ -199,11 +211,10 @@ func codexServer(r *reader) config.Entry {
 // geminiServer reads an entry of Gemini CLI: httpUrl is Streamable HTTP; url may be either kind of HTTP, which mcpl
 // finds out by itself; the timeout counts milliseconds.
 func geminiServer(r *reader) config.Entry {
-	d := common(r)
+	d := plainServer(r)
 	if url := r.string("httpUrl"); url != "" {
 		d.URL, d.Transport = url, config.HTTP
 	}
-	d.CallTimeout = r.duration("timeout", time.Millisecond)
 	return d
 }
 
@@ -233,5 +244,5 @@ func zedServer(r *reader) config.Entry {
 		(r.fields["source"] == "extension" || r.fields["settings"] != nil) {
 		r.skip("it belongs to an extension of Zed, which alone knows its command")
 	}
-	return common(r)
+	return plainServer(r)
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,6 @@ func replaceFile(path string, mode fs.FileMode, before, after []byte) (done bool
 }
 
 func unwritable(path string, err error) *fault.Fault {
-	return fault.New(fault.Config, "cannot write "+path,
-		fmt.Sprintf("Make the folder %s writable for you, or name another file with --to FILE.",
-			filepath.Dir(path))).Because(err)
+	help := fmt.Sprintf("Make the folder %s writable for you, or name another file with --to FILE.", filepath.Dir(path))
+	return fault.New(fault.Config, "cannot write "+path, cmp.Or(atomicfile.MakeRoom(path, err), help)).Because(err)
 }

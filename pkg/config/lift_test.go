@@ -32,6 +32,12 @@ func TestLift(t *testing.T) {
 		"a flag with a value":   {Entry{Args: []string{"--token=abcdef", "-e", "MY_TOKEN=xyzw", "--header", "Authorization: Bearer abcdefg"}}, `--token=${SRV_TOKEN} -e MY_TOKEN=${MY_TOKEN} --header Authorization: Bearer ${SRV_TOKEN_2} | args[0] SRV_TOKEN, args[2] MY_TOKEN, args[4] SRV_TOKEN_2`},
 		"a URL's parameter":     {Entry{URL: "https://u:pass@h/p?api_key=abcdef&q=1"}, `https://u:${SRV_PASSWORD}@h/p?api_key=${SRV_API_KEY}&q=1 | url SRV_API_KEY, url SRV_PASSWORD`},
 		"the same secret twice": {Entry{Args: []string{"--token=" + token}, Env: []KeyValue{{"MY_TOKEN", token}}}, `--token=${SRV_TOKEN} env MY_TOKEN=${MY_TOKEN} | env MY_TOKEN MY_TOKEN, args[0] SRV_TOKEN`},
+		"a URL's path":          {Entry{URL: "https://h/s/a3f5c9e17b2d4860a3f5c9e17b2d4860/mcp"}, `https://h/s/${SRV_TOKEN}/mcp | url SRV_TOKEN`},
+		"JSON":                  {Entry{Args: []string{"--config", `{"apiKey":"abcd","b":"a\"b"}`}}, `--config {"apiKey":"${SRV_APIKEY}","b":"a\"b"} | args[1] SRV_APIKEY`},
+		"JSON with a quote":     {Entry{Args: []string{`--config={"apiKey":"ab\"cd"}`}}, `--config={"apiKey":"${SRV_APIKEY}"} | args[0] SRV_APIKEY`},
+		"JSON in a variable":    {Entry{Env: []KeyValue{{"CONFIG", `{"password":"abcd"}`}}}, `env CONFIG={"password":"${SRV_PASSWORD}"} | env CONFIG SRV_PASSWORD`},
+		"two assignments":       {Entry{Args: []string{"--env=API_TOKEN=abcd", "--pw", "efgh"}}, `--env=API_TOKEN=${API_TOKEN} --pw ${SRV_PW} | args[0] API_TOKEN, args[2] SRV_PW`},
+		"a connection string":   {Entry{Env: []KeyValue{{"DB", "Server=a;Password=abcdefg;X=y"}}}, `env DB=Server=a;Password=${SRV_PASSWORD};X=y | env DB SRV_PASSWORD`},
 		"an empty value":        {Entry{Env: []KeyValue{{"GITHUB_TOKEN", ""}}}, `env GITHUB_TOKEN= |`},
 	} {
 		before := fmt.Sprint(tc.entry)

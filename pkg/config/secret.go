@@ -24,10 +24,11 @@ func looksSecret(name string) bool {
 	}
 	name = strings.ReplaceAll(strings.ReplaceAll(name, "AUTHORIZATION", "AUTH"), "AUTHOR", "")
 	parts := []string{"TOKEN", "KEY", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "AUTH", "CREDENTIAL",
-		"COOKIE", "SIGNATURE", "SESSION", "JWT", "BEARER", "DSN"}
+		"COOKIE", "SIGNATURE", "SESSION", "JWT", "BEARER", "DSN", "WEBHOOK"}
 	words := strings.FieldsFunc(name, func(r rune) bool { return r == '_' || r == '-' || r == '.' })
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) }) ||
-		slices.ContainsFunc([]string{"PAT", "PWD", "PASS", "SIG"}, func(w string) bool { return slices.Contains(words, w) })
+		slices.ContainsFunc([]string{"PAT", "PWD", "PW", "PASS", "SIG"},
+			func(w string) bool { return slices.Contains(words, w) })
 }
 
 // isPlain reports whether a variable is one that every process has and whose value is public. Masking such a value
@@ -112,9 +113,11 @@ func (d Entry) secrets() []string {
 	return l
 }
 
-// formed adds what looks secret by its form: passwords and parameters of a URL, and tokens of well-known services.
+// formed adds what looks secret by its form: parts of a URL, what has a secret's name, and tokens of well-known
+// services.
 func (l *secretList) formed(text string) {
 	l.inURL(text)
+	l.inText(text)
 	for _, word := range strings.FieldsFunc(text, notInToken) {
 		if hasTokenPrefix(word) {
 			l.add(word)
@@ -122,15 +125,24 @@ func (l *secretList) formed(text string) {
 	}
 }
 
-// assigned adds the value of --token=x, TOKEN=x and "Authorization: x".
+// assigned adds the value of --token=x, TOKEN=x, "Authorization: x" and --env=TOKEN=x.
 func (l *secretList) assigned(arg string) {
-	i := strings.IndexAny(arg, "=:")
-	if i > 0 && looksSecret(arg[:i]) && !strings.Contains(arg[:i], "/") {
-		l.add(strings.TrimSpace(arg[i+1:]))
+	for nested := false; ; nested = true {
+		i := strings.IndexAny(arg, "=:")
+		switch {
+		case i <= 0, strings.ContainsAny(arg[:i], "/{[;"), nested && strings.Contains(arg[:i], " "):
+			return
+		case looksSecret(arg[:i]):
+			l.add(strings.TrimSpace(arg[i+1:]))
+			return
+		case arg[i] == ':':
+			return
+		}
+		arg = arg[i+1:]
 	}
 }
 
-// inURL adds the password and the secret parameters of a URL in text.
+// inURL adds the password, the random parts of the path and the secret parameters of a URL in text.
 func (l *secretList) inURL(text string) {
 	_, rest, ok := strings.Cut(text, "://")
 	if !ok {
@@ -150,8 +162,9 @@ func (l *secretList) inURL(text string) {
 			l.add(base64.StdEncoding.EncodeToString([]byte(plainUser + ":" + plain)))
 		}
 	}
-	_, query, _ := strings.Cut(rest, "?")
-	query, _, _ = strings.Cut(query, "#")
+	rest, _, _ = strings.Cut(rest, "#")
+	path, query, _ := strings.Cut(rest, "?")
+	l.inPath(path[:min(end, len(path))], path[min(end, len(path)):])
 	for parameter := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(parameter, "=")
 		if !looksSecret(name) {
@@ -212,17 +225,17 @@ func replacer(secrets []string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-// spellings returns the ways to write a secret: plain, in a URL, in JSON with and without the HTML escapes of Go, and
-// each line of a secret of several lines, such as a key.
+// spellings returns the ways to write a secret: plain, in a URL, in JSON with and without the HTML escapes of Go, in
+// JSON in a string of JSON, and each line of a secret of several lines, such as a key.
 func spellings(secret string) []string {
 	switch secret {
 	case "true", "false", "null":
 		return nil
 	}
-	plain := jsonString(secret)
+	plain := inQuotes(secret)
 	html, _ := json.Marshal(secret) // a string cannot fail
-	all := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), plain[1 : len(plain)-1],
-		string(html[1 : len(html)-1])}
+	all := []string{secret, url.QueryEscape(secret), url.PathEscape(secret), plain, inQuotes(plain),
+		string(html[1 : len(html)-1]), inQuotes(string(html[1 : len(html)-1]))}
 	if strings.Contains(secret, "\n") {
 		for line := range strings.Lines(secret) {
 			if line = strings.TrimSpace(line); len(line) >= minLine && !strings.HasPrefix(line, "-----") {
@@ -231,6 +244,12 @@ func spellings(secret string) []string {
 		}
 	}
 	return all
+}
+
+// inQuotes returns a text as it stands between the quotes of a JSON string.
+func inQuotes(text string) string {
+	quoted := jsonString(text)
+	return quoted[1 : len(quoted)-1]
 }
 
 // The numbers of secrets of either kind that hidden remembers.

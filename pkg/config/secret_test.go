@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -121,6 +122,61 @@ func TestServersS2PositionalTokens(t *testing.T) {
 		}
 		if got := s.Display().Command; strings.Contains(got, test.secret) {
 			t.Errorf("%s: %s", test.arg, got)
+		}
+	}
+}
+
+// TestSecretsWithinTexts: a secret is known within a URL's path, JSON, an assignment in an argument and a connection
+// string, as an argument and as a URL, and nothing around it is taken for it.
+func TestSecretsWithinTexts(t *testing.T) {
+	t.Parallel()
+	const path = "Y2FuYXJ5LWFhYmJjYzEyMzQ1Njc4OTBhYmNkZWY"
+	for _, test := range []struct{ field, text, shown string }{
+		{"url", "https://mcp.zapier.com/api/mcp/s/" + path + "/mcp", "https://mcp.zapier.com/api/mcp/s/***/mcp"},
+		{"arg", "https://mcp.zapier.com/api/mcp/s/" + path + "/mcp", "https://mcp.zapier.com/api/mcp/s/***/mcp"},
+		{"arg", "https://h/" + path + "?q=" + path, "https://h/***?q=***"},
+		{"url", "https://hooks.slack.com/services/T0AB/B0CD/abcdef", "https://hooks.slack.com/services/T0AB/B0CD/***"},
+		{"arg", "git+https://h/a/b@a3f5c9e17b2d4860a3f5c9e17b2d4860", "git+https://h/a/b@a3f5c9e17b2d4860a3f5c9e17b2d4860"},
+		{"arg", `{"apiKey":"abcd"}`, `{"apiKey":"***"}`},
+		{"arg", `--config={"apiKey":"ab\"cd","n":[{"Authorization":"Bearer efgh"}],"m":"shown"}`,
+			`--config={"apiKey":"***","n":[{"Authorization":"***"}],"m":"shown"}`},
+		{"arg", `{"in":"{\"tokens\":{\"x\":\"abcd\"}}"}`, `{"in":"{\"tokens\":{\"x\":\"***\"}}"}`},
+		{"arg", "--env=API_TOKEN=abcd", "--env=API_TOKEN=***"},
+		{"arg", "--header=Authorization: Bearer abcd", "--header=Authorization: ***"},
+		{"arg", "--set=mode=abcd", "--set=mode=abcd"},
+		{"arg", "Server=db;User=ada;Password=abcdefg;Encrypt=true", "Server=db;User=ada;Password=***;Encrypt=true"},
+		{"arg", "jdbc:sqlserver://db:1433;user=ada;password=abcdefg", "jdbc:sqlserver://db:1433;user=ada;password=***"},
+		{"arg", "host=db password=abcdefg dbname=x", "host=db password=*** dbname=x"},
+		{"arg", "KEY=$(cat key) run", "KEY=***"},
+		{"pw", "abcd", "***"},
+	} {
+		server := map[string]any{"command": "x", "args": []string{test.text}}
+		switch test.field {
+		case "url":
+			server = map[string]any{"url": test.text}
+		case "pw":
+			server["args"] = []string{"--pw", test.text}
+		}
+		entry, err := json.Marshal(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := newWorld(t).one(string(entry)).Display()
+		got := strings.ReplaceAll(strings.TrimPrefix(strings.TrimPrefix(d.URL+d.Command, "x "), "--pw "), "'", "")
+		if got != test.shown {
+			t.Errorf("%s becomes %s, want %s", test.text, got, test.shown)
+		}
+	}
+	s := newWorld(t).one(`{"command": "x", "inheritEnv": true, "env": {"API_KEY": "quo\"ted<secret"}}`)
+	s.Environ([]string{"WEBHOOK=https://hooks.slack.com/services/T0AB/B0CD/abcdef", "SQL=Server=db;Password=hunter2;X=y"})
+	for text, want := range map[string]string{
+		`{"a":"{\"b\":\"quo\\\"ted<secret\"}"}`:             `{"a":"{\"b\":\"***\"}"}`,
+		`{"a":"{\"b\":\"quo\\\"ted\\u003csecret\"}"}`:       `{"a":"{\"b\":\"***\"}"}`,
+		"https://hooks.slack.com/services/T0AB/B0CD/abcdef": "***",
+		"B0CD/abcdef hunter2":                               "B0CD/*** ***",
+	} {
+		if got := s.Mask(text); got != want {
+			t.Errorf("%s becomes %s, want %s", text, got, want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -126,8 +127,11 @@ func (r *remote) loginRequired(f *fault.Fault, b *badResponse, status string) {
 		f.Then("See the login with", fault.Step{Verb: "auth status", Server: name})
 	case b.loggedIn:
 		f.Message = fmt.Sprintf("%s does not accept the login of its entry: HTTP %s", name, status)
-		f.Help = fmt.Sprintf("Check the Authorization header of %s in %s: "+
-			"the token may be wrong, expired, or lack a permission.", name, r.server.Place())
+		what, why := "Authorization header", "the token may be wrong, expired, or lack a permission"
+		if !r.hasHeader("Authorization") {
+			what, why = "user and password in the \"url\"", "one may be wrong, or the server may want a header instead"
+		}
+		f.Help = fmt.Sprintf("Check the %s of %s in %s: %s.", what, name, r.server.Place(), why)
 	default:
 		f.Help = r.tokenHelp(scheme)
 		if b.maybe && strings.EqualFold(scheme, "Bearer") {
@@ -136,6 +140,11 @@ func (r *remote) loginRequired(f *fault.Fault, b *badResponse, status string) {
 			f.Then("If people can log in to it, though it does not say so", fault.Step{Verb: "auth login", Server: name})
 		}
 	}
+}
+
+// hasHeader reports whether the entry of the server has a header.
+func (r *remote) hasHeader(name string) bool {
+	return slices.ContainsFunc(r.server.Headers, func(h config.KeyValue) bool { return strings.EqualFold(h.Name, name) })
 }
 
 // tokenHelp returns where to put a token, and where to get one.

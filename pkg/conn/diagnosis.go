@@ -115,12 +115,16 @@ func remedy(server *config.Server, envFile string, c cause.Cause) string {
 	case cause.Variable:
 		return setVariables(server, envFile, c.Names)
 	case cause.Setup:
-		return fmt.Sprintf("%s wants to be set up first. Run once by hand: %s", server.Name, setupCommand(server, c.Name))
-	case cause.Module:
-		if slices.ContainsFunc(server.Args, func(arg string) bool { return c.Name != "" && isFile(server, arg, c.Name) }) {
-			return fmt.Sprintf("There is no file %s: correct \"args\" of %s.", c.Name, entry)
+		if command, ok := setupCommand(server.Display().Command, c.Name); ok {
+			return fmt.Sprintf("%s wants to be set up first. Run once by hand: %s", server.Name, command)
 		}
-		return "Its installation is incomplete: a module that it needs is missing. " + reinstall(server)
+		return fmt.Sprintf("%s wants to be set up first; the message has its own words. Do what its documentation says: a "+
+			"command that a server wrote may do anything.", server.Name)
+	case cause.Module:
+		return installModule(server, c.Name)
+	case cause.Runtime:
+		return fmt.Sprintf("It needs a newer version of %s than the one that PATH finds first. Install one, or give its "+
+			"path as \"command\" or in \"env\" of %s.", c.Name, entry)
 	case cause.Addon:
 		return "A compiled part of it was not built, or not for this machine or this version of its runtime. " +
 			reinstall(server) + " Let npm run the scripts of packages (no --ignore-scripts)."
@@ -157,17 +161,39 @@ func servedOverHTTP(where, entry string) string {
 		"\"url\": %q.", where, entry, address)
 }
 
-// setupCommand returns the command line by which a server is set up: its own with one more argument, or another.
-func setupCommand(server *config.Server, word string) string {
-	if word == "" || strings.ContainsAny(word, " ") {
-		return word
+// setupCommand returns the command line by which a server is set up: its own, and the words that it asks for. Its
+// second result is false if the server asks for anything else, which could be a command that does harm.
+func setupCommand(own, asked string) (command string, ok bool) {
+	rest, isOwn := strings.CutPrefix(asked, own+" ")
+	words := strings.Fields(rest)
+	if len(words) == 0 || !isOwn && len(words) > 1 || slices.ContainsFunc(words, isNotBare) {
+		return "", false
 	}
-	return server.Display().Command + " " + fault.Quote(word)
+	return own + " " + strings.Join(words, " "), true
 }
 
-// isFile reports whether an argument of a server is the path of a file.
-func isFile(server *config.Server, arg, path string) bool {
-	return arg == path || !filepath.IsAbs(arg) && filepath.Join(server.Cwd, arg) == path
+// isNotBare reports whether a word is more than a letter and then letters, digits, "_" and "-", all of them ASCII.
+func isNotBare(word string) bool {
+	letter := func(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' }
+	other := func(r rune) bool { return !letter(r) && (r < '0' || r > '9') && r != '_' && r != '-' }
+	return !letter(rune(word[0])) || strings.ContainsFunc(word, other)
+}
+
+// installModule is the remedy for a server that lacks a module, which may be its own script or package. Runtimes name
+// scripts by their absolute paths.
+func installModule(server *config.Server, name string) string {
+	entry := "of its entry in " + server.Place()
+	is := func(arg string) bool {
+		return arg == name || strings.HasPrefix(arg, name+"@") || strings.HasPrefix(arg, name+"==")
+	}
+	switch {
+	case filepath.IsAbs(name) && !strings.Contains(filepath.ToSlash(name), "/node_modules/"):
+		return fmt.Sprintf("There is no file %s: correct \"args\" %s, or build the server first if the file is made of its "+
+			"source.", name, entry)
+	case name != "" && slices.ContainsFunc(server.Args, is):
+		return fmt.Sprintf("There is no package %s: correct its name or version in \"args\" %s.", name, entry)
+	}
+	return "Its installation is incomplete: a module that it needs is missing. " + reinstall(server)
 }
 
 // reinstall returns how to install a server anew.

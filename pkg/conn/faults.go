@@ -196,16 +196,26 @@ func (s *session) refused(r *refusal, ph phase) *fault.Fault {
 	return f.On(name, "").Trace(presentable(s.server, r.Error(), maxRefusal))
 }
 
+// likelySeconds is the largest number in an entry's limit that is likely to be meant as seconds.
+const likelySeconds = 120
+
 // timedOut returns the fault of a phase that took too long.
 func timedOut(server *config.Server, ph phase) *fault.Fault {
-	more := 2 * ph.limit
-	help := "Give it more time "
-	if ph.flag != "" {
-		help += fmt.Sprintf("with %s %s, or for good ", ph.flag, more)
-	}
-	help += fmt.Sprintf("with \"%s\": \"%s\" in its entry in %s.", ph.key, more, server.Place())
 	message := fmt.Sprintf("%s did not answer %s within %s", server.Name, ph.name, ph.limit)
-	return fault.New(fault.Timeout, message, help).On(server.Name, "")
+	f := fault.New(fault.Timeout, message, "").On(server.Name, "")
+	own := map[string]time.Duration{"connectTimeout": server.ConnectTimeout, "callTimeout": server.CallTimeout}[ph.key]
+	if n := own.Milliseconds(); own == ph.limit && own <= likelySeconds*time.Millisecond {
+		f.Help = fmt.Sprintf("A number as %q counts milliseconds: %d is %s. "+
+			"Write \"%[1]s\": \"%[2]ds\" in its entry in %[4]s.", ph.key, n, own, server.Place())
+		return f
+	}
+	more := 2 * ph.limit
+	f.Help = "Give it more time "
+	if ph.flag != "" {
+		f.Help += fmt.Sprintf("with %s %s, or for good ", ph.flag, more)
+	}
+	f.Help += fmt.Sprintf("with \"%s\": \"%s\" in its entry in %s.", ph.key, more, server.Place())
+	return f
 }
 
 // outOfTime returns the fault of a request that made progress, but took too long in all.

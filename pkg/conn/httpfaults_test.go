@@ -102,13 +102,13 @@ func TestBadAnswers(t *testing.T) {
 func TestWrongLogin(t *testing.T) {
 	t.Parallel()
 	url := serve(t, answer(401, "text/plain", "", "WWW-Authenticate", "Bearer"))
-	for _, entry := range []string{
-		fmt.Sprintf(`"url": %q, "headers": {"Authorization": "Bearer hunter2-hunter2"}`, url),
-		fmt.Sprintf(`"url": %q`, strings.Replace(url, "http://", "http://me:hunter2-hunter2@", 1)),
+	for entry, check := range map[string]string{
+		fmt.Sprintf(`"url": %q, "headers": {"Authorization": "Bearer hunter2-hunter2"}`, url):      "Authorization header",
+		fmt.Sprintf(`"url": %q`, strings.Replace(url, "http://", "http://me:hunter2-hunter2@", 1)): `user and password in the "url"`,
 	} {
 		_, err := urlPool(t, map[string]string{"s": entry}).List(t.Context(), "s", tool.CallOptions{})
 		f := wantFault(t, err, fault.AuthRequired, "s does not accept the login of its entry: HTTP 401")
-		if strings.Contains(f.Traceback+f.Help+f.Message, "hunter2") || !strings.HasPrefix(f.Help, "Check the Authorization header of s in ") {
+		if strings.Contains(f.Traceback+f.Help+f.Message, "hunter2") || !strings.HasPrefix(f.Help, "Check the "+check+" of s in ") {
 			t.Errorf("%+v", f)
 		}
 	}

@@ -203,7 +203,8 @@ func (s *session) withHeaders(col *collector) []tool.Def {
 // collector collects definitions over pages and notes what is odd about them.
 type collector struct {
 	defs    []tool.Def
-	size    int // of all definitions, in bytes
+	count   int // of all definitions, also of those left out
+	size    int // of them, in bytes
 	ttl     time.Duration
 	notes   []string
 	names   map[string]bool
@@ -211,10 +212,11 @@ type collector struct {
 }
 
 func (c *collector) add(l offered, raw json.RawMessage) {
+	c.count++
 	c.size += len(raw)
 	def, err := tool.Parse(l.kind, raw)
 	if err != nil {
-		c.note("a definition was left out: %v", err)
+		c.note("number %d of its %s was left out: %v", c.count, l.what, err)
 		return
 	}
 	if most := longestName(def.Kind); len(def.Name) > most {

@@ -81,7 +81,7 @@ func TestLists(t *testing.T) {
 	})
 	for _, tt := range []struct{ server, tools, resources, prompts, notes string }{
 		{"all", "tool t", "resource a:1, resource a:2, template a:{n}", "prompt p, prompt q, prompt r",
-			`the resource "a:1" is defined more than once; the first definition counts; a definition was left out: the definition has no uri`},
+			`the resource "a:1" is defined more than once; the first definition counts; number 4 of its resources was left out: the definition has no uri`},
 		{"toolless", "", "", "prompt p", ""},
 		{"half", "tool t", "", "", `its resources could not be listed: resources/list was answered with error -32603: down; ` +
 			`its prompts could not be listed: its answer to prompts/list is not what the protocol says`},

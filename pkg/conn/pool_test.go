@@ -342,6 +342,11 @@ func TestTimeouts(t *testing.T) {
 	if !strings.HasPrefix(f.Help, `Give it more time with --connect-timeout 400ms, or for good with "connectTimeout": "400ms" in its entry in `) {
 		t.Errorf("help %s", f.Help)
 	}
+	_, err = urlPool(t, map[string]string{"s": `"command": "sleep", "args": ["60"], "connectTimeout": 30`}).List(t.Context(), "s", tool.CallOptions{})
+	f = wantFault(t, err, fault.Timeout, "within 30ms")
+	if !strings.HasPrefix(f.Help, `A number as "connectTimeout" counts milliseconds: 30 is 30ms. Write "connectTimeout": "30s" in its entry in `) {
+		t.Errorf("help %s", f.Help)
+	}
 	p = newPool(t, scripts{"calls": {Tools: []mcptest.Tool{{Name: "hang", Behaviour: never}}},
 		"lists": {Methods: map[string]mcptest.Behaviour{"tools/list": never}}},
 		func(o *Options) { o.Limits.Call = 100 * time.Millisecond })

@@ -97,7 +97,7 @@ func FuzzResults(f *testing.F) {
 			save := func(content []byte, ext string) (results.Entry, error) {
 				return results.Save(dir, "s", "n", content, ext)
 			}
-			if r, err = r.saved("s", false, save); err != nil || !json.Valid(r.JSON()) {
+			if r, _, err = r.saved(save); err != nil || !json.Valid(r.JSON()) {
 				t.Fatalf("%s: with files %s is not JSON, %v", kind, r.JSON(), err)
 			}
 		}

@@ -150,7 +150,7 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 	}
 	a, err := v.answer(ctx, to, ref, value)
 	if err != nil {
-		return 0, v.keep(to, ref, value, fault.From(err), false)
+		return 0, v.keep(to, ref, a.value, fault.From(err), false)
 	}
 	a.changed = to.Changed
 	if a.hidden = hidden.CountJSON(a.joined()); a.hidden > 0 && !to.Printer.JSON() {
@@ -160,35 +160,52 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 	return 0, to.Printer.Answer(a)
 }
 
-// answer makes the answer from a result.
+// answer makes the answer from a result. If it fails, the answer has the result as far as its binaries are saved.
 func (v *Delivery) answer(ctx context.Context, to Destination, ref tool.Ref, value Result) (a *answer, err error) {
+	a = &answer{value: value, queried: v.JQ != ""}
 	switch {
 	case v.OutputDir != "":
-		value, err = value.saved(ref.Server, true, func(content []byte, ext string) (results.Entry, error) {
+		saved, broken, err := value.saved(func(content []byte, ext string) (results.Entry, error) {
 			return v.save(to, ref, content, ext)
 		})
+		if err != nil {
+			return a, err
+		}
+		if a.value = saved; broken != nil {
+			return a, brokenFault(ref, broken, v.OutputDir)
+		}
 	case to.Printer.JSON():
-		value = to.stored(ref, value)
+		a.value = to.stored(ref, value)
 	case v.JQ == "":
-		value = value.inWords()
+		a.value = to.stored(ref, value).inWords()
 	}
-	if err != nil {
-		return nil, err
-	}
-	a = &answer{value: value, queried: v.JQ != "", results: []json.RawMessage{value.JSON()}}
+	a.results = []json.RawMessage{a.value.JSON()}
 	if a.queried {
-		if a.results, err = to.Query(ctx, a.results[0]); err != nil {
-			return nil, queryFault(ctx, v.JQ, err)
+		if a.results, err = v.query(ctx, to, a.results[0]); err != nil {
+			return a, err
 		}
 	}
 	a.spilled, err = v.spillOver(to, ref, a.joined())
 	return a, err
 }
 
+// brokenFault is the fault of a result with binaries that are not base64. The others are in dir.
+func brokenFault(ref tool.Ref, broken []string, dir string) *fault.Fault {
+	what := "a " + broken[0]
+	if strings.HasPrefix(broken[0], "a") || strings.HasPrefix(broken[0], "i") {
+		what = "an " + broken[0]
+	}
+	if len(broken) > 1 {
+		what = fmt.Sprintf("%d binaries, the first %s,", len(broken), what)
+	}
+	return fault.New(fault.Result, fmt.Sprintf("%s sent %s with data that is not base64", ref.Server, what),
+		"All other binaries are in "+dir+".")
+}
+
 // stored returns a result whose binaries are in the store. If the store cannot be written, they stay in the result,
 // with a notice.
 func (to Destination) stored(ref tool.Ref, value Result) Result {
-	kept, err := value.saved(ref.Server, false, func(content []byte, ext string) (results.Entry, error) {
+	kept, _, err := value.saved(func(content []byte, ext string) (results.Entry, error) {
 		return to.Store.Put(ref.Server, ref.Name, content, ext)
 	})
 	if err != nil {
@@ -199,7 +216,11 @@ func (to Destination) stored(ref tool.Ref, value Result) Result {
 }
 
 func (to Destination) cannotKeep(err error) {
-	to.Printer.Notice("results cannot be kept in %s, so that the answer has all of this one: %v", to.Store.Dir, err)
+	instead := "the answer has all of this one"
+	if !to.Printer.JSON() {
+		instead = "the answer has what can be printed"
+	}
+	to.Printer.Notice("results cannot be kept in %s, so that %s: %v", to.Store.Dir, instead, err)
 }
 
 // limit returns the size above which a result goes to a file, 0 for none.
@@ -262,13 +283,16 @@ func (v *Delivery) reduce(to Destination, ref tool.Ref, value Result) any {
 	return result
 }
 
-// queryFault is the fault of an expression that does not fit the result.
-func queryFault(ctx context.Context, expr string, err error) error {
-	if ctx.Err() != nil {
-		return fault.New(fault.Interrupted, "interrupted while --jq was at work", "")
-	}
-	return fault.New(fault.Result, fmt.Sprintf("--jq %s does not fit the result: %v", fault.Quote(expr), err),
-		"--jq . shows the result's shape.")
+// query applies --jq to a value.
+func (v *Delivery) query(ctx context.Context, to Destination, value json.RawMessage) ([]json.RawMessage, error) {
+	return orGiveUp(ctx, "--jq", func() ([]json.RawMessage, error) {
+		values, err := to.Query(ctx, value)
+		if err != nil {
+			return nil, fault.New(fault.Result, fmt.Sprintf("--jq %s does not fit the result: %v", fault.Quote(v.JQ), err),
+				"--jq . shows the result's shape.")
+		}
+		return values, nil
+	})
 }
 
 // Lost returns the fault about a result that stdout did not accept. It keeps the result in a file.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -106,6 +107,7 @@ func TestAnswer(t *testing.T) {
 	t.Parallel()
 	const (
 		image  = `{"type":"image","mimeType":"image/png","data":"AQID"}`
+		file   = `{"type":"image","mimeType":"image/png","bytes":3,"file":"DIR/large/s-t-DIGEST.png","id":"DIGEST"}`
 		report = `{"content":[{"type":"text","text":" it broke\n"}],"isError":true}`
 	)
 	for title, tc := range map[string]struct {
@@ -120,9 +122,9 @@ func TestAnswer(t *testing.T) {
 		"text":             {raw: `{"content":[{"type":"text","text":"a\nb"}]}`, text: "a\nb\n", json: `{"success":true,"result":"a\nb"}`},
 		"JSON in text":     {raw: `{"content":[{"type":"text","text":" {\"b\": 1.0} "}]}`, text: "{\n  \"b\": 1.0\n}\n", json: `{"success":true,"result":{"b": 1.0}}`},
 		"broken JSON":      {raw: `{"content":[{"type":"text","text":"{\"b\""}]}`, text: "{\"b\"\n", json: `{"success":true,"result":"{\"b\""}`},
-		"structured":       {raw: `{"content":[{"type":"text","text":"x"},` + image + `],"structuredContent":{"a":1}}`, text: "{\n  \"a\": 1\n}\n[image image/png, 3 B; save it with --output-dir DIR]\n", json: `{"success":true,"result":{"a":1},"files":["DIR/large/s-t-DIGEST.png"]}`},
+		"structured":       {raw: `{"content":[{"type":"text","text":"x"},` + image + `],"structuredContent":{"a":1}}`, text: "{\n  \"a\": 1\n}\n[image image/png saved as DIR/large/s-t-DIGEST.png]\n", json: `{"success":true,"result":{"a":1},"files":["DIR/large/s-t-DIGEST.png"]}`},
 		"nothing":          {raw: `{"content":null}`, text: "(the tool answered without content)\n", json: `{"success":true,"result":[]}`},
-		"blocks":           {raw: `{"content":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","data":"AQ=="},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}]}`, text: "x\n[audio audio/wav, 1 B; save it with --output-dir DIR]\n[link n u:v]\n{\n  \"type\": \"new\",\n  \"x\": 1\n}\n", json: `{"success":true,"result":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","bytes":1,"file":"DIR/large/s-t-DIGEST.wav","id":"DIGEST"},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}],"files":["DIR/large/s-t-DIGEST.wav"]}`},
+		"blocks":           {raw: `{"content":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","data":"AQ=="},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}]}`, text: "x\n[audio audio/wav saved as DIR/large/s-t-DIGEST.wav]\n[link n u:v]\n{\n  \"type\": \"new\",\n  \"x\": 1\n}\n", json: `{"success":true,"result":[{"type":"text","text":"x"},{"type":"audio","mimeType":"audio/wav","bytes":1,"file":"DIR/large/s-t-DIGEST.wav","id":"DIGEST"},{"type":"resource_link","name":"n","uri":"u:v"},{"type":"new","x":1}],"files":["DIR/large/s-t-DIGEST.wav"]}`},
 		"raw":              {flags: Delivery{Raw: true}, raw: `{"content": [] }`, text: "{\"content\": [] }\n", json: `{"content": [] }`},
 		"raw error":        {flags: Delivery{Raw: true}, raw: report, text: report + "\n", json: report, exit: 1},
 		"an error":         {raw: report, says: "it broke"},
@@ -137,7 +139,11 @@ func TestAnswer(t *testing.T) {
 			json: `{"success":true,"result":[{"type":"image","mimeType":"image/png","bytes":3,"file":"DIR/o/s-t-DIGEST.png"},{"type":"text","text":"x"}],"files":["DIR/o/s-t-DIGEST.png"]}`},
 		"a saved resource": {flags: Delivery{OutputDir: "o"}, kind: tool.Resource, raw: `{"contents":[{"uri":"a:b","mimeType":"application/x+json","blob":"e30="}]}`, text: "[resource application/x+json saved as DIR/o/s-t-DIGEST.json]\n",
 			json: `{"success":true,"result":[{"uri":"a:b","mimeType":"application/x+json","bytes":2,"file":"DIR/o/s-t-DIGEST.json"}],"files":["DIR/o/s-t-DIGEST.json"]}`},
-		"not base64": {flags: Delivery{OutputDir: "o"}, raw: `{"content":[{"type":"image","data":"!"}]}`, says: "s sent a image that is not base64"},
+		"not base64": {flags: Delivery{OutputDir: "o"}, raw: `{"content":[{"type":"image","data":"!"}]}`, says: "s sent an image with data that is not base64"},
+		"two not base64": {flags: Delivery{OutputDir: "o"}, raw: `{"content":[{"type":"audio","data":"!"},` + image + `,{"type":"image","data":"!"}]}`,
+			says: "s sent 2 binaries, the first an audio, with data that is not base64"},
+		"twice the same": {raw: `{"content":[` + image + `,` + image + `]}`, text: strings.Repeat("[image image/png saved as DIR/large/s-t-DIGEST.png]\n", 2),
+			json: `{"success":true,"result":[` + file + `,` + file + `],"files":["DIR/large/s-t-DIGEST.png"]}`},
 		"too large": {flags: Delivery{MaxBytes: 10}, raw: `{"structuredContent":{"name":"a long text","list":[1,2]}}`, text: `The result has 35 B. It is whole in:
   DIR/large/s-t-DIGEST.json
 Its structure:
@@ -232,7 +238,7 @@ func TestUse31ResultIsKept(t *testing.T) {
 		exit  int
 	}{
 		"jq that does not fit":   {Delivery{JQ: ".a"}, raw, `[1,2.0]`, 1},
-		"not base64":             {Delivery{OutputDir: "o"}, `{"content":[{"type":"image","data":"!"}]}`, `[{"type":"image","data":"!"}]`, 4},
+		"not base64":             {Delivery{OutputDir: "o"}, `{"content":[{"type":"image","data":"!"}]}`, `[{"type":"image","data":"!"}]`, 1},
 		"not what protocol says": {Delivery{}, `{"content":7}`, `{"content":7}`, 4},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -255,6 +261,64 @@ func TestUse31ResultIsKept(t *testing.T) {
 	}
 }
 
+// TestOneBrokenBinary: a binary that is not base64 costs neither the others nor the answer's size.
+func TestOneBrokenBinary(t *testing.T) {
+	t.Parallel()
+	const raw = `{"content":[{"type":"audio","data":"!"},{"type":"image","mimeType":"image/png","data":"AQID"}]}`
+	got := Delivery{OutputDir: "o"}.deliver(t, tool.Tool, raw, true)
+	f := fault.From(got.err)
+	files, err := filepath.Glob(filepath.Join(got.dir, "o", "s-t-*.png"))
+	if err != nil || len(files) != 1 || f.Type != fault.Result {
+		t.Fatalf("%q, %v, %v", files, err, f)
+	}
+	want := `[{"type":"audio","data":"!"},{"type":"image","mimeType":"image/png","bytes":3,"file":"` + files[0] + `"}]`
+	if kept := string(f.Result.(json.RawMessage)); kept != want {
+		t.Errorf("result %s, want %s", kept, want)
+	}
+}
+
+// TestInterruptedComputation: what does not look at its context ends with it all the same, and the result is kept.
+func TestInterruptedComputation(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	at, never := make(chan bool, 2), make(chan bool)
+	t.Cleanup(func() { close(never) })
+	to := Destination{Printer: output.New(output.Options{Out: io.Discard, Err: io.Discard, JSON: true}),
+		Query: func(context.Context, json.RawMessage) ([]json.RawMessage, error) {
+			at <- true
+			<-never
+			return nil, nil
+		}}
+	grep, err := results.ParseSelection("", "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error, 3)
+	v := Delivery{JQ: "gsub"}
+	go func() {
+		_, err := v.Answer(ctx, to, tool.Ref{Server: "s", Name: "t"}, &tool.Result{Raw: []byte(`{"structuredContent":[1]}`)})
+		failed <- err
+	}()
+	go func() { failed <- v.AnswerKept(ctx, to, results.Entry{}, []byte("x"), results.Selection{}) }()
+	<-at
+	<-at
+	cancel()
+	failed <- (&Delivery{}).AnswerKept(ctx, to, results.Entry{}, []byte("x"), grep)
+	kept := 0
+	for range cap(failed) {
+		f := fault.From(<-failed)
+		if f == nil || f.Type != fault.Interrupted {
+			t.Fatalf("%v", f)
+		}
+		if f.Result != nil {
+			kept++
+		}
+	}
+	if kept != 1 {
+		t.Errorf("%d results are kept, not that of the call alone", kept)
+	}
+}
+
 // TestKeptBinariesAreStored: a result in a fault has files in the place of its images, as one in an answer has.
 func TestKeptBinariesAreStored(t *testing.T) {
 	t.Parallel()
@@ -273,19 +337,20 @@ func TestKeptBinariesAreStored(t *testing.T) {
 // tinyPNG is a picture of one pixel.
 const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
 
-// TestUse34BinariesStayOut: no JSON answer holds base64, wherever in the result it stands, and text has words for it. A
+// TestUse34BinariesStayOut: no answer holds base64, wherever in the result it stands, but a file's name. A
 // string that no binary can be stays.
 func TestUse34BinariesStayOut(t *testing.T) {
 	t.Parallel()
 	const saved = `{"mimeType":"image/png","bytes":70,"file":"DIR/large/s-t-DIGEST.png","id":"DIGEST"}`
+	const inText = `"file": "DIR/large/s-t-DIGEST.png"`
 	long := strings.Repeat("A", 400)
 	for title, tc := range map[string]struct{ raw, json, text string }{
-		"in structured content": {`{"structuredContent":{"shot":"` + tinyPNG + `","n":1}}`, `{"shot":` + saved + `,"n":1}`, "[image/png, 70 B; save it with"},
-		"a data URL":            {`{"structuredContent":["data:image/png;base64,` + tinyPNG + `"]}`, `[` + saved + `]`, "[image/png, 70 B; save it with"},
-		"with escapes":          {`{"structuredContent":["` + strings.ReplaceAll(tinyPNG, "/", `\/`) + `"]}`, `[` + saved + `]`, "[image/png, 70 B; save it with"},
+		"in structured content": {`{"structuredContent":{"shot":"` + tinyPNG + `","n":1}}`, `{"shot":` + saved + `,"n":1}`, inText},
+		"a data URL":            {`{"structuredContent":["data:image/png;base64,` + tinyPNG + `"]}`, `[` + saved + `]`, inText},
+		"with escapes":          {`{"structuredContent":["` + strings.ReplaceAll(tinyPNG, "/", `\/`) + `"]}`, `[` + saved + `]`, inText},
 		"the data of a block": {`{"content":[{"type":"image","mimeType":"image/png","data":"AQID"}],"structuredContent":{"content":[{"type":"image","data":"AQID"}]}}`,
-			`{"content":[{"type":"image","data":{"mimeType":"image/png","bytes":3,"file":"DIR/large/s-t-DIGEST.png","id":"DIGEST"}}]}`, "[image/png, 3 B; save it with"},
-		"as the only text":    {`{"content":[{"type":"text","text":"` + tinyPNG + `"}]}`, saved, tinyPNG},
+			`{"content":[{"type":"image","data":{"mimeType":"image/png","bytes":3,"file":"DIR/large/s-t-DIGEST.png","id":"DIGEST"}}]}`, inText},
+		"as the only text":    {`{"content":[{"type":"text","text":"` + tinyPNG + `"}]}`, saved, inText},
 		"as a key":            {`{"structuredContent":{"` + tinyPNG + `" : 1}}`, `{"` + tinyPNG + `" : 1}`, tinyPNG},
 		"an opaque token":     {`{"structuredContent":{"next":"` + long + `"}}`, `{"next":"` + long + `"}`, long},
 		"no base64 after all": {`{"structuredContent":{"a":"iVBORw0KGgo` + long[:60] + `"}}`, `{"a":"iVBORw0KGgo` + long[:60] + `"}`, long[:60]},

@@ -20,17 +20,20 @@ import (
 // saver keeps the content of a binary in a file with this extension.
 type saver func(content []byte, ext string) (results.Entry, error)
 
-// saved keeps the binaries of a result in files and returns the result with their names. If strict is false, what is
-// not base64 stays as it is.
-func (r Result) saved(server string, strict bool, save saver) (Result, error) {
+// saved keeps the binaries of a result in files and returns the result with their names. A binary that is not base64
+// stays as it is, and broken has its kind. If a file cannot be written, the result is incomplete.
+func (r Result) saved(save saver) (saved Result, broken []string, err error) {
 	r.blocks = slices.Clone(r.blocks)
-	place := func(mime string, content []byte) (json.RawMessage, error) {
+	keep := func(mime string, content []byte) (results.Entry, error) {
 		entry, err := save(content, results.Extension(mime))
-		if err != nil {
-			return nil, err
+		if err == nil && !slices.Contains(r.files, entry.Path) {
+			r.files = append(r.files, entry.Path)
 		}
-		r.files = append(r.files, entry.Path)
-		return binary(mime, entry).Bytes(), nil
+		return entry, err
+	}
+	place := func(mime string, content []byte) (json.RawMessage, error) {
+		entry, err := keep(mime, content)
+		return binary(mime, entry).Bytes(), err
 	}
 	kept := map[string]json.RawMessage{} // what takes the place of data that was saved
 	for i := range r.blocks {
@@ -40,19 +43,17 @@ func (r Result) saved(server string, strict bool, save saver) (Result, error) {
 			continue
 		}
 		content, err := base64.StdEncoding.DecodeString(data)
-		switch {
-		case err != nil && strict:
-			return r, fault.New(fault.Protocol,
-				fmt.Sprintf("%s sent a %s that is not base64", server, cmp.Or(b.Type, "blob")), "").Because(err)
-		case err != nil:
+		if err != nil {
+			broken = append(broken, cmp.Or(b.Type, "blob"))
 			continue
 		}
-		if kept[data], err = place(b.mime(), content); err != nil {
-			return r, err
+		entry, err := keep(b.mime(), content)
+		if err != nil {
+			return r, nil, err
 		}
-		b.saved(kept[data], r.files[len(r.files)-1])
+		kept[data] = binary(b.mime(), entry).Bytes()
+		b.saved(kept[data], entry.Path)
 	}
-	var err error
 	if r.plain != nil && r.kind == tool.Tool {
 		if mime, content := decoded(strings.TrimSpace(*r.plain)); content != nil {
 			r.value, err = place(mime, content)
@@ -61,11 +62,14 @@ func (r Result) saved(server string, strict bool, save saver) (Result, error) {
 	} else if r.value != nil {
 		r.value, err = withoutBinaries(r.value, kept, place)
 	}
-	return r, err
+	return r, broken, err
 }
 
-// binary returns the data of a block that is not text.
+// binary returns the data of a block that is not text and was not saved.
 func (b *block) binary() (data string, ok bool) {
+	if b.file != "" {
+		return "", false
+	}
 	if b.Resource != nil && b.Resource.Text == nil {
 		return b.Resource.Blob, true
 	}

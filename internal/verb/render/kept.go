@@ -17,7 +17,7 @@ import (
 // AnswerKept writes a result that the store has, or the part of it that --jq and then the selection of lines leave. It
 // is limited as the answer to a call is.
 func (v *Delivery) AnswerKept(ctx context.Context, to Destination, e results.Entry, content []byte,
-	lines results.Selection) error {
+	lines results.Selection) (err error) {
 	a := &answer{id: e.ID, value: Result{kind: tool.Resource}, queried: true}
 	value := keptValue(e, content)
 	switch {
@@ -31,17 +31,23 @@ func (v *Delivery) AnswerKept(ctx context.Context, to Destination, e results.Ent
 	}
 	a.results = []json.RawMessage{value}
 	if v.JQ != "" {
-		var err error
-		if a.results, err = to.Query(ctx, value); err != nil {
-			f := fault.From(queryFault(ctx, v.JQ, err))
-			f.Type = fault.Usage // nothing has run that must not run again
+		if a.results, err = v.query(ctx, to, value); err != nil {
+			f := fault.From(err)
+			if f.Type == fault.Result {
+				f.Type = fault.Usage // nothing has run that must not run again
+			}
 			return f
 		}
 	}
 	if !lines.All() {
-		a.results = []json.RawMessage{tool.Quote(lines.Apply(results.Text(a.joined())))}
+		whole := a.joined()
+		a.results, err = orGiveUp(ctx, "--grep", func() ([]json.RawMessage, error) {
+			return []json.RawMessage{tool.Quote(lines.Apply(results.Text(whole)))}, nil
+		})
+		if err != nil {
+			return err
+		}
 	}
-	var err error
 	if a.spilled, err = v.spillOver(to, tool.Ref{Server: "part", Name: e.ID}, a.joined()); err != nil {
 		return err
 	}
