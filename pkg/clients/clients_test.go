@@ -185,7 +185,7 @@ c:0 c null 20s
   "b": {"httpUrl": "https://h/mcp", "headers": {"K": "$T"}, "timeout": 60},
   "c": {"url": "https://h/sse"}, "d": {"url": "https://h", "type": "sse", "excludeTools": ["x"]}}}`,
 			`a:2 python ["${A}","${B}","$$C","cost 5$","$1"] K=${MY_TOKEN}/x in APP/server 15s
-b:3 httphttps://h/mcp [K: ${T}] 60ms (its "timeout": 60 is 60ms: a number counts milliseconds)
+b:3 httphttps://h/mcp [K: ${T}] (its timeout of 60 is not imported: as milliseconds it is hardly meant. For seconds put "callTimeout": "60s" into the new entry)
 c:4 https://h/sse
 d:4 ssehttps://h (its excludeTools is not imported: switch single tools off with the verb disable)
 `},

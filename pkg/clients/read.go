@@ -107,9 +107,6 @@ func (r *reader) duration(key string, unit time.Duration) time.Duration {
 	if n *= float64(unit); err == nil && n >= float64(time.Millisecond) && n < math.MaxInt64/2 {
 		d = time.Duration(n).Round(time.Millisecond)
 	}
-	if message, _ := config.ShortLimit(key, text, d); message != "" && unit == time.Millisecond {
-		r.note("its %s", message)
-	}
 	return d
 }
 

@@ -289,9 +289,9 @@ func (e *entryParser) pairs(m member) []KeyValue {
 // shortLimit is the limit below which a number is probably meant to count seconds, as in some clients' files.
 const shortLimit = 1000 * time.Millisecond
 
-// ShortLimit says what is odd about the time limit d, if an entry has it under key as a small number of milliseconds,
+// short says what is odd about the time limit d, if an entry has it under key as a small number of milliseconds,
 // and how to write seconds. Both are empty if nothing is.
-func ShortLimit(key, number string, d time.Duration) (message, fix string) {
+func short(key, number string, d time.Duration) (message, fix string) {
 	if d <= 0 || d >= shortLimit {
 		return "", ""
 	}
@@ -312,7 +312,7 @@ func (e *entryParser) duration(m member) time.Duration {
 		if ms := m.value.(hujson.Literal).Float(); ms <= math.MaxInt64/float64(time.Millisecond)/2 {
 			d = time.Duration(ms * float64(time.Millisecond))
 		}
-		if message, fix := ShortLimit(m.key, m.value.(hujson.Literal).String(), d); message != "" {
+		if message, fix := short(m.key, m.value.(hujson.Literal).String(), d); message != "" {
 			e.problem(Warning, m.at, e.name, message, fix)
 		}
 	}
