@@ -111,6 +111,9 @@ func (e *Engine) search(v *catalog.View, r SearchRequest) ([]Found, error) {
 		q := r.Query
 		q.Keep = e.filter(v, r.Servers, kind)
 		hits, err := v.Search(q, kind)
+		if err == nil && len(hits) == 0 && kind == tool.Tool && q.Method != search.Regex && q.Method != search.Exact {
+			hits, err = e.written(v, q)
+		}
 		if err != nil {
 			return nil, err
 		}
