@@ -29,9 +29,6 @@ func described(recs []index.Record, prefix string) []string {
 	return list
 }
 
-// completeServers completes any number of servers, on or off.
-func completeServers(n *Names, _ []string) ([]string, bool) { return n.servers(false), false }
-
 // completeConfigured completes any number of servers, also if there is no index yet: a new project has none before its
 // servers are approved.
 func completeConfigured(n *Names, _ []string) ([]string, bool) {
