@@ -72,7 +72,7 @@ type stream struct {
 	in *bufio.Reader
 	// most is the largest payload that is read.
 	most uint32
-	// patience is how long one write may take. Zero sets no limit.
+	// patience is how long one write may take, beside the time for a large frame. Zero sets no limit.
 	patience time.Duration
 
 	mu sync.Mutex // held for writing
@@ -100,9 +100,12 @@ func deadline(d time.Duration) time.Time {
 
 func (s *stream) read() (kind, []byte, error) { return readFrame(s.in, s.most) }
 
+// headSize is the size of what stands before a payload: its kind and its size.
+const headSize = 5
+
 // readFrame reads one frame with a payload of at most so many bytes. The memory for a large one grows as it arrives.
 func readFrame(r io.Reader, most uint32) (kind, []byte, error) {
-	var head [5]byte
+	var head [headSize]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {
 		return 0, nil, err
 	}
@@ -180,13 +183,31 @@ func (s *stream) send(f frame) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.SetWriteDeadline(deadline(s.patience)) // fails only on a closed connection, and then so does Write
+	limit := s.patience
+	if limit > 0 {
+		limit += transfer(size)
+	}
+	_ = s.SetWriteDeadline(deadline(limit)) // fails only on a closed connection, and then so does Write
 	for _, part := range parts {
 		if _, err := s.Write(part); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// leastRate is how many bytes a second a socket carries on a machine that is busy with other things.
+const leastRate = 4 << 20
+
+// transfer returns how long a frame may take to cross.
+func transfer(size int) time.Duration { return time.Duration(size) * time.Second / leastRate }
+
+// awaitLarge gives the next frame the time that its size needs beside d.
+func (s *stream) awaitLarge(d time.Duration) {
+	s.readWithin(d)
+	if head, err := s.in.Peek(headSize); err == nil { // else the next read fails in the same way
+		s.readWithin(d + transfer(int(min(binary.BigEndian.Uint32(head[1:]), s.most))))
+	}
 }
 
 // expect reads one frame, which must be of this kind, and decodes it.

@@ -25,7 +25,7 @@ func (d *daemon) serve(ctx context.Context, s *stream) (keep bool) {
 	}
 	var q query
 	var args, environ json.RawMessage
-	s.readWithin(queryPatience)
+	s.awaitLarge(queryPatience)
 	k, payload, err := s.read()
 	if err != nil || k != kindQuery || unpack(payload, &q, &args, &environ) != nil {
 		return false
