@@ -185,7 +185,7 @@ func (e *Engine) callPinned(ctx context.Context, caller Caller, p *Plan, opt too
 // redefined returns the definition that the server has now, if err says that it is another one than was checked.
 func redefined(err error, ref tool.Ref) (tool.Def, bool) {
 	var f *fault.Fault
-	if !errors.As(err, &f) || f.Type != fault.ApprovalRequired || f.Approval == nil || f.Approval.Kind != fault.PinApproval {
+	if !errors.As(err, &f) || f.Approval == nil || f.Approval.Kind != fault.PinApproval {
 		return tool.Def{}, false
 	}
 	raw, ok := f.Result.(json.RawMessage)
