@@ -250,6 +250,7 @@ func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.
 		var rows facts
 		rows.add(output.Bold("arguments"), fault.Cut(string(about.Shown), maxShown))
 		rows.add(output.Bold("folder"), about.Folder)
+		rows.add(output.Bold("before"), about.Denied)
 		t.Table("  ", rows)
 		if more := len(about.Shown) - maxShown; more > 0 {
 			t.Line(output.Yellow("note: "), fmt.Sprintf("%s more are not shown here; type all to read them", render.Size(more)))

@@ -101,6 +101,7 @@ func (v *callVerb) dryRun(ctx context.Context, s *Session, ref tool.Ref, rest []
 	if err != nil {
 		return err
 	}
+	a.masked = server.MaskArguments(a.args)
 	a.policy, a.change = policyVerdict(verdict), changedOf(verdict.Change)
 	if a.faults != nil {
 		s.code = a.faults.Type.ExitCode()
@@ -133,11 +134,12 @@ type dryAnswer struct {
 	ref       tool.Ref
 	server    config.Display
 	args      json.RawMessage
-	faults    *fault.Fault // nil: the arguments fit
-	unchecked string       // why they could not be checked
-	trust     *refusal     // nil if the server may be used
-	policy    *verdict     // nil if no rule fits
-	change    *changed     // of the definition since a person last saw it; nil if there is none
+	masked    json.RawMessage // args as a request for an approval shows them
+	faults    *fault.Fault    // nil: the arguments fit
+	unchecked string          // why they could not be checked
+	trust     *refusal        // nil if the server may be used
+	policy    *verdict        // nil if no rule fits
+	change    *changed        // of the definition since a person last saw it; nil if there is none
 }
 
 func (a *dryAnswer) RawJSON() []byte {
@@ -145,7 +147,7 @@ func (a *dryAnswer) RawJSON() []byte {
 	o.Add("dry_run", true)
 	o.Add("server", a.server)
 	o.Add("tool", a.ref.Name)
-	o = append(o, tool.Field{Key: "arguments", Value: a.args})
+	o = append(o, tool.Field{Key: "arguments", Value: a.masked})
 	if a.trust != nil {
 		o.Add("trust", a.trust)
 	}

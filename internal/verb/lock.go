@@ -48,12 +48,28 @@ func (s *Session) readLock() (*pin.Lock, error) {
 }
 
 // lockToWrite returns the lock that new parts go into: the one in the file if servers were named, since only their
-// parts change then, else a new one.
-func lockToWrite(path string, named bool) (*pin.Lock, error) {
-	if _, err := os.Lstat(path); !named || errors.Is(err, fs.ErrNotExist) {
-		return pin.NewLock(), nil
+// parts change then, else a new one. The parts of those that are disabled, which are not asked, stay: kept names them.
+func lockToWrite(path string, named bool, probes []engine.Probe) (l *pin.Lock, kept []string, err error) {
+	l = pin.NewLock()
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
+		return l, nil, nil
 	}
-	return pin.ReadLock(path)
+	old, err := pin.ReadLock(path)
+	switch {
+	case err != nil && named:
+		return nil, nil, err
+	case err != nil:
+		return l, nil, nil // it is written anew
+	case named:
+		l = old
+	}
+	for _, p := range probes {
+		if part, locked := old.Servers[p.Server.Name]; locked && p.Off {
+			l.Servers[p.Server.Name] = part
+			kept = append(kept, p.Server.Name)
+		}
+	}
+	return l, kept, nil
 }
 
 // checkLock compares what servers offer with a lock. A server of the lock that is disabled, or one that did not answer,

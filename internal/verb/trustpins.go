@@ -337,14 +337,14 @@ func (s *Session) lock(ctx context.Context, servers []string) error {
 	if err != nil {
 		return err
 	}
-	if probes, err = lockable(s, probes, len(servers) > 0); err != nil {
-		return err
-	}
-	l, err := lockToWrite(path, len(servers) > 0)
+	l, kept, err := lockToWrite(path, len(servers) > 0, probes)
 	if err != nil {
 		return err
 	}
-	a := &lockAnswer{File: path, Servers: []string{}}
+	if probes, err = lockable(s, probes, len(servers) > 0); err != nil {
+		return err
+	}
+	a := &lockAnswer{File: path, Servers: []string{}, Kept: kept}
 	for _, p := range probes {
 		name := p.Server.Name
 		if p.Failure != nil {
@@ -374,10 +374,15 @@ type lockAnswer struct {
 	File        string   `json:"lock"`
 	Servers     []string `json:"servers"`
 	Definitions int      `json:"definitions"`
+	// Kept are the disabled servers whose parts of the lock stay as they were.
+	Kept []string `json:"kept,omitempty"`
 }
 
 func (a *lockAnswer) WriteText(t *output.Text) {
 	t.Line(fmt.Sprintf("Locked %s of %s in %s.", render.Plural(a.Definitions, "definition"),
 		render.Plural(len(a.Servers), "server"), a.File))
+	if len(a.Kept) > 0 {
+		t.Line("Kept as it was: ", strings.Join(a.Kept, ", "), ". Disabled servers are not asked.")
+	}
 	t.Line("Check it with: ", output.Cyan("mcpl doctor --locked"))
 }

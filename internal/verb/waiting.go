@@ -3,7 +3,9 @@ package verb
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -21,8 +23,20 @@ type waitingServer struct {
 	Approve string `json:"approve"`
 }
 
-// approveWritten approves servers whose entries a person has just had written to the file at path.
+// approveWritten approves servers whose entries a person has just had written to the file at path. If that fails, the
+// error says that the entries are there.
 func (s *Session) approveWritten(ctx context.Context, path string, names ...string) error {
+	err := s.approveEntries(ctx, path, names)
+	if err == nil {
+		return nil
+	}
+	f := *fault.From(err) // which may be shared
+	f.Next = slices.Clip(f.Next)
+	f.Message = fmt.Sprintf("%s written to %s, but not approved: %s", strings.Join(names, ", "), path, f.Message)
+	return f.Then("Then a person types", fault.Step{Verb: "trust", Args: names})
+}
+
+func (s *Session) approveEntries(ctx context.Context, path string, names []string) error {
 	sources, err := s.App.Env.Locate(s.selection())
 	if err != nil {
 		return err

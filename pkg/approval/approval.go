@@ -43,6 +43,9 @@ type About struct {
 	By []policy.Way
 	// Folder is where the call was to be made.
 	Folder string
+	// Denied is the [Request.Outcome] of an earlier request for the same call that was denied, for the person who is asked
+	// again. A request does not keep it.
+	Denied string
 }
 
 // State is what became of a request.

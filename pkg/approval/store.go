@@ -51,6 +51,22 @@ func (s Store) Has(call Call, by []policy.Way) (bool, error) {
 	return c.pass(call, by, s.now()), nil
 }
 
+// Denied returns the [Request.Outcome] of a call that was denied, "" for others.
+func (s Store) Denied(call Call) (string, error) {
+	c, err := s.read()
+	if err != nil {
+		return "", err
+	}
+	i := -1
+	if c.Key != nil {
+		i = c.open(call, s.now())
+	}
+	if i < 0 || c.Requests[i].State != Denied {
+		return "", nil
+	}
+	return c.Requests[i].Outcome(), nil
+}
+
 // Open returns the request for a call: the one that is open or was denied, or a new one. If the call has been approved
 // meanwhile, it passes instead, as with [Store.Pass].
 func (s Store) Open(ctx context.Context, call Call, about About) (r Request, passed bool, err error) {

@@ -6,8 +6,8 @@
 // meanwhile leaves the temporary file behind; [Sweep] removes such leftovers. Callers hold whatever lock keeps other
 // writers of the file away: [Edit] does all of it for a file in mcpl's state folder, [Lock] takes the lock alone.
 //
-// [Read] reads only what is a regular file, [ReadOwn] only what no other user could have written. [ParseJSON] parses
-// such a file.
+// [Read] reads only what is a regular file, [ReadOwn] only what no other user could have written, [ReadNamed] also a
+// pipe. [ParseJSON] parses such a file.
 package atomicfile
 
 import (

@@ -98,13 +98,17 @@ func Edit(ctx context.Context, path string, wait time.Duration, edit func() ([]b
 // unwritable is the fault of a file that cannot be locked or written.
 func unwritable(path string, err error) *fault.Fault {
 	help := fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(path))
-	return fault.New(fault.Config, "cannot write "+path, cmp.Or(MakeRoom(path, err), help)).Because(&WriteError{path, err})
+	return fault.New(fault.Config, "cannot write "+path, cmp.Or(Remedy(path, err), help)).Because(&WriteError{path, err})
 }
 
-// MakeRoom returns what to do if a file could not be written since its disk or a quota is full, "" for other errors.
-func MakeRoom(path string, err error) string {
-	if !errors.Is(err, syscall.ENOSPC) && !errors.Is(err, syscall.EDQUOT) {
-		return ""
+// Remedy returns what to do if a file could not be written for a reason that is not its folder's permissions: its disk
+// or a quota is full, or something else is in its place. It is "" for other errors.
+func Remedy(path string, err error) string {
+	switch {
+	case errors.Is(err, ErrUnfit):
+		return fmt.Sprintf("Remove %s, or move it away: it is not the regular file that belongs there.", path)
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Sprintf("There is no room left: make some on the disk of %s, or in your quota there.", filepath.Dir(path))
 	}
-	return fmt.Sprintf("There is no room left: make some on the disk of %s, or in your quota there.", filepath.Dir(path))
+	return ""
 }

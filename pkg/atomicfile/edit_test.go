@@ -3,6 +3,7 @@ package atomicfile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -120,11 +121,14 @@ func TestEditFails(t *testing.T) {
 	}
 }
 
-// TestEditWithoutRoom: a full disk is not a folder that cannot be written.
+// TestEditWithoutRoom: a full disk is not a folder that cannot be written, nor is a pipe in place of the file.
 func TestEditWithoutRoom(t *testing.T) {
 	t.Parallel()
 	full := &fs.PathError{Op: "write", Path: "/s/x", Err: syscall.ENOSPC}
 	if f := unwritable("/s/x", errors.Join(full)); !strings.Contains(f.Help, "no room left") || strings.Contains(f.Help, "writable") {
+		t.Error(f.Help)
+	}
+	if f := unwritable("/s/x", fmt.Errorf("%w, but a pipe", ErrUnfit)); !strings.HasPrefix(f.Help, "Remove /s/x") {
 		t.Error(f.Help)
 	}
 	if f := unwritable("/s/x", fs.ErrPermission); !strings.Contains(f.Help, "writable") {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
@@ -39,7 +40,8 @@ func (m *Manager) State(ctx context.Context, s *config.Server) (login.State, err
 }
 
 // Logout forgets the login of a server, and revokes it if its authorization server can (RFC 7009). It sets a damaged
-// file aside. For a server that is not approved it asks no one: the request would carry the secrets of the entry.
+// file aside, and fails if something else than a file is in its place. For a server that is not approved it asks no
+// one: the request would carry the secrets of the entry.
 func (m *Manager) Logout(ctx context.Context, s *config.Server) (login.Ended, error) {
 	unlock, err := m.store.lock(ctx, s)
 	if err != nil {
@@ -47,7 +49,11 @@ func (m *Manager) Logout(ctx context.Context, s *config.Server) (login.Ended, er
 	}
 	defer unlock()
 	var out login.Ended
-	if r, err := m.store.load(ctx, s); err == nil && r != nil {
+	r, err := m.store.load(ctx, s)
+	if errors.Is(err, atomicfile.ErrUnfit) {
+		return out, err // whether there was a login is not known, and what lies there is not mcpl's
+	}
+	if err == nil && r != nil {
 		out.Was = r.header() != ""
 		r.knowSecret(s)
 		if s.Unapproved != nil {

@@ -1,6 +1,7 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -156,7 +157,8 @@ func (st *store) load(ctx context.Context, s *config.Server) (*record, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, newFault(s, fault.Config, "cannot read "+path+": "+atomicfile.Reason(err), "Make it readable for you.").
+		help := cmp.Or(atomicfile.Remedy(path, err), "Make it readable for you.")
+		return nil, newFault(s, fault.Config, "cannot read "+path+": "+atomicfile.Reason(err), help).
 			Then("Or log in again with", loginStep(s, nil)).Because(err)
 	}
 	r, err := parseRecord(data, binding)
@@ -293,7 +295,6 @@ func (st *store) remove(ctx context.Context, s *config.Server) error {
 }
 
 func (st *store) unwritable(path string, err error) *fault.Fault {
-	return fault.New(fault.Config, "cannot write "+path,
-		fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(path))).
-		Because(err)
+	help := fmt.Sprintf("Make the folder %s writable for you, or point XDG_STATE_HOME to one that is.", filepath.Dir(path))
+	return fault.New(fault.Config, "cannot write "+path, cmp.Or(atomicfile.Remedy(path, err), help)).Because(err)
 }

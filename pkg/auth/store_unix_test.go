@@ -26,6 +26,9 @@ func TestPipe(t *testing.T) {
 	if _, err := m.Header(t.Context(), s); !fault.Is(err, fault.Config) || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("%v", err)
 	}
+	if _, err := m.Logout(t.Context(), s); !fault.Is(err, fault.Config) || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("logout: %v", err)
+	}
 	if _, p, err := logIn(t, m, s); err != nil || len(p.notices) != 1 || !strings.Contains(p.notices[0], path) {
 		t.Errorf("%v, %q", err, p.notices)
 	}

@@ -158,10 +158,14 @@ func (c *Catalog) lister(
 }
 
 // Probe lists a server whatever the index knows of it, and keeps nothing of the answer. The server ends right after, if
-// it was started for that. took is how long it needed once it had its turn among the servers that are started.
+// it was started for that. took is how long it needed once it had its turn among the servers that are started. A server
+// whose pins cannot be read fails, as it does for every other verb.
 func (c *Catalog) Probe(ctx context.Context, s *config.Server) (l tool.Listing, took time.Duration, err error) {
 	cfg, err := c.Config()
 	if err != nil {
+		return l, 0, err
+	}
+	if err := c.pinsReadable(s); err != nil {
 		return l, 0, err
 	}
 	a := c.lister(cfg, s, tool.CallOptions{Brief: true}, false)(ctx)

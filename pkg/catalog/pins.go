@@ -87,6 +87,15 @@ func (c *Catalog) enterPins(ctx context.Context, s *config.Server, old index.Ser
 	return used, known, nil
 }
 
+// pinsReadable fails if there are pins of a server that cannot be read.
+func (c *Catalog) pinsReadable(s *config.Server) error {
+	if c.PinMode(index.Facts{Pin: pinOf(s)}) == pin.Off {
+		return nil
+	}
+	_, err := c.opt.Pins.Store.Read(s.PinKey(c.opt.Pins.Place))
+	return err
+}
+
 // MeetPin compares one definition that a server has now with its pin. It returns the change that no one has seen yet,
 // nil if there is none. The server is listed once more behind the answer then, so that the index knows of it too.
 func (c *Catalog) MeetPin(ctx context.Context, f index.Facts, def tool.Def) (change *pin.Change, err error) {

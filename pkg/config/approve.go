@@ -78,20 +78,83 @@ func (e Env) ApprovalStamp(s *Sources) string {
 }
 
 // Term is one text of an entry as it stands in its file: which field, as in "args[2]" or "env.TOKEN", and its text.
-type Term struct{ Field, Text string }
+type Term struct {
+	Field, Text string
+	// Hash is the beginning of the hash of the whole text if a part of it is masked. An approval does not cover it.
+	Hash string `json:"-"`
+}
 
 // Terms returns what a person approves of a server: all of the entry, as written, that decides which program runs and
 // what it gets. The order is that of the file, but for env and headers, which are sorted. Time limits and "disabled"
 // are not part of it. Secrets that the entry holds are in the texts; see [Server.ShownTerms].
 func (s *Server) Terms() []Term {
-	same := func(text string) string { return text }
-	return s.terms(same, func(g given) string { return g.text })
+	var list []Term
+	add := func(field, text string) string {
+		// An empty variable also decides: it hides an inherited one.
+		if text != "" || strings.HasPrefix(field, "env.") || strings.HasPrefix(field, "headers.") {
+			list = append(list, Term{Field: field, Text: text})
+		}
+		return text
+	}
+	w := s.written
+	w.Env, w.Headers = slices.Clone(w.Env), slices.Clone(w.Headers)
+	byName := func(a, b KeyValue) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
+	}
+	slices.SortFunc(w.Env, byName)
+	slices.SortFunc(w.Headers, byName)
+	add("type", string(s.Transport))
+	w.mapTexts(add)
+	if w.Roots != nil {
+		add("roots", fmt.Sprint(len(w.Roots)))
+	}
+	if w.OAuth != nil {
+		add("oauth.grant", string(w.OAuth.Grant))
+		add("oauth.redirectPort", fmt.Sprint(w.OAuth.RedirectPort))
+	}
+	if s.InheritEnv {
+		add("inheritEnv", "true")
+	}
+	if s.allowHTTP {
+		add("allowHTTP", "true")
+	}
+	for _, g := range s.given {
+		add("given."+g.name, g.text)
+	}
+	return list
 }
 
 // ShownTerms is Terms for a person who approves the entry: what looks like a token, and the password of the URL, is
-// masked. Where that hides a part of the value that an environment file of the project gives, the beginning of its hash
-// follows, so that a person sees when it changes.
+// masked. A hash tells then when it changes.
 func (s *Server) ShownTerms() []Term {
+	terms, tokens, secrets := s.Terms(), s.tokens(), s.givenSecrets()
+	for i := range terms {
+		t := &terms[i]
+		name, isGiven := strings.CutPrefix(t.Field, "given.")
+		masked := t.Text
+		switch {
+		case isGiven && s.hides(name, t.Text): // also a short one
+			masked = "***"
+		case isGiven:
+			masked = mask(secrets, masked)
+		default:
+			// Without the number of an argument, which changes with those before it.
+			name, _, _ = strings.Cut(name, "[")
+			masked = mask(tokens, masked)
+		}
+		if name == "url" {
+			masked = maskPasswords(masked)
+		}
+		if masked != t.Text {
+			t.Hash = digest([]string{name, t.Text})[:shortDigest]
+		}
+		t.Text = squeeze(masked)
+	}
+	return terms
+}
+
+// givenSecrets replaces what looks like a token in the values that environment files of the project give.
+func (s *Server) givenSecrets() *strings.Replacer {
 	var l secretList
 	for _, g := range s.given {
 		l.formed(g.text)
@@ -99,27 +162,11 @@ func (s *Server) ShownTerms() []Term {
 	}
 	l = slices.DeleteFunc(l, func(text string) bool { return !isTokenShaped(text) })
 	for _, g := range s.given {
-		if s.hides(g) {
+		if s.hides(g.name, g.text) {
 			l = append(l, g.text)
 		}
 	}
-	secrets, tokens := replacer(l), s.tokens()
-	terms := s.terms(func(text string) string { return squeeze(mask(tokens, text)) }, func(g given) string {
-		masked := mask(secrets, g.text)
-		if s.hides(g) { // also a short one
-			masked = "***"
-		}
-		if masked != g.text {
-			masked += " (" + digest([]string{g.name, g.text})[:shortDigest] + ")"
-		}
-		return squeeze(masked)
-	})
-	for i := range terms {
-		if terms[i].Field == "url" {
-			terms[i].Text = maskPasswords(terms[i].Text)
-		}
-	}
-	return terms
+	return replacer(l)
 }
 
 // maxBlanks is how many characters of white space in a row a person is shown.
@@ -155,12 +202,12 @@ type given struct {
 
 // hides reports whether a given value is a secret by its name. In the command line, a text that does not look like a
 // token may be a program: a name does not hide it.
-func (s *Server) hides(g given) bool {
-	if !looksSecret(g.name) || isTokenShaped(g.text) {
-		return looksSecret(g.name)
+func (s *Server) hides(name, text string) bool {
+	if !looksSecret(name) || isTokenShaped(text) {
+		return looksSecret(name)
 	}
 	words := append([]string{s.written.Command}, s.written.Args...)
-	return !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(referencesIn(word), g.name) })
+	return !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(referencesIn(word), name) })
 }
 
 func referencesIn(text string) []string {
@@ -188,45 +235,6 @@ func (s *Server) References() []string {
 		names = append(names, g.refers...)
 	}
 	return names
-}
-
-func (s *Server) terms(show func(string) string, showGiven func(given) string) []Term {
-	var list []Term
-	add := func(field, text string) string {
-		// An empty variable also decides: it hides an inherited one.
-		if text != "" || strings.HasPrefix(field, "env.") || strings.HasPrefix(field, "headers.") {
-			list = append(list, Term{field, show(text)})
-		}
-		return text
-	}
-	w := s.written
-	w.Env, w.Headers = slices.Clone(w.Env), slices.Clone(w.Headers)
-	byName := func(a, b KeyValue) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Value, b.Value))
-	}
-	slices.SortFunc(w.Env, byName)
-	slices.SortFunc(w.Headers, byName)
-	add("type", string(s.Transport))
-	w.mapTexts(add)
-	if w.Roots != nil {
-		add("roots", fmt.Sprint(len(w.Roots)))
-	}
-	if w.OAuth != nil {
-		add("oauth.grant", string(w.OAuth.Grant))
-		add("oauth.redirectPort", fmt.Sprint(w.OAuth.RedirectPort))
-	}
-	if s.InheritEnv {
-		add("inheritEnv", "true")
-	}
-	if s.allowHTTP {
-		add("allowHTTP", "true")
-	}
-	for _, g := range s.given {
-		if g.text != "" {
-			list = append(list, Term{"given." + g.name, showGiven(g)})
-		}
-	}
-	return list
 }
 
 // minimalEnviron keeps the variables that programs need to run at all: where things are, the language, the time zone,

@@ -54,7 +54,7 @@ func (v *variables) read(path string) []Problem {
 	if err != nil {
 		return []Problem{{Severity: Error, File: path,
 			Message: "the environment file cannot be read: " + atomicfile.Reason(err),
-			Fix:     "Make it a readable text file with lines of the form NAME=value."}}
+			Fix:     orForPipe(err, "Make it a readable text file with lines of the form NAME=value.")}}
 	}
 	f, problems := v.parse(path, string(data))
 	v.files = append(v.files, f)

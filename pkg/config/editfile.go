@@ -111,5 +111,5 @@ func replaceFile(path string, mode fs.FileMode, before, after []byte) (done bool
 
 func unwritable(path string, err error) *fault.Fault {
 	help := fmt.Sprintf("Make the folder %s writable for you, or name another file with --to FILE.", filepath.Dir(path))
-	return fault.New(fault.Config, "cannot write "+path, cmp.Or(atomicfile.MakeRoom(path, err), help)).Because(err)
+	return fault.New(fault.Config, "cannot write "+path, cmp.Or(atomicfile.Remedy(path, err), help)).Because(err)
 }

@@ -244,8 +244,9 @@ func beginning(path string) []byte {
 	return b[:n]
 }
 
-// TrustsFolder returns a function that reports whether a folder is one of these, or lies in one. MCPL_TRUST=all trusts
-// all folders. Links are followed, so that a link in a trusted folder trusts nothing elsewhere.
+// TrustsFolder returns a function that reports whether a folder is one of these, or lies in one. Each of them is
+// absolute or begins with ~/; others count for nothing. MCPL_TRUST=all trusts all folders. Links are followed, so
+// that a link in a trusted folder trusts nothing elsewhere.
 func (e Env) TrustsFolder(folders []string) func(string) bool {
 	return func(folder string) bool {
 		if e.TrustsAll() {
@@ -253,7 +254,10 @@ func (e Env) TrustsFolder(folders []string) func(string) bool {
 		}
 		real, err := filepath.EvalSymlinks(folder)
 		return err == nil && slices.ContainsFunc(folders, func(trusted string) bool {
-			trusted, err := filepath.EvalSymlinks(absolute(trusted, e.Home, e.Home))
+			if trusted = tilde(trusted, e.Home); !filepath.IsAbs(trusted) {
+				return false
+			}
+			trusted, err := filepath.EvalSymlinks(trusted)
 			if err != nil {
 				return false
 			}
@@ -263,13 +267,19 @@ func (e Env) TrustsFolder(folders []string) func(string) bool {
 	}
 }
 
-// TrustsNothing returns a notice for each of these folders that is not there: whoever wrote it meant another.
+// TrustsNothing returns a notice for each of these folders that does not count or is not there: whoever wrote it meant
+// another.
 func (e Env) TrustsNothing(folders []string) (notices []string) {
 	for _, folder := range folders {
-		path := absolute(folder, e.Home, e.Home)
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			notices = append(notices, fmt.Sprintf("%q of \"trusted\" in %s trusts nothing: there is no folder %s. Write a path "+
-				"that begins with / or ~/", folder, e.SettingsFile(), path))
+		path, why := tilde(folder, e.Home), ""
+		if !filepath.IsAbs(path) {
+			why = "it is not a whole path"
+		} else if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			why = "there is no folder " + path
+		}
+		if why != "" {
+			notices = append(notices, fmt.Sprintf("%q of \"trusted\" in %s trusts nothing: %s. Write a path that begins with / "+
+				"or ~/", folder, e.SettingsFile(), why))
 		}
 	}
 	return notices

@@ -288,6 +288,11 @@ func TestTrustedLink(t *testing.T) {
 			t.Errorf("%s: %t", path, got)
 		}
 	}
+	for _, folder := range []string{"", ".", "work", "./work", "~work"} {
+		if w.TrustsFolder([]string{folder})(w.path("~/work")) {
+			t.Errorf("%q trusts ~/work", folder)
+		}
+	}
 }
 
 // TestWithoutApprover: nothing of a project may be used if no one can say that it is approved.

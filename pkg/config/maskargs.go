@@ -132,9 +132,11 @@ func secrecyOf(name string) secrecy {
 	has := func(part string) bool { return strings.Contains(name, part) }
 	is := func(word string) bool { return slices.Contains(words, word) }
 	switch {
-	case slices.ContainsFunc([]string{"PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PINCODE"}, has):
+	case slices.ContainsFunc([]string{"PASSWORD", "PASSWD", "PASSPHRASE", "PASSCODE", "PINCODE", "SECURITYCODE",
+		"2FACODE", "MFACODE"}, has):
 		return secrecy{true, true, true}
-	case len(words) > 0 && slices.Contains([]string{"PIN", "OTP", "CVV", "CVC"}, words[len(words)-1]):
+	case len(words) > 0 && slices.Contains([]string{"PIN", "OTP", "TOTP", "CVV", "CVC", "2FA", "MFA"},
+		words[len(words)-1]):
 		return secrecy{texts: true, numbers: true} // "pin": true pins something
 	case slices.ContainsFunc([]string{"PAGETOKEN", "NEXTTOKEN", "SYNCTOKEN", "CONTINUATION", "TOKENIZE"}, has),
 		!slices.ContainsFunc([]string{"TOKEN", "SECRET", "CREDENTIAL", "APIKEY", "PRIVATEKEY", "ACCESSKEY",

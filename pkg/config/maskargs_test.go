@@ -17,6 +17,7 @@ func TestMaskArguments(t *testing.T) {
 		"far inside":   {`{"secret":{"a":{"b":["c",-1.5,false,null]}},"d":1}`, `{"secret":{"a":{"b":["***","***","***",null]}},"d":1}`},
 		"counts":       {`{"maxTokens":5,"token_limit":5,"tokens":5,"token_count":5}`, `{"maxTokens":5,"token_limit":5,"tokens":5,"token_count":5}`},
 		"pins":         {`{"pin":true,"pinned":1,"card_pin":9,"pin_message":"m"}`, `{"pin":true,"pinned":1,"card_pin":"***","pin_message":"m"}`},
+		"codes":        {`{"2fa":123456,"securityCode":123,"mfa_code":"1","mfa":true,"code":5}`, `{"2fa":"***","securityCode":"***","mfa_code":"***","mfa":true,"code":5}`},
 		"in a list":    {`{"secrets":["a",{"name":"b"}],"c":"d"}`, `{"secrets":["***",{"name":"***"}],"c":"d"}`},
 		"to judge by":  {`{"key":"PROJ-1","session":"s","pageToken":"p","author":"a"}`, `{"key":"PROJ-1","session":"s","pageToken":"p","author":"a"}`},
 		"of the entry": {`{"q":"is CANARY-entry here","r":"quo\"ted-secret"}`, `{"q":"is *** here","r":"***"}`},

@@ -81,6 +81,7 @@ func TestBadPolicy(t *testing.T) {
 		"no list":        {"[[policy]]\nmatch = '*'\naction = 'ask'\nby = 'token'", []string{"config.toml:4", "policy.by"}},
 		"table twice":    {"[policy]\nmatch = '*'\naction = 'ask'\n[policy]\naction = 'deny'", []string{"config.toml:4"}},
 		"unknown key":    {good + "[[policy]]\nmach = '*'\naction = 'deny'\n", []string{"config.toml:5: policy", `no "mach"`, "Did you mean match?"}},
+		"capital key":    {good + "[[policy]]\nmatch = '*'\naction = 'ask'\nBy = ['model']\n", []string{"config.toml:4: policy", `no "By"`, "Did you mean by?"}},
 		"capital":        {"[[policy]]\nmatch = '*'\naction = 'DENY'\n", []string{"config.toml:1", `"DENY"`}},
 		"a setting":      {good + "limit = 3\n", []string{"config.toml:4: policy", `no "limit"`, "above the first [[policy]]"}},
 		"near policy":    {"[[polcy]]\nmatch = '*'\n", []string{"config.toml:1", "Did you mean policy?"}},

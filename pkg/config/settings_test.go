@@ -2,7 +2,6 @@ package config
 
 import (
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -102,12 +101,12 @@ func TestTrustsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.write("~/work/x", "")
-	if got := w.TrustsNothing([]string{"~/work", "work", w.path("~/work")}); got != nil {
+	if got := w.TrustsNothing([]string{"~/work", "~/", "~", w.path("~/work")}); got != nil {
 		t.Errorf("folders: %q", got)
 	}
-	got := w.TrustsNothing([]string{"relative", "~other/x", "/no/such/folder", "~/work/x"})
-	if len(got) != 4 || !strings.HasPrefix(got[0], `"relative" of "trusted" in `) ||
-		!strings.Contains(got[0], "there is no folder "+filepath.Join(w.Home, "relative")) {
+	got := w.TrustsNothing([]string{"/no/such/folder", "~/work/x", "~other/x", "work", "", ".", ".."})
+	if len(got) != 7 || !strings.HasPrefix(got[0], `"/no/such/folder" of "trusted" in `) ||
+		!strings.Contains(got[0], "there is no folder /no/such/folder") || !strings.Contains(got[6], "not a whole path") {
 		t.Errorf("no folders: %q", got)
 	}
 }

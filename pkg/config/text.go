@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -19,14 +17,9 @@ const maxFile = 16 << 20
 const byteOrderMark = "\xef\xbb\xbf"
 
 // readNamed reads a text file of at most maxFile bytes, which may be a pipe: the user named it, or a password manager
-// made it.
+// made it. It waits for a pipe, but not for ever.
 func readNamed(path string) ([]byte, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	data, err := atomicfile.ReadNamed(path, maxFile)
 	if err == nil && len(data) > maxFile {
 		err = errors.New("it is larger than 16 MB")
 	}
@@ -84,5 +77,14 @@ func unreadable(path string, err error, help string) *fault.Fault {
 	if f := fault.NoMoreFiles(err); f != nil {
 		help = f.Help
 	}
+	help = orForPipe(err, help)
 	return fault.New(fault.Config, fmt.Sprintf("cannot read %s: %s", path, atomicfile.Reason(err)), help)
+}
+
+// orForPipe returns what to do about a file that cannot be read: help, unless it is a pipe that mcpl has waited for.
+func orForPipe(err error, help string) string {
+	if silent, ok := errors.AsType[*atomicfile.SilentError](err); ok {
+		return silent.Help()
+	}
+	return help
 }

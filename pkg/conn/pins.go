@@ -97,7 +97,7 @@ func (s *session) checkPin(ctx context.Context, c *call, ref tool.Ref, opt tool.
 func (s *session) redefined(e *redefined, ref tool.Ref) *fault.Fault {
 	f := fault.New(fault.ApprovalRequired, fmt.Sprintf("%s keeps changing the definition of %s", s.server.Name, ref.Name),
 		"The call was not made. Make it again once the server is at rest.").On(ref.Server, ref.Name)
-	f.Approval = &fault.Approval{Kind: "pin", Why: e.Error(), Tool: ref.String()}
+	f.Approval = &fault.Approval{Kind: fault.PinApproval, Why: e.Error(), Tool: ref.String()}
 	f.Result = e.raw
 	return f
 }

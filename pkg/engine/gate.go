@@ -84,6 +84,9 @@ func (e *Engine) approved(ctx context.Context, p *Plan, who tool.Principal, d po
 		about.Shown = server.MaskArguments(p.Args)
 	}
 	if p.Approve != nil && slices.Contains(d.By, policy.Terminal) {
+		if about.Denied, err = e.approvals.Denied(call); err != nil {
+			return err
+		}
 		switch yes, err := p.Approve(ctx, about); {
 		case err != nil:
 			return err

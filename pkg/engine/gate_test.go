@@ -317,9 +317,21 @@ func TestGateDeniedByPerson(t *testing.T) {
 	if after := g.stopped(t, err, "was denied at"); after.Token != "" || !strings.Contains(err.Error(), ": never") {
 		t.Errorf("%+v, %v", after, err)
 	}
+	var said string
+	p.Approve = func(_ context.Context, about approval.About) (bool, error) {
+		said = about.Denied
+		return false, nil
+	}
+	if _, err := e.Call(t.Context(), p, tool.CallOptions{}); err == nil || !strings.HasSuffix(said, "UTC: never") {
+		t.Errorf("the person at the terminal hears of the denial: %q, %v", said, err)
+	}
 	if _, err := g.store().Revoke(t.Context(), a.ID, policy.Terminal); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := e.Call(t.Context(), p, tool.CallOptions{}); err == nil || said != "" {
+		t.Errorf("after it was revoked: %q, %v", said, err)
+	}
+	p.Approve = nil
 	g.refuse(t, e, p, "needs an approval")
 }
 

@@ -143,15 +143,12 @@ func (e *Engine) held(server index.Facts, ref tool.Ref, c pin.Change) error {
 		Then("A person reads it with", fault.Step{Verb: "trust", Args: []string{"--diff", ref.String()}}).
 		Then("A person approves it with",
 			fault.Step{Verb: "trust", Args: []string{ref.String(), "--yes", c.Hash[:shortHash]}})
-	f.Approval = &fault.Approval{Kind: pinKind, Why: why, Tool: ref.String()}
+	f.Approval = &fault.Approval{Kind: fault.PinApproval, Why: why, Tool: ref.String()}
 	if known := pins.Of(c); known != nil {
 		f.Diff = pin.Diff(known.Seen, known.New)
 	}
 	return f
 }
-
-// pinKind is the kind of approvals that changed definitions want.
-const pinKind = "pin"
 
 // maxRedefined is how often a call is made anew because the server has another definition by then.
 const maxRedefined = 3
@@ -188,7 +185,7 @@ func (e *Engine) callPinned(ctx context.Context, caller Caller, p *Plan, opt too
 // redefined returns the definition that the server has now, if err says that it is another one than was checked.
 func redefined(err error, ref tool.Ref) (tool.Def, bool) {
 	var f *fault.Fault
-	if !errors.As(err, &f) || f.Type != fault.ApprovalRequired || f.Approval == nil || f.Approval.Kind != pinKind {
+	if !errors.As(err, &f) || f.Approval == nil || f.Approval.Kind != fault.PinApproval {
 		return tool.Def{}, false
 	}
 	raw, ok := f.Result.(json.RawMessage)

@@ -59,7 +59,7 @@ func (b *bank) Call(
 	}
 	if opt.Pin != "" && opt.Pin != hash {
 		f := fault.New(fault.ApprovalRequired, "another definition", "").On("bank", "pay")
-		f.Approval, f.Result = &fault.Approval{Kind: pinKind}, json.RawMessage(b.has)
+		f.Approval, f.Result = &fault.Approval{Kind: fault.PinApproval}, json.RawMessage(b.has)
 		return nil, f
 	}
 	b.calls++

@@ -94,6 +94,9 @@ type Fault struct {
 	cause error
 }
 
+// PinApproval is the [Approval.Kind] of a definition that has changed.
+const PinApproval = "pin"
+
 // Approval is what a person has to approve before something is done.
 type Approval struct {
 	// Kind is "trust" for a server of a project, "policy" for a call that a rule asks about or denies, "pin" for a

@@ -79,7 +79,7 @@ func (e *clientEnv) load(src *config.Sources) (*config.Config, error) {
 	}
 	settled := true
 	for _, file := range slices.Concat(src.Configs, src.EnvFiles) {
-		// Opening a pipe waits until somebody writes into it, and nothing ends that.
+		// Reading a pipe waits for somebody to write into it, and takes what its client was meant to read.
 		if file.Irregular {
 			return nil, irregularFile(file.Path)
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// A pipe in the place of a file, as password managers put for .env, is not read: that would wait until somebody writes.
+// A pipe in the place of a file, as password managers put for .env, is not read: its client reads it.
 func TestPipeForFile(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, func(o *Options) { o.watchEvery = time.Millisecond })

@@ -313,3 +313,28 @@ func TestListedBriefly(t *testing.T) {
 		}
 	})
 }
+
+// A call that met another definition than the index knows has its server listed again. A rule that refuses a call says
+// nothing about the lists.
+func TestRelistAfterPin(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		b := newBench(t)
+		relisted := 0
+		b.relist = func(string, *clientEnv) { relisted++ }
+		for kind, want := range map[string]int{fault.PinApproval: 1, "policy": 0} {
+			relisted = 0
+			f := fault.New(fault.ApprovalRequired, "not now", "")
+			f.Approval = &fault.Approval{Kind: kind}
+			b.outcome = f
+			if err := b.call(b.spec("s", "1")); !fault.Is(err, fault.ApprovalRequired) {
+				t.Error(err)
+			}
+			time.Sleep(relistGap + relistAfter)
+			synctest.Wait()
+			if relisted != want {
+				t.Errorf("%s: listed %d times, want %d", kind, relisted, want)
+			}
+		}
+		b.close()
+	})
+}

@@ -304,11 +304,16 @@ func (v *supervisor) event(r *run, server, text string) {
 	}
 }
 
-// changed has a server listed again, soon but not too often. The index holds what the user of the command line sees,
-// so that the lists of another principal never get into it.
+// changed has a server listed again that says that its lists have changed.
 func (v *supervisor) changed(srv *server, r *run) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	v.listAnew(srv, r)
+}
+
+// listAnew has a server listed again, soon but not too often. The index holds what the user of the command line sees,
+// so that the lists of another principal never get into it.
+func (v *supervisor) listAnew(srv *server, r *run) {
 	if v.ending || r.retired || r.relist != nil || srv.principal != "" {
 		return
 	}
@@ -359,6 +364,10 @@ func (v *supervisor) judge(u *use, f *fault.Fault, now time.Time) {
 	switch {
 	case f == nil:
 		r.answered = now
+	case f.Approval != nil && f.Approval.Kind == fault.PinApproval:
+		// The client that asked may not be able to list, and the index does not know the definition that the call met.
+		r.answered = now
+		v.listAnew(srv, r)
 	case f.Type == fault.ServerConnection:
 		if srv.run == r { // the first of its uses to end
 			srv.crash, srv.crashed = f, now

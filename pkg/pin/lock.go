@@ -2,6 +2,7 @@ package pin
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -185,7 +186,8 @@ func (l *Lock) Write(path string) error {
 		err = atomicfile.Write(path, data, 0o644)
 	}
 	if err != nil {
-		return fault.New(fault.Config, "cannot write "+path, "Make its folder writable for you.").Because(err)
+		help := cmp.Or(atomicfile.Remedy(path, err), "Make its folder writable for you.")
+		return fault.New(fault.Config, "cannot write "+path, help).Because(err)
 	}
 	return nil
 }

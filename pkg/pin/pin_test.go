@@ -421,7 +421,7 @@ func FuzzEnter(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := parseFile(data)
+		again, _, err := parseFile(data)
 		if err != nil {
 			t.Fatalf("%s: %v", data, err)
 		}

@@ -53,9 +53,9 @@ func (s Store) read(id string) (*Pins, []byte, error) {
 	case err != nil:
 		return nil, nil, s.unreadable(id, err)
 	}
-	p, err := parseFile(data)
+	p, line, err := parseFile(data)
 	if err != nil {
-		return nil, nil, s.damaged(id, data, err)
+		return nil, nil, s.damaged(id, line, err)
 	}
 	return p, data, nil
 }
@@ -72,10 +72,13 @@ func (s Store) Changes(id string) ([]Change, error) {
 	}
 	defer f.Close()
 	changes, err := parseHead(json.NewDecoder(f))
-	if err != nil {
-		return nil, s.damaged(id, nil, err)
+	if err == nil {
+		return changes, nil
 	}
-	return changes, nil
+	if _, _, err := s.read(id); err != nil { // which knows the line
+		return nil, err
+	}
+	return nil, s.damaged(id, 0, err)
 }
 
 // Update changes the pins of a server: one locked read, edit and atomic replacement. An edit that fails, or that
@@ -112,14 +115,9 @@ func (s Store) unreadable(id string, err error) *fault.Fault {
 // ErrUnwritable is the cause of faults of a store that cannot be written.
 var ErrUnwritable = errors.New("the pins cannot be written")
 
-// damaged returns the fault of a file that is not what it should be. data is its content, or nil.
-func (s Store) damaged(id string, data []byte, err error) *fault.Fault {
-	where := s.path(id)
-	if syntax := new(json.SyntaxError); data != nil && errors.As(err, &syntax) {
-		before := data[:min(max(int(syntax.Offset), 0), len(data))]
-		where += fmt.Sprintf(":%d", 1+bytes.Count(before, []byte("\n")))
-	}
-	return fault.New(fault.Config, fmt.Sprintf("%s is damaged: %v", where, err),
+// damaged returns the fault of a file that is not what it should be, from a line on, which is 0 if it is not known.
+func (s Store) damaged(id string, line int, err error) *fault.Fault {
+	return fault.New(fault.Config, fmt.Sprintf("%s is damaged: %v", atomicfile.At(s.path(id), line), err),
 		"Mend it there, or delete the file: then what mcpl last showed of the server counts as seen.").Because(err)
 }
 
@@ -147,25 +145,42 @@ func checkVersion(v int) error {
 	return nil
 }
 
-func parseFile(data []byte) (*Pins, error) {
+// parseFile returns the pins in a file. If there is a mistake, line is its line, or 0 if it has none.
+func parseFile(data []byte) (p *Pins, line int, err error) {
 	var file pinFile
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, err
+		return nil, lineOf(data, err), err
 	}
 	if err := checkVersion(file.Version); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	p := &Pins{Server: file.Server, changes: file.Changes}
+	p = &Pins{Server: file.Server, changes: file.Changes}
 	for _, l := range file.Pins {
 		pin := &Pin{Kind: l.Kind, Name: l.Name, Since: l.Since, Gone: l.Gone, Seen: l.Seen, New: l.New}
 		for _, raw := range []json.RawMessage{l.Seen, l.New} {
 			if err := readable(l, raw); err != nil {
-				return nil, err
+				return nil, 1 + bytes.Count(data[:bytes.Index(data, raw)], []byte("\n")), err
 			}
 		}
 		p.pins = append(p.pins, pin)
 	}
-	return p, nil
+	return p, 0, nil
+}
+
+// lineOf returns the line that an error of package json is about, 0 if there is none.
+func lineOf(data []byte, err error) int {
+	var offset int64
+	var syntax *json.SyntaxError
+	var typed *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		offset = syntax.Offset
+	case errors.As(err, &typed):
+		offset = typed.Offset
+	default:
+		return 0
+	}
+	return 1 + bytes.Count(data[:min(max(int(offset), 0), len(data))], []byte("\n"))
 }
 
 // readable fails for a definition that is none of its kind, or has another name. That of an earlier name has.

@@ -73,24 +73,41 @@ func shown(s *config.Server) []string {
 			list = append(list, name+": "+oneLine.Replace(text))
 		}
 	}
-	add("command", d.Command)
-	add("url", d.URL)
-	add("folder", folder(s, d.Cwd))
-	for _, t := range s.ShownTerms() {
+	terms := s.ShownTerms()
+	add("command", d.Command+hashes(terms, "command", "args"))
+	add("url", d.URL+hashes(terms, "url"))
+	add("folder", folder(s, d.Cwd)+hashes(terms, "cwd"))
+	for _, t := range terms {
 		field, _, _ := strings.Cut(t.Field, "[")
+		text := t.Text + hashes([]config.Term{t}, field)
 		switch {
 		case slices.Contains([]string{"command", "args", "cwd", "url", "type"}, field) || saysNothing(t):
 		case strings.HasPrefix(field, "given."):
-			add("variable", strings.TrimPrefix(t.Field, "given.")+"="+t.Text+", set by the project's .env")
+			add("variable", strings.TrimPrefix(t.Field, "given.")+"="+text+", set by the project's .env")
 		case strings.HasPrefix(field, "env."), strings.HasPrefix(field, "headers."):
 			kind, name, _ := strings.Cut(t.Field, ".")
-			add(kind, name+"="+t.Text)
+			add(kind, name+"="+text)
 		default:
-			add(t.Field, t.Text)
+			add(t.Field, text)
 		}
 	}
 	add("variables", strings.Join(s.References(), ", "))
 	return list
+}
+
+// hashes returns the hashes of what is masked in fields, to stand behind the text: a person sees when it changes.
+func hashes(terms []config.Term, fields ...string) string {
+	var list []string
+	for _, t := range terms {
+		field, _, _ := strings.Cut(t.Field, "[")
+		if t.Hash != "" && slices.Contains(fields, field) {
+			list = append(list, t.Hash)
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return " (" + strings.Join(list, ", ") + ")"
 }
 
 // saysNothing reports whether a term is of no use to a person: how many roots there are, if each is shown, and a port

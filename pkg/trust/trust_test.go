@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -645,6 +646,34 @@ func TestShownVariables(t *testing.T) {
 		}
 		if terms(changed) == before {
 			t.Errorf("another %s is the same to a person", name)
+		}
+	}
+}
+
+// TestShownSecrets: a person sees when a masked text of the entry changes, and not what it is.
+func TestShownSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hash := regexp.MustCompile(`\*\*\*.* \([0-9a-f]{12}\)$`)
+	for _, entry := range []string{
+		`{"command": "./run", "args": ["--password=canary-%d"]}`,
+		`{"command": "./run", "env": {"T": "ghp_canary-0123%d"}}`,
+		`{"url": "https://u:canary-%d@h.example/mcp"}`,
+		`{"url": "https://h.example/mcp", "headers": {"Authorization": "Bearer canary-%d"}}`,
+	} {
+		terms := func(n int) []string {
+			t.Helper()
+			subject, err := Of(w.server(fmt.Sprintf(entry, n)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.ContainsFunc(subject.Terms, hash.MatchString) || strings.Contains(fmt.Sprint(subject.Terms), "canary") {
+				t.Errorf("%s: %q", entry, subject.Terms)
+			}
+			return subject.Terms
+		}
+		if one, other := terms(1), terms(2); slices.Equal(one, other) || !slices.Equal(one, terms(1)) {
+			t.Errorf("%s: %q, and of another text %q", entry, one, other)
 		}
 	}
 }
