@@ -94,7 +94,7 @@ func (s *Server) Terms() []Term {
 func (s *Server) ShownTerms() []Term {
 	var l secretList
 	for _, g := range s.given {
-		l.formed(g.text)
+		l.inText(g.text)
 		l.shaped(g.text)
 	}
 	l = slices.DeleteFunc(l, func(text string) bool { return !isTokenShaped(text) })
