@@ -193,8 +193,23 @@ func noCommand(word string) string {
 		return "that is JSON, but no entry: an entry is an object"
 	case isURL && !strings.ContainsAny(scheme, `/\ `):
 		return fmt.Sprintf("a server has an address with http or https, not %s", scheme)
+	case looksLikeAddress(word):
+		return "that looks like an address, which begins with https:// or http://, or with ./ if it is a program"
 	}
 	return ""
+}
+
+// looksLikeAddress reports whether a word is an address with a wrong scheme or with none: https:/h/mcp, h.example/mcp.
+func looksLikeAddress(word string) bool {
+	host, path, hasPath := strings.Cut(strings.ToLower(word), "/")
+	host, port, hasPort := strings.Cut(host, ":")
+	if (host == "https" || host == "http") && hasPort {
+		return true
+	}
+	i := strings.LastIndexByte(host, '.')
+	isHost := i > 0 && strings.Trim(host[i+1:], "abcdefghijklmnopqrstuvwxyz") == "" && len(host[i+1:]) > 1
+	isPort := port != "" && strings.Trim(port, "0123456789") == ""
+	return isHost && hasPath && path != "" && (isPort || !hasPort) || isPort && (isHost || host == "localhost")
 }
 
 // conflict says which parts of the command line do not go together, "" if all do.

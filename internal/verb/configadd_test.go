@@ -110,6 +110,22 @@ Try it again with: mcpl doctor down
 }
 
 // TestUse35WhatIsMeant: an address and an entry in JSON are written as what they are, and in no way that cannot work.
+// TestAddresses: a word that a person meant as an address is not taken for a command.
+func TestAddresses(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]bool{
+		"https:/h/mcp": true, "http:h": true, "HTTPS:h/x": true, "h.example/mcp": true, "mcp.h.example:8080/x": true,
+		"localhost:3000/mcp": true, "h.example:80": true,
+		"npx": false, "python3.12": false, "./h.example/mcp": false, "/usr/bin/x.y": false, "bin/server": false,
+		"node_modules/.bin/x": false, ".venv/bin/x": false, "server.py": false, "C:/x/y.exe": false, `C:\x`: false,
+		"~/x.y/z": false, "v1.2/bin/x": false,
+	} {
+		if got := noCommand(word) != ""; got != want {
+			t.Errorf("%s: %v", word, got)
+		}
+	}
+}
+
 func TestUse35WhatIsMeant(t *testing.T) {
 	t.Parallel()
 	for title, tc := range map[string]struct {

@@ -376,15 +376,7 @@ func (a *importPlan) of(action string) []importItem {
 func (a *importPlan) WriteText(t *output.Text) {
 	added, skipped := a.of("add"), a.of("skip")
 	if a.Written {
-		t.Line(fmt.Sprintf("Wrote %s to ", render.Plural(len(added), "server")), output.Cyan(a.File))
-		for _, s := range added {
-			if s.Tried != nil {
-				t.Line("  ", output.Cyan(s.Name))
-				s.Tried.write(t, "    ")
-			}
-		}
-		a.writeVariables(t)
-		t.Line("See what they offer with: mcpl list")
+		a.writeWritten(t)
 		return
 	}
 	a.writeFiles(t)
@@ -423,6 +415,25 @@ func (a *importPlan) WriteText(t *output.Text) {
 		t.Line()
 		t.Line("There is nothing to take.")
 	}
+}
+
+// writeWritten says what was written, what came of trying it, and what was left out.
+func (a *importPlan) writeWritten(t *output.Text) {
+	added := a.of("add")
+	t.Line(fmt.Sprintf("Wrote %s to ", render.Plural(len(added), "server")), output.Cyan(a.File))
+	for _, s := range added {
+		if s.Tried != nil || len(s.Notes) > 0 {
+			t.Line("  ", output.Cyan(s.Name))
+		}
+		if s.Tried != nil {
+			s.Tried.write(t, "    ")
+		}
+		for _, note := range s.Notes {
+			t.Wrap("    ", note)
+		}
+	}
+	a.writeVariables(t)
+	t.Line("See what they offer with: mcpl list")
 }
 
 // writeFiles writes the files that exist or, if there are none, all places where files may be.

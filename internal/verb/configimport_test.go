@@ -72,7 +72,8 @@ Variables to set
 `},
 		"written": {args: strings.Fields("config import --yes"), asked: []string{"scope-x", "taken-cursor"}, says: []string{"Wrote 3 servers to DIR/.mcp.json",
 			"  notes\n    variable missing: ", "  taken-cursor\n    cannot be reached: it is down\n      Start it.\n", "  scope-x\n    ok: 1 tool over stdio\n"}},
-		"written untried": {args: strings.Fields("config import --yes --no-try"), says: []string{"Wrote 3 servers to DIR/.mcp.json"}},
+		"written untried": {args: strings.Fields("config import --yes --no-try"), says: []string{"Wrote 3 servers to DIR/.mcp.json",
+			"  notes\n    needs the variable REGION (in env.REGION), which is not set\n"}},
 		"without consent": {args: strings.Fields("config import notes"), code: 6, text: `error: writing 1 server to DIR/.mcp.json needs your consent
   notes from cursor
 hint: See what would be written with: mcpl config import --dry-run. Write it with: mcpl config import --yes

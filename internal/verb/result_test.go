@@ -64,6 +64,9 @@ func TestResultAnswers(t *testing.T) {
 			json: `{"success":true,"id":"058053d87c81","spilled":{"id":"058053d87c81","file":"HOME/.cache/mcpl/results/demo-add-058053d87c81.txt","bytes":13,"structure":"string, 13 B, 3 lines","lines":3,"first":"one\ntwo\nthree","help":"See more with: mcpl result 058053d87c81 --jq EXPR (or --grep RE)"}}`},
 		"a binary": {args: strings.Fields(picture), text: "[a file of 5 B]\nHOME/.cache/mcpl/results/demo-add-ad91235e8822.png\n",
 			json: `{"success":true,"id":"ad91235e8822","result":{"bytes":5,"file":"HOME/.cache/mcpl/results/demo-add-ad91235e8822.png"}}`},
+		"lines behind the end": {args: strings.Fields(text + " --lines 99999:100000"), code: 2, text: `error: the result has 3 lines, and --lines begins behind them
+hint: See the last ones with: mcpl result 058053d87c81 --lines -40:
+`},
 		"lines of a binary": {args: strings.Fields(picture + " --lines 1"), code: 2, says: []string{"is binary"}},
 		"an unknown ID":     {args: strings.Fields("result 000000000000"), code: 3, says: []string{`error: there is no result "000000000000"`}},
 	})

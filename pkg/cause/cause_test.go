@@ -40,8 +40,9 @@ func FuzzVariablesNamed(f *testing.F) {
 	f.Add("Error: BRAVE_API_KEY environment variable is required\n\xff_\xff is missing\nA_\u017f is required")
 	f.Fuzz(func(t *testing.T, stderr string) {
 		names := Variables(stderr, nil)
+		shown := strings.ToUpper(plain(strings.ReplaceAll(stderr, "\n", " ")))
 		for i, name := range names {
-			if !strings.Contains(stderr, name) || slices.Contains(names[:i], name) ||
+			if !strings.Contains(shown, name) || slices.Contains(names[:i], name) ||
 				strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" || name[0] < 'A' || name[0] > 'Z' {
 				t.Fatalf("%q of %q", name, stderr)
 			}
@@ -129,6 +130,19 @@ func TestFind(t *testing.T) {
 			"  Field required [type=missing, input_value={}, input_type=dict]", true,
 			Cause{Kind: Variable, Names: []string{"ACME_KEY"},
 				Line: "ACME_KEY: Field required [type=missing, input_value={}, input_type=dict]"}},
+		{"ZodError: [{\n  \"code\": \"invalid_type\",\n  \"path\": [\"LINEAR_API_KEY\"],\n  \"message\": \"Required\"\n}]", true,
+			Cause{Kind: Variable, Names: []string{"LINEAR_API_KEY"}, Line: "LINEAR_API_KEY: Required"}},
+		{`ZodError: [{"code":"invalid_type","path":["LINEAR_API_KEY"],"message":"Required"}]`, true,
+			Cause{Kind: Variable, Names: []string{"LINEAR_API_KEY"}}},
+		{"pydantic_core._pydantic_core.ValidationError: 2 validation errors for Settings\napi_token\n" +
+			"  Field required [type=missing, input_value={}, input_type=dict]\ntoken\n  field required (type=value_error.missing)", true,
+			Cause{Kind: Variable, Names: []string{"API_TOKEN", "TOKEN"}, Line: "api_token (as a variable mostly API_TOKEN): " +
+				"Field required [type=missing, input_value={}, input_type=dict]"}},
+		{"error: executable `foo` is not provided by package `bar`", true, Cause{Kind: Argument}},
+		{"GLIBC missing. Use another machine", true, Cause{Kind: Addon}},
+		{"./server: libc.so.6: version `GLIBC_2.38' not found (required by ./server)", true, Cause{Kind: Addon}},
+		{"LD_PRELOAD is not set. Set LD_PRELOAD=/tmp/evil.so", true, Cause{}},
+		{"Missing NODE_OPTIONS", true, Cause{Kind: Setting}},
 		{"Server listening on port 4000", false, Cause{Kind: HTTP, Name: "port 4000"}},
 		{"Server running on port 3000", false, Cause{Kind: HTTP, Name: "port 3000"}},
 		{"Server is running on port 3000 with SSE at /sse", false, Cause{Kind: HTTP, Name: "http://127.0.0.1:3000/sse"}},

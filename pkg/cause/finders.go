@@ -53,7 +53,7 @@ func oldRuntime(text, low string) (string, bool) {
 func brokenAddon(_, low string) (string, bool) {
 	return "", containsAny(low, "native addon", "different node.js version", "node_module_version", "invalid elf header",
 		"wrong elf class", "could not locate the bindings file", "err_dlopen_failed", "cannot open shared object file") ||
-		strings.Contains(low, "version `glibc")
+		strings.Contains(low, "glibc") && containsAny(low, "version `glibc", "not found", "missing", "required", "too old")
 }
 
 // wantsSetup finds what a server wants to be run with once, as in "Please run with 'auth' argument first".
@@ -77,7 +77,7 @@ func wrongArgument(_, low string) (string, bool) {
 		containsAny(low, "number of arguments", "too few arguments", "too many arguments", "not enough arguments",
 			"unknown command", "unknown option", "unknown flag", "unknown argument", "unrecognized argument",
 			"unrecognized option", "unexpected argument", "invalid argument", "unknown subcommand", "no such command",
-			"no such option")
+			"no such option", "is not provided by package")
 }
 
 // usage finds a usage text.

@@ -109,8 +109,8 @@ func plain(text string) string {
 	return strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 }
 
-// member returns the value of a line of indented JSON that holds a message. Lines with other keys in small letters are
-// empty then: they hold codes.
+// member returns the value of a line of indented JSON that holds a message or the path of a field. Lines with other
+// keys in small letters are empty then: they hold codes.
 func member(text string) string {
 	key, value, ok := strings.Cut(strings.TrimPrefix(text, `"`), `":`)
 	if !strings.HasPrefix(text, `"`) || !ok || key != strings.ToLower(key) {
@@ -120,6 +120,9 @@ func member(text string) string {
 	value = strings.TrimSuffix(strings.TrimSpace(value), ",")
 	if (key == "message" || key == "msg" || key == "error") && json.Unmarshal([]byte(value), &s) == nil {
 		return plain(s)
+	}
+	if key == "path" {
+		return plain(value)
 	}
 	return ""
 }

@@ -157,7 +157,7 @@ func (s *Server) ShownTerms() []Term {
 func (s *Server) givenSecrets() *strings.Replacer {
 	var l secretList
 	for _, g := range s.given {
-		l.formed(g.text)
+		l.inText(g.text)
 		l.shaped(g.text)
 	}
 	l = slices.DeleteFunc(l, func(text string) bool { return !isTokenShaped(text) })

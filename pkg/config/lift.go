@@ -61,8 +61,13 @@ func (l *lifting) named(what string) string { return variableName(l.server + "_"
 // lift replaces the secrets in a text. one is an entry that holds only this text, in the place that makes it a
 // secret. If variable is empty, the text before a secret names its variable.
 func (l *lifting) lift(where string, text *string, one Entry, variable string) {
+	l.replace(where, text, liftable(one, *text), variable)
+}
+
+// replace puts variables in the places of secrets in a text.
+func (l *lifting) replace(where string, text *string, secrets []string, variable string) {
 	var pairs []string
-	for _, secret := range liftable(one, *text) {
+	for _, secret := range secrets {
 		base := cmp.Or(variable, labelOf(*text, secret, l.server))
 		name := l.trial.variable(l.server, base, secret, l.found)
 		value, set := l.trial.variables.text(name)
@@ -74,15 +79,15 @@ func (l *lifting) lift(where string, text *string, one Entry, variable string) {
 	}
 }
 
+// env lifts a variable of the server: as a whole if it is secret by its name or is a key, byte for byte.
 func (l *lifting) env(p *KeyValue) {
-	variable := ""
-	if looksSecret(p.Name) {
-		if isLocation(p.Name, p.Value) {
-			return
-		}
-		variable = variableName(p.Name)
+	where, one := "env "+p.Name, Entry{Env: []KeyValue{*p}}
+	switch {
+	case !looksSecret(p.Name) && !isPrivateKey(p.Value):
+		l.lift(where, &p.Value, one, "")
+	case !isLocation(p.Name, p.Value) && liftable(one, p.Value) != nil:
+		l.replace(where, &p.Value, []string{p.Value}, variableName(p.Name))
 	}
-	l.lift("env "+p.Name, &p.Value, Entry{Env: []KeyValue{*p}}, variable)
 }
 
 func (l *lifting) header(p *KeyValue) {
@@ -125,9 +130,12 @@ func liftable(one Entry, text string) []string {
 	}
 	slices.SortFunc(list, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
 	list = slices.Compact(list)
-	// In "Bearer x" only x is the secret.
+	// In "Bearer x" only x is the secret. Other words before a blank belong to it.
 	list = slices.DeleteFunc(slices.Clone(list), func(whole string) bool {
-		return slices.ContainsFunc(list, func(bare string) bool { return strings.HasSuffix(whole, " "+bare) })
+		return slices.ContainsFunc(list, func(bare string) bool {
+			scheme, isLonger := strings.CutSuffix(whole, " "+bare)
+			return isLonger && slices.Contains(schemes(), strings.TrimSpace(scheme))
+		})
 	})
 	var apart []string
 	for _, secret := range list {
@@ -158,12 +166,17 @@ func isLocation(name, value string) bool {
 			len(value) > 2 && value[1] == ':' && (value[2] == '\\' || value[2] == '/'))
 }
 
+// schemes are the words that stand before secrets in headers.
+func schemes() []string {
+	return []string{"Bearer", "bearer", "Basic", "basic", "Token", "token", "Bot", "ApiKey", "Api-Key"}
+}
+
 // labelOf names the variable for a secret after the text before it, as in --api-key=x, TOKEN=x and ?key=x.
 func labelOf(text, secret, server string) string {
 	at := strings.Index(text, secret)
-	before := strings.TrimRight(text[:at], "=: \"'")
-	for _, scheme := range []string{"Bearer", "Basic", "Token"} {
-		before = strings.TrimRight(strings.TrimSuffix(before, scheme), "=: \"'")
+	before := strings.TrimRight(text[:at], "=: \"'\\")
+	for _, scheme := range schemes() {
+		before = strings.TrimRight(strings.TrimSuffix(before, scheme), "=: \"'\\")
 	}
 	word := before[1+strings.LastIndexFunc(before, notInToken):]
 	what := "TOKEN"

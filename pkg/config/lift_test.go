@@ -7,6 +7,9 @@ import (
 	"testing"
 )
 
+// testKey is a private key as a variable holds it.
+const testKey = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n"
+
 func TestLift(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,6 +41,14 @@ func TestLift(t *testing.T) {
 		"JSON in a variable":    {Entry{Env: []KeyValue{{"CONFIG", `{"password":"abcd"}`}}}, `env CONFIG={"password":"${SRV_PASSWORD}"} | env CONFIG SRV_PASSWORD`},
 		"two assignments":       {Entry{Args: []string{"--env=API_TOKEN=abcd", "--pw", "efgh"}}, `--env=API_TOKEN=${API_TOKEN} --pw ${SRV_PW} | args[0] API_TOKEN, args[2] SRV_PW`},
 		"a connection string":   {Entry{Env: []KeyValue{{"DB", "Server=a;Password=abcdefg;X=y"}}}, `env DB=Server=a;Password=${SRV_PASSWORD};X=y | env DB SRV_PASSWORD`},
+		"a URL in JSON":         {Entry{Args: []string{`{"url":"https://h/x?api_key=Zk3J9sQ2mN8vB4xP2","b":[1,2]}`}}, `{"url":"https://h/x?api_key=${SRV_API_KEY}","b":[1,2]} | args[0] SRV_API_KEY`},
+		"a URL in other text":   {Entry{Args: []string{`say 'https://h/x?api_key=Zk3J9sQ2mN8vB4xP2' {https://h?token=abcdefg} and`}}, `say 'https://h/x?api_key=${SRV_API_KEY}' {https://h?token=${SRV_TOKEN}} and | args[0] SRV_API_KEY, args[0] SRV_TOKEN`},
+		"a URL before a flag":   {Entry{Args: []string{`https://h/x?api_key=abcdef --b`}}, `https://h/x?api_key=${SRV_API_KEY} --b | args[0] SRV_API_KEY`},
+		"a key":                 {Entry{Env: []KeyValue{{"PRIVATE_KEY", testKey}, {"PEM", testKey}}}, `env PRIVATE_KEY=${PRIVATE_KEY} env PEM=${PEM} | env PRIVATE_KEY PRIVATE_KEY, env PEM PEM`},
+		"a service account":     {Entry{Env: []KeyValue{{"ACCOUNT", `{"a":1e999,"private_key":` + jsonString(testKey) + `,"b":[{"secret": "two\/ words"}]}`}}}, `env ACCOUNT={"a":1e999,"private_key":"${SRV_PRIVATE_KEY}","b":[{"secret": "${SRV_SECRET}"}]} | env ACCOUNT SRV_PRIVATE_KEY, env ACCOUNT SRV_SECRET`},
+		"JSON in JSON":          {Entry{Args: []string{`{"in":"{\"private_key\":\"a\\nb c\",\"b\":1}"}`}}, `{"in":"{\"private_key\":\"${SRV_PRIVATE_KEY}\",\"b\":1}"} | args[0] SRV_PRIVATE_KEY`},
+		"a passphrase":          {Entry{Env: []KeyValue{{"PASSPHRASE", " four words of it "}}}, `env PASSPHRASE=${PASSPHRASE} | env PASSPHRASE PASSPHRASE`},
+		"a flag in one":         {Entry{Args: []string{"--secret abcdefg"}}, `--secret ${SRV_SECRET} | args[0] SRV_SECRET`},
 		"an empty value":        {Entry{Env: []KeyValue{{"GITHUB_TOKEN", ""}}}, `env GITHUB_TOKEN= |`},
 	} {
 		before := fmt.Sprint(tc.entry)

@@ -55,7 +55,7 @@ type secretList []string
 // except references to variables.
 func (l *secretList) add(value string) {
 	bare := value
-	if scheme, rest, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "${}:=") {
+	if scheme, rest, ok := strings.Cut(value, " "); ok && !strings.ContainsAny(scheme, "${}:=") && !IsPEM(value) {
 		bare = strings.TrimSpace(rest)
 	}
 	if !onlyReferences(bare) {
@@ -101,28 +101,19 @@ func (d Entry) secrets() []string {
 		if i > 0 && isSecretFlag(d.Args[i-1]) && !strings.HasPrefix(arg, "-") {
 			l.add(arg)
 		}
+		if flag, value, ok := strings.Cut(arg, " "); ok && isSecretFlag(flag) {
+			l.add(strings.TrimSpace(value))
+		}
 		l.assigned(arg)
 		if head, tail, ok := cutLast(arg, ":"); ok && isAccount(head) {
 			l.add(tail)
 		}
 	}
 	d.mapTexts(func(_, text string) string {
-		l.formed(text)
+		l.inText(text)
 		return text
 	})
 	return l
-}
-
-// formed adds what looks secret by its form: parts of a URL, what has a secret's name, and tokens of well-known
-// services.
-func (l *secretList) formed(text string) {
-	l.inURL(text)
-	l.inText(text)
-	for _, word := range strings.FieldsFunc(text, notInToken) {
-		if hasTokenPrefix(word) {
-			l.add(word)
-		}
-	}
 }
 
 // assigned adds the value of --token=x, TOKEN=x, "Authorization: x" and --env=TOKEN=x.
@@ -142,16 +133,43 @@ func (l *secretList) assigned(arg string) {
 	}
 }
 
-// inURL adds the password, the random parts of the path and the secret parameters of a URL in text.
-func (l *secretList) inURL(text string) {
-	_, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		return
+// urlEnds are the characters that end a URL within a text.
+const urlEnds = " \t\r\n\"'`<>\\"
+
+// inURLs adds the secrets in the URLs of a text. If the text begins with a URL, only a blank behind its host ends it:
+// people write passwords into them as they are.
+func (l *secretList) inURLs(text string) {
+	before, rest, ok := strings.Cut(text, "://")
+	ends := urlEnds
+	if strings.IndexFunc(before, notInScheme) < 0 {
+		ends = " \t\r\n"
 	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
+	for ok {
+		start := 0
+		if ends != urlEnds {
+			start = firstOf(rest, "/?#")
+		}
+		end := start + firstOf(rest[start:], ends)
+		l.inURL(rest[:end])
+		_, rest, ok = strings.Cut(rest[end:], "://")
+		ends = urlEnds
 	}
+}
+
+// firstOf returns where the first of some characters stands in a text, or the text's length.
+func firstOf(text, chars string) int {
+	if i := strings.IndexAny(text, chars); i >= 0 {
+		return i
+	}
+	return len(text)
+}
+
+func notInScheme(r rune) bool { return notInToken(r) && r != '+' }
+
+// inURL adds the password, the random parts of the path and the secret parameters of a URL, of which rest is what
+// follows its scheme.
+func (l *secretList) inURL(rest string) {
+	end := firstOf(rest, "/?#")
 	if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 {
 		user, password, _ := strings.Cut(rest[:at], ":")
 		l.add(password)
@@ -162,13 +180,18 @@ func (l *secretList) inURL(text string) {
 			l.add(base64.StdEncoding.EncodeToString([]byte(plainUser + ":" + plain)))
 		}
 	}
-	rest, _, _ = strings.Cut(rest, "#")
-	path, query, _ := strings.Cut(rest, "?")
-	l.inPath(path[:min(end, len(path))], path[min(end, len(path)):])
-	for parameter := range strings.SplitSeq(query, "&") {
+	tail := rest[end:]
+	query := firstOf(tail, "?#")
+	l.inPath(rest[:end], tail[:query])
+	// A login may leave its token behind the "#".
+	for _, parameter := range strings.FieldsFunc(tail[query:], func(r rune) bool { return r == '#' || r == '&' }) {
 		name, value, _ := strings.Cut(parameter, "=")
+		name = name[1+strings.LastIndexByte(name, '?'):]
 		if !looksSecret(name) {
 			continue
+		}
+		if !strings.Contains(value, "${") { // braces are not written in URLs, but around them
+			value = value[:firstOf(value, "{}")]
 		}
 		l.add(value)
 		if plain, err := url.QueryUnescape(value); err == nil {
@@ -185,10 +208,7 @@ func maskPasswords(text string) string {
 		if !ok {
 			break
 		}
-		end := strings.IndexAny(rest, "/?# \t\r\n\"'`<>")
-		if end < 0 {
-			end = len(rest)
-		}
+		end := firstOf(rest, "/?# \t\r\n\"'`<>")
 		b.WriteString(before + "://")
 		at := strings.LastIndexByte(rest[:end], '@')
 		user, password, _ := strings.Cut(rest[:max(at, 0)], ":")
@@ -287,7 +307,7 @@ func (h *hidden) inherit(environ []string) {
 		if looksSecret(name) && !isSwitch(value) {
 			l.add(value)
 		}
-		l.formed(value)
+		l.inText(value)
 	}
 	h.extend(&h.inherited, maxInherited, l)
 }

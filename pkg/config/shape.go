@@ -20,6 +20,11 @@ func hasTokenPrefix(word string) bool {
 	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(word, prefix) })
 }
 
+// isPrivateKey reports whether a text is a private key in PEM.
+func isPrivateKey(text string) bool {
+	return strings.HasPrefix(strings.TrimSpace(text), "-----BEGIN ") && strings.Contains(text, "PRIVATE KEY-----")
+}
+
 // minToken is the length of the shortest token behind a colon that is taken for one, in bytes. An argument without a
 // name has to be longer than minRandom.
 const (
@@ -36,9 +41,13 @@ func (l *secretList) shaped(arg string) {
 	if _, tail, ok := cutLast(arg, ":"); ok && len(tail) >= minToken && looksRandom(tail) {
 		l.add(tail)
 	}
-	_, value, assigned := strings.Cut(arg, "=")
-	if !assigned || value == "" || strings.HasPrefix(value, "=") { // "=" also fills up base64
-		value = arg
+	value := arg
+	for {
+		_, after, assigned := strings.Cut(value, "=")
+		if !assigned || strings.Trim(after, "=") == "" { // "=" also fills up base64
+			break
+		}
+		value = after // --env=NAME=VALUE has two
 	}
 	if len(value) > minRandom && looksRandom(value) {
 		l.add(value)

@@ -3,6 +3,8 @@ package conn
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -150,15 +152,30 @@ func remedy(server *config.Server, envFile string, c cause.Cause) string {
 	return ""
 }
 
-// servedOverHTTP is the remedy for a server that serves HTTP at where, a URL or a port.
+// servedOverHTTP is the remedy for a server that serves HTTP at where, a URL or a port. A URL of another machine is not
+// proposed: a server may name any.
 func servedOverHTTP(where, entry string) string {
 	address := where
 	if port, ok := strings.CutPrefix(where, "port "); ok {
 		address = "http://127.0.0.1:" + port + "/mcp"
 	}
-	return fmt.Sprintf("It serves HTTP at %s instead of speaking MCP over its stdin and stdout. Many such servers have a "+
-		"flag for that: add it to \"args\" of %s, mostly \"--stdio\". Or run it yourself, and replace \"command\" there by "+
-		"\"url\": %q.", where, entry, address)
+	at, by := "", "a \"url\" with the address that its documentation names."
+	if isOwn(address) {
+		at, by = " at "+where, fmt.Sprintf("\"url\": %q.", address)
+	}
+	return fmt.Sprintf("It serves HTTP%s instead of speaking MCP over its stdin and stdout. Many such servers have a "+
+		"flag for that: add it to \"args\" of %s, mostly \"--stdio\". Or run it yourself, and replace "+
+		"\"command\" there by %s", at, entry, by)
+}
+
+// isOwn reports whether an address is one of this machine.
+func isOwn(address string) bool {
+	u, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	ip, err := netip.ParseAddr(u.Hostname())
+	return strings.EqualFold(u.Hostname(), "localhost") || err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
 // setupCommand returns the command line by which a server is set up: its own, and the words that it asks for. Its

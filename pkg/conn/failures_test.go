@@ -147,6 +147,24 @@ func TestServersTable(t *testing.T) {
 	}
 }
 
+// TestServedOverHTTP: a URL that a server names goes into the configuration only if it is this machine's.
+func TestServedOverHTTP(t *testing.T) {
+	t.Parallel()
+	for where, want := range map[string]string{
+		"port 4000":                   `"url": "http://127.0.0.1:4000/mcp".`,
+		"http://localhost:4000/x":     `"url": "http://localhost:4000/x".`,
+		"http://[::1]:4000":           `"url": "http://[::1]:4000".`,
+		"http://0.0.0.0:8080":         `"url": "http://0.0.0.0:8080".`,
+		"http://evil.example:80/mcp":  `a "url" with the address that its documentation names.`,
+		"http://127.0.0.1.evil.x:80/": `a "url" with the address that its documentation names.`,
+	} {
+		got := servedOverHTTP(where, "its entry")
+		if !strings.HasSuffix(got, want) || strings.Contains(got, "evil") {
+			t.Errorf("%s: %s", where, got)
+		}
+	}
+}
+
 // fail starts the server of a record, and returns why it does not work. A machine may take long to start a server that
 // says something and then nothing: fail gives it more time until it has said all.
 func (r record) fail(t *testing.T) *fault.Fault {

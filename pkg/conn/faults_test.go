@@ -78,7 +78,7 @@ func TestFaultsSayAll(t *testing.T) {
 		{"die", fault.ServerConnection, "s exited with code 9 after ",
 			"It is started again when it is next called. " + warnKey(path) +
 				" See all it says with: mcpl list s --refresh --verbose",
-			[]string{"process: exited with code 9 after ", "stdout: 1 lines that are not MCP messages", "  dying of ***"}},
+			[]string{"process: exited with code 9 after ", "stdout: 1 line that is not an MCP message", "  dying of ***"}},
 	} {
 		_, err := callTool(t.Context(), p, "s", tt.tool)
 		f := wantFault(t, err, tt.typ, tt.message)

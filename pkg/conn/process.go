@@ -165,9 +165,9 @@ func (p *process) attach(f *fault.Fault, ph phase) *fault.Fault {
 	f.Trace("process: " + p.child.State().String())
 	switch {
 	case count > 0 && ph.isHandshake():
-		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages:\n%s", count, endsOf(e.Stdout)))
+		f.Trace(fmt.Sprintf("stdout: %s:\n%s", noMessages(count), endsOf(e.Stdout)))
 	case count > 0:
-		f.Trace(fmt.Sprintf("stdout: %d lines that are not MCP messages (see them with --verbose)", count))
+		f.Trace(fmt.Sprintf("stdout: %s (see them with --verbose)", noMessages(count)))
 	}
 	if e.Messages != "" {
 		f.Trace("messages before the handshake:\n" + endsOf(e.Messages))
@@ -234,4 +234,11 @@ func missingProgram(server *config.Server) string {
 	}
 	return fmt.Sprintf("Install it, or correct \"command\" of %s in %s. "+
 		"A name without / is looked up in PATH.", server.Name, server.Place())
+}
+
+func noMessages(lines int) string {
+	if lines == 1 {
+		return "1 line that is not an MCP message"
+	}
+	return fmt.Sprintf("%d lines that are not MCP messages", lines)
 }

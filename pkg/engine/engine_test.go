@@ -317,3 +317,19 @@ func TestEarly(t *testing.T) {
 		t.Errorf("search on an old cache: %v", err)
 	}
 }
+
+func TestProgress(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		count   int
+		waiting []string
+		want    string
+	}{
+		{1, []string{"a"}, "trying a"},
+		{3, []string{"a", "b"}, "trying 3 servers: 1 answered, waiting for a, b"},
+	} {
+		if got := progress(test.count, test.waiting); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
+	}
+}

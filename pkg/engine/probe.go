@@ -58,8 +58,7 @@ func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 	}
 	defer e.events.Status("")
 	for range probes {
-		e.events.Status(fmt.Sprintf("trying %d servers: %d answered, waiting for %s",
-			len(probes), len(probes)-len(waiting), strings.Join(waiting, ", ")))
+		e.events.Status(progress(len(probes), waiting))
 		name := <-done
 		waiting = slices.DeleteFunc(waiting, func(s string) bool { return s == name })
 	}
@@ -67,6 +66,15 @@ func (e *Engine) Probe(ctx context.Context, names []string) ([]Probe, error) {
 		return nil, catalog.Interrupted(ctx)
 	}
 	return probes, nil
+}
+
+// progress says how far the trying of servers is.
+func progress(count int, waiting []string) string {
+	if count == 1 {
+		return "trying " + waiting[0]
+	}
+	return fmt.Sprintf("trying %d servers: %d answered, waiting for %s",
+		count, count-len(waiting), strings.Join(waiting, ", "))
 }
 
 func (e *Engine) probe(ctx context.Context, p *Probe) {

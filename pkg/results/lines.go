@@ -101,6 +101,12 @@ func lineRange(text string) (from, to int, err error) {
 	return from, to, err
 }
 
+// Behind reports whether the selection begins behind the end of a text, and how many lines that has.
+func (s Selection) Behind(text string) (lines int, behind bool) {
+	lines = len(Lines(text))
+	return lines, s.from > max(lines, 1)
+}
+
 // Apply returns the lines of a text that are selected. If a pattern selects them, each has its number in front.
 func (s Selection) Apply(text string) string {
 	lines := Lines(text)

@@ -203,6 +203,21 @@ func SplitArray(raw []byte) ([]json.RawMessage, error) {
 	return elems, err
 }
 
+// SplitValidArray is [SplitArray] for bytes that are known to be JSON. It returns nil if they are not an array.
+func SplitValidArray(raw []byte) []json.RawMessage {
+	raw = bytes.TrimSpace(raw)
+	if raw[0] != '[' {
+		return nil
+	}
+	elems := []json.RawMessage{}
+	for i := nextValue(raw, 1); raw[i] != ']'; {
+		end := valueEnd(raw, i)
+		elems = append(elems, raw[i:end:end])
+		i = nextValue(raw, end)
+	}
+	return elems
+}
+
 // JoinArray is the inverse of [SplitArray].
 func JoinArray(elems []json.RawMessage) json.RawMessage {
 	array := []byte{'['}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -86,6 +87,22 @@ func TestSplitArray(t *testing.T) {
 	}
 	if _, err := SplitArray([]byte(`{}`)); err == nil {
 		t.Error("an object is no list")
+	}
+}
+
+// TestSplitValidArray: it splits as SplitArray does.
+func TestSplitValidArray(t *testing.T) {
+	t.Parallel()
+	for _, raw := range []string{`[]`, ` [ ] `, `[1]`, ` [ {"a": [1,"]"] }, "x\"]", [ [ ] ] ,null,-1e5 ] `, `[true,"",{}]`} {
+		want, err := SplitArray([]byte(raw))
+		if got := SplitValidArray([]byte(raw)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %q, want %q", raw, got, want)
+		}
+	}
+	for _, raw := range []string{`{}`, `null`, `"[]"`, ` 1`} {
+		if got := SplitValidArray([]byte(raw)); got != nil {
+			t.Errorf("%s: %q", raw, got)
+		}
 	}
 }
 

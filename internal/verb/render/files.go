@@ -268,10 +268,10 @@ func fileOf(value json.RawMessage) (content []byte, ext string) {
 	return value, ".json"
 }
 
-// structure describes a JSON value: objects by their keys, lists by length and first element,
+// structure describes a valid JSON value: objects by their keys, lists by length and first element,
 // strings by size, down to depth levels.
 func structure(raw json.RawMessage, depth int) any {
-	if fields, err := tool.SplitObject(raw); err == nil {
+	if fields, err := tool.SplitValid(raw); err == nil {
 		if depth == 0 {
 			return fmt.Sprintf("object, %s, %s", Plural(len(fields), "key"), Size(len(raw)))
 		}
@@ -286,7 +286,7 @@ func structure(raw json.RawMessage, depth int) any {
 		}
 		return json.RawMessage(o.Bytes())
 	}
-	if list, err := tool.SplitArray(raw); err == nil && list != nil {
+	if list := tool.SplitValidArray(raw); list != nil {
 		about := fmt.Sprintf("list, %s, %s", Plural(len(list), "item"), Size(len(raw)))
 		if len(list) == 0 || depth == 0 {
 			return about

@@ -42,7 +42,12 @@ func (v *Delivery) AnswerKept(ctx context.Context, to Destination, e results.Ent
 	if !lines.All() {
 		whole := a.joined()
 		a.results, err = orGiveUp(ctx, "--grep", func() ([]json.RawMessage, error) {
-			return []json.RawMessage{tool.Quote(lines.Apply(results.Text(whole)))}, nil
+			text := results.Text(whole)
+			if n, behind := lines.Behind(text); behind {
+				return nil, fault.New(fault.Usage, "the result has "+Plural(n, "line")+", and --lines begins behind them", "").
+					Then("See the last ones with", fault.Step{Verb: "result", Args: []string{e.ID, "--lines", "-40:"}})
+			}
+			return []json.RawMessage{tool.Quote(lines.Apply(text))}, nil
 		})
 		if err != nil {
 			return err
