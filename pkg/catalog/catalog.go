@@ -58,6 +58,8 @@ type Options struct {
 	Background func(*config.Sources) error
 	// Pins remember what servers offered. The zero value remembers nothing.
 	Pins Pins
+	// LookEvery is how often requests look whether another process has replaced the index. Zero means every second.
+	LookEvery time.Duration
 	// Lister reaches live servers. If nil, the catalog answers from a fresh index or fails with ErrNotFresh.
 	Lister Lister
 

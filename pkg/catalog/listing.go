@@ -278,7 +278,7 @@ func offers(known *index.Server, got tool.Listing) bool {
 		return false
 	}
 	same := func(a, b []tool.Def) bool {
-		return slices.EqualFunc(a, b, func(a, b tool.Def) bool { return bytes.Equal(a.Raw(), b.Raw()) })
+		return slices.EqualFunc(a, b, func(a, b tool.Def) bool { return bytes.Equal(a.Whole(), b.Whole()) })
 	}
 	return same(known.Tools, got.Tools) && same(known.Resources, got.Resources) && same(known.Prompts, got.Prompts)
 }

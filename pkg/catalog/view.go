@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -93,7 +94,7 @@ func (c *Catalog) arrive() (since uint64, err error) {
 		return 0, err
 	}
 	clock := c.opt.Now()
-	due := passed(c.looked, clock, lookEvery)
+	due := passed(c.looked, clock, cmp.Or(c.opt.LookEvery, lookEvery))
 	if due {
 		c.looked = clock
 	}

@@ -11,6 +11,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,6 +62,8 @@ type Config struct {
 	// Servers holds all sound entries in file order, also those with missing variables and those switched off. The first
 	// definition of a name wins.
 	Servers []*Server
+	// Toolsets are those of the first tools.toml among the files. It is nil if there is none.
+	Toolsets *Toolsets
 	// Problems lists what is wrong or worth knowing, in the order of reading.
 	Problems []Problem
 	// Variables lists all ${VAR}s that entries refer to, sorted by name.
@@ -128,10 +131,11 @@ type loader struct {
 }
 
 func (l *loader) add(file Source, data []byte) error {
-	servers, problems, err := parseFile(file.Path, data)
+	servers, sets, problems, err := parseAny(file.Path, data)
 	if err != nil {
 		return err
 	}
+	l.config.Toolsets = cmp.Or(l.config.Toolsets, sets)
 	l.config.Problems = append(l.config.Problems, problems...)
 	l.variables.skips = l.foreign(file)
 	for _, s := range servers {
@@ -142,6 +146,11 @@ func (l *loader) add(file Source, data []byte) error {
 		}
 		s.Why = file.Why
 		if !l.resolve(s) {
+			continue
+		}
+		if l.runsServe(s) {
+			l.problem(Notice, s, s.Name+" is mcpl itself, which is not a server behind mcpl",
+				"It is for the other clients that read this file.")
 			continue
 		}
 		if file.Found {

@@ -46,6 +46,9 @@ type Entry struct {
 	Lifecycle Lifecycle
 	// Pin is the setting pins for this server. If empty, the entry does not say.
 	Pin Pins
+	// Namespace stands before the names of the server's tools and prompts where names of several servers stand side by
+	// side. If nil, that is the server's name; if empty, nothing does.
+	Namespace *string
 	// Disabled says that the entry has "disabled": true.
 	Disabled bool
 	// InheritEnv says that a server of a project asks for the whole environment of mcpl.
@@ -55,7 +58,7 @@ type Entry struct {
 // field is one field of an entry or of its "oauth": its key in a file, and the place of its value.
 type field struct {
 	key string
-	at  any // *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle, *Pins or **OAuth
+	at  any // *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle, *Pins, **string or **OAuth
 }
 
 // fields lists the fields that mcpl knows, but "type", in the order of a file that mcpl writes.
@@ -64,7 +67,7 @@ func (d *Entry) fields() []field {
 		{"headers", &d.Headers}, {"roots", &d.Roots}, {"oauth", &d.OAuth}, {"connectTimeout", &d.ConnectTimeout},
 		{"callTimeout", &d.CallTimeout}, {"ttl", &d.TTL}, {"idle", &d.Idle}, {"lifecycle", &d.Lifecycle},
 		{"protocol", &d.Protocol}, {"pin", &d.Pin}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP},
-		{"inheritEnv", &d.InheritEnv}}
+		{"inheritEnv", &d.InheritEnv}, {"namespace", &d.Namespace}}
 }
 
 // mapTexts returns the entry with every text in it replaced by f's result, single texts before lists. where names the
@@ -152,6 +155,10 @@ func (e *entryParser) fields(members []member, known ...field) {
 		switch at := known[i].at.(type) {
 		case *string:
 			*at = e.string(m)
+		case **string:
+			if text := e.string(m); m.value.Kind() == '"' {
+				*at = &text
+			}
 		case *[]string:
 			*at = e.strings(m)
 		case *[]KeyValue:

@@ -22,9 +22,13 @@ type finder struct {
 	sources *Sources
 }
 
-// configs finds the configuration.
-func (f finder) configs() {
+// configs finds the configuration. tools says that a tools.toml in the working directory is one.
+func (f finder) configs(tools bool) {
 	e, s := f.env, f.sources
+	if tools && f.try(&s.Configs, e.Dir, toolsFile, "in the working directory") {
+		s.project = e.Dir
+		return
+	}
 	for dir := range f.upwards() {
 		why := "in the working directory"
 		if dir != e.Dir {

@@ -19,6 +19,8 @@ type Selection struct {
 	Configs, EnvFiles []string
 	// Trusted are the folders of the setting "trusted". Files in them count whoever owns them.
 	Trusted []string
+	// Tools says that a tools.toml in the working directory is taken before other files that are found.
+	Tools bool
 }
 
 // Source is a file in use.
@@ -59,8 +61,9 @@ const whyEnvFile = "--env-file"
 
 // Locate finds the configuration and environment files, by stat alone.
 //
-// Configuration: --config, else MCPL_CONFIG (paths separated as in PATH), else the first found of .mcp.json and
-// .claude/mcp.json in the working directory and its parents up to the repository root, else ~/.claude/mcp.json.
+// Configuration: --config, else MCPL_CONFIG (paths separated as in PATH), else a tools.toml in the working directory if
+// the selection takes one, else the first found of .mcp.json and .claude/mcp.json in the working directory and its
+// parents up to the repository root, else ~/.claude/mcp.json.
 // Environment files: --env-file, else all that exist of .env in the working directory, .env in the folder of the
 // project configuration, and ~/.claude/.env.
 //
@@ -77,7 +80,7 @@ func (e Env) Locate(sel Selection) (*Sources, error) {
 			return nil, err
 		}
 	} else {
-		finder{e, s}.configs()
+		finder{e, s}.configs(sel.Tools)
 	}
 	s.tried = len(s.Looked)
 	return s, e.locateEnvFiles(s, sel)
@@ -200,8 +203,8 @@ func (s *Sources) NoConfig() *fault.Fault {
 		}
 	}
 	where := ".mcp.json"
-	if s.tried > 0 {
-		where = s.Looked[0].Path
+	if i := slices.IndexFunc(s.Looked[:s.tried], func(l Looked) bool { return !isToolsFile(l.Path) }); i >= 0 {
+		where = s.Looked[i].Path
 	}
 	f.Help = fmt.Sprintf("Put your servers into %s, for a start:\n%s\n", where, minimal)
 	return f.Then("Then list their tools with", fault.Step{Verb: "list", Args: []string{"--refresh"}}).

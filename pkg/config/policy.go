@@ -1,7 +1,6 @@
 package config
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,15 +72,7 @@ func (f *settingsFile) exactPolicy() error {
 
 // policyLine returns the line of a rule: of its heading, or of the key of a list that holds all of them.
 func (f *settingsFile) policyLine(at int) int {
-	var lines []int
-	for i, line := range bytes.Split(f.data, []byte("\n")) {
-		text, _, _ := strings.Cut(string(line), "#")
-		text = strings.NewReplacer(" ", "", "\t", "", "\r", "", `"`, "", "'", "", "\ufeff", "").Replace(text)
-		if text == "[[policy]]" || text == "[policy]" {
-			lines = append(lines, i+1)
-		}
-	}
-	if len(lines) == len(f.values.Policy) {
+	if lines := headings(f.data, "policy"); len(lines) == len(f.values.Policy) {
 		return lines[at]
 	}
 	return max(1, f.line("policy"))

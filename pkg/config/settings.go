@@ -42,6 +42,8 @@ type Settings struct {
 	Credentials Credentials
 	// Pins says what becomes of definitions that have changed since a person last saw them.
 	Pins Pins
+	// Catalog is where a gateway shows what can be activated. A tools.toml wins over it.
+	Catalog CatalogPlace
 	// Trusted are folders, as written: the servers of projects in them need no approval, and their files count whoever
 	// owns them. Only the settings file can name them.
 	Trusted []string
@@ -85,14 +87,14 @@ type Setting struct {
 
 // LoadSettings returns the settings in force and the source of each: the variables MCPL_CONNECT_TIMEOUT,
 // MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE,
-// MCPL_ROOTS, MCPL_CREDENTIALS and MCPL_PINS; else the same names in small letters in the settings file; else 30 s,
-// 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto and warn. Times are texts with a unit, such as "30s"
-// or "24h". An unknown key and an invalid value are a fault.Config that names the line. A missing file costs one failed
-// open.
+// MCPL_ROOTS, MCPL_CREDENTIALS, MCPL_PINS and MCPL_CATALOG; else the same names in small letters in the settings file;
+// else 30 s, 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto, warn and description. Times are texts
+// with a unit, such as "30s" or "24h". An unknown key and an invalid value are a fault.Config that names the line. A
+// missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
 		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, MaxBytes: 24_000, Daemon: true, Idle: 15 * time.Minute,
-		Credentials: AutoCredentials, Pins: WarnPins}
+		Credentials: AutoCredentials, Pins: WarnPins, Catalog: InDescription}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err
@@ -130,7 +132,7 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 // slot is one setting by its name in the file.
 type slot struct {
 	name string
-	at   any      // a *time.Duration, *int, *bool, *Credentials or *Pins
+	at   any      // a *time.Duration, *int, *bool, *Credentials, *Pins or *CatalogPlace
 	text *rawText // in the settings file; nil if that does not set it
 	zero bool     // the time or number may be 0
 }
@@ -149,6 +151,7 @@ func (s *Settings) slots(file settingValues) []slot {
 		{"roots", &s.Roots, file.Roots, false},
 		{"credentials", &s.Credentials, file.Credentials, false},
 		{"pins", &s.Pins, file.Pins, false},
+		{"catalog", &s.Catalog, file.Catalog, false},
 	}
 }
 
@@ -165,6 +168,9 @@ func (s slot) set(text string) error {
 	case *Pins:
 		*at = Pins(word)
 		return oneOf(word, string(WarnPins), string(HoldPins), string(NoPins))
+	case *CatalogPlace:
+		*at = CatalogPlace(word)
+		return oneOf(word, string(InDescription), string(InAnswer))
 	case *bool:
 		*at = slices.Contains([]string{"true", "on", "yes", "1"}, word)
 		if !*at && !slices.Contains([]string{"false", "off", "no", "0"}, word) {
@@ -186,12 +192,13 @@ func (s slot) set(text string) error {
 	return nil
 }
 
-// oneOf fails for a word that is none of three.
-func oneOf(word, a, b, c string) error {
-	if word == a || word == b || word == c {
+// oneOf fails for a word that is none of these, of which there are at least two.
+func oneOf(word string, words ...string) error {
+	if slices.Contains(words, word) {
 		return nil
 	}
-	return fmt.Errorf("it is not %q, %q or %q", a, b, c)
+	last := len(words) - 1
+	return fmt.Errorf(`it is not "%s" or "%s"`, strings.Join(words[:last], `", "`), words[last])
 }
 
 func (s slot) show() string {
@@ -241,6 +248,7 @@ type settingValues struct {
 	Roots          *rawText `toml:"roots"`
 	Credentials    *rawText `toml:"credentials"`
 	Pins           *rawText `toml:"pins"`
+	Catalog        *rawText `toml:"catalog"`
 	Trusted        []string `toml:"trusted"`
 
 	Policy []policyTable `toml:"policy"`
@@ -310,12 +318,5 @@ func (f *settingsFile) unknown(line int, key string) *fault.Fault {
 	return unknown
 }
 
-// line returns the line that sets a known key. Since the file was accepted, the key stands at the beginning of a
-// line, in capitals or not, maybe in quotes.
-func (f *settingsFile) line(key string) int {
-	lines := bytes.Split(f.data, []byte("\n"))
-	return 1 + slices.IndexFunc(lines, func(line []byte) bool {
-		name, _, ok := strings.Cut(string(line), "=")
-		return ok && strings.EqualFold(strings.Trim(strings.TrimSpace(name), `"'`), key)
-	})
-}
+// line returns the line that sets a known key, of a file that was accepted.
+func (f *settingsFile) line(key string) int { return lineOf(f.data, key) }

@@ -387,7 +387,7 @@ func renderDefinitions(cat *Catalog) ([]byte, []span) {
 			}
 			b.WriteString(separator + "\n")
 			separator = ","
-			raw := def.Raw()
+			raw := def.Whole()
 			spans = append(spans, span{int64(b.Len()), int64(len(raw)), crc32.ChecksumIEEE(raw)})
 			b.Write(raw)
 		})

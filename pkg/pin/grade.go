@@ -146,7 +146,7 @@ func (c changes) others(a, b tool.Def) {
 	if a.Kind != tool.Prompt { // whose arguments are its input schema
 		known = known[:len(known)-1]
 	}
-	for _, f := range slices.Concat(a.Fields, b.Fields) {
+	for _, f := range slices.Concat(a.Shown(), b.Shown()) {
 		if !slices.Contains(known, f.Key) {
 			c.addIf(!sameValue(a.Field(f.Key), b.Field(f.Key)), Words, label(f.Key))
 		}

@@ -32,6 +32,10 @@ func TestAllows(t *testing.T) {
 		{"not its neighbour", Tools{Enabled: []string{"a/x"}}, "a", "y", false},
 		{"disabled is stronger", Tools{Enabled: []string{"a"}, Disabled: []string{"a/x"}}, "a", "x", false},
 		{"a prefix is no match", Tools{Disabled: []string{"a"}}, "ab", "x", true},
+		{"a name of Syntropy is off", Tools{Disabled: []string{"mcp__syntropy__a_x"}}, "a", "x", false},
+		{"not its neighbour, by such a name", Tools{Disabled: []string{"mcp__syntropy__a_x"}}, "a", "y", true},
+		{"only a name of another gateway", Tools{Enabled: []string{"mcp__my__own__a_x"}}, "a", "x", true},
+		{"not the others, by such a name", Tools{Enabled: []string{"mcp__my__own__a_x"}}, "b", "x", false},
 	} {
 		if got := tc.state.Allows(tc.server, tc.tool); got != tc.want {
 			t.Errorf("%s: Allows(%s, %s) = %v", tc.name, tc.server, tc.tool, got)
@@ -60,6 +64,44 @@ func TestEdits(t *testing.T) {
 	s.Enable("d")
 	if !s.Allows("d", "q") {
 		t.Error("Enable does not add to a filled enabled list")
+	}
+}
+
+// TestSwitch: what is switched on is all that is on then, and what is switched off never brings anything else on.
+func TestSwitch(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name          string
+		before        Tools
+		on, off       []string
+		enabled, none string // the lists then
+	}{
+		{"from nothing", Tools{}, []string{"a/x", "b/y"}, []string{"c/z"}, "a/x b/y", "c/z"},
+		{"off alone", Tools{}, nil, []string{"c/z"}, "", "c/z"},
+		{"again", Tools{Enabled: []string{"a/x"}, Disabled: []string{"c/z"}}, []string{"a/x"}, []string{"c/z"}, "a/x", "c/z"},
+		{"back and forth", Tools{Enabled: []string{"a/x", "b/y"}, Disabled: []string{"c/z"}}, []string{"c/z"}, []string{"a/x"},
+			"b/y c/z", "a/x"},
+		{"the last one", Tools{Enabled: []string{"a/x"}}, nil, []string{"a/x"}, "a/x", "a/x"},
+		{"both", Tools{Enabled: []string{"b"}}, []string{"a/x"}, []string{"a/x"}, "b", "a/x"},
+		{"of a server that is off", Tools{Disabled: []string{"a"}}, []string{"a/x"}, nil, "a/x", ""},
+		{"nothing", Tools{Disabled: []string{"a"}}, nil, nil, "", "a"},
+		{"names of Syntropy", Tools{Enabled: []string{"mcp__s__a_x", "b"}, Disabled: []string{"mcp__s__c_z"}}, []string{"c/z"},
+			[]string{"a/x"}, "b c/z", "a/x"},
+	} {
+		got := tc.before
+		got.Switch(tc.on, tc.off)
+		if e, d := strings.Join(got.Enabled, " "), strings.Join(got.Disabled, " "); e != tc.enabled || d != tc.none {
+			t.Errorf("%s: enabled %q, disabled %q; want %q, %q", tc.name, e, d, tc.enabled, tc.none)
+		}
+	}
+	if s := (Tools{Enabled: []string{"mcp__s__a_x"}}); !s.AllowsServer("a") || s.AllowsServer("b") || s.Whole("a") {
+		t.Error("a server is misjudged of which a name of Syntropy has a tool")
+	}
+	if s := (Tools{Disabled: []string{"mcp__s__a_x"}}); s.Whole("a") || !s.Whole("b") {
+		t.Error("Whole misjudges names of Syntropy")
+	}
+	if n := Nothing(); n.Allows("a", "x") || n.AllowsServer("a") {
+		t.Error("something is on of nothing")
 	}
 }
 

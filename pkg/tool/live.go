@@ -68,6 +68,9 @@ type CallOptions struct {
 	// Brief says that the server is needed for this request only: if it was started for it, it ends before the request
 	// returns.
 	Brief bool `json:",omitempty"`
+	// Resolve has a request that is sent verbatim made again with the input that the server requires (MCP 2026-07-28,
+	// multi round-trip requests), which the audience gives. Else the caller gets the server's wish as the result.
+	Resolve bool `json:",omitempty"`
 	// Pin is the hash of the definition (its canonical JSON, without icons and _meta) that the call was checked with. If
 	// the server has listed another one in the connection that the call uses, or says that its list has changed and then
 	// lists another one, the call is not made, and its fault holds that definition. If empty, nothing is compared. PinNow
@@ -116,8 +119,9 @@ type Audience interface {
 	Roots(ctx context.Context) (json.RawMessage, error)
 }
 
-// Capabilities are what an audience can do for a server beside eliciting.
+// Capabilities are what an audience can do for a server.
 type Capabilities struct {
+	Elicit bool `json:"elicit,omitempty"` // it can ask a user, or decline for one
 	Sample bool `json:"sample,omitempty"` // it has a language model
 	Roots  bool `json:"roots,omitempty"`  // it has roots of its own
 }
@@ -125,8 +129,8 @@ type Capabilities struct {
 // Unable is for audiences that have neither a language model nor roots of their own: they embed it.
 type Unable struct{}
 
-// Can implements [Audience]: nothing.
-func (Unable) Can() Capabilities { return Capabilities{} }
+// Can implements [Audience]: it can elicit.
+func (Unable) Can() Capabilities { return Capabilities{Elicit: true} }
 
 // Sample implements [Audience]. It fails.
 func (Unable) Sample(context.Context, Sampling) (json.RawMessage, error) {
@@ -177,9 +181,11 @@ type Sampling struct {
 // Event is a notification of a server that belongs to no call, such as notifications/tools/list_changed.
 type Event struct {
 	Server string `json:"server"`
-	// Method is empty if events may have been lost, so that anything may have changed.
+	// Method is empty if events may have been lost, so that anything may have changed, and if the server has ended.
 	Method string          `json:"method,omitempty"`
 	Params json.RawMessage `json:"params,omitempty"` // as the server sent them
+	// Ended says that the server has ended by itself.
+	Ended bool `json:"ended,omitempty"`
 }
 
 // UpstreamError is a JSON-RPC error as the other side, mostly a server, answered with it (JSON-RPC 2.0, section 5.1).

@@ -61,22 +61,22 @@ func promptSchema(arguments json.RawMessage) json.RawMessage {
 		if json.Unmarshal(raw, &a) != nil || a.Name == "" {
 			continue
 		}
-		about := []Field{{"type", json.RawMessage(`"string"`)}}
+		about := []Field{{Key: "type", Value: json.RawMessage(`"string"`)}}
 		if a.Title != "" {
-			about = append(about, Field{"title", Quote(a.Title)})
+			about = append(about, Field{Key: "title", Value: Quote(a.Title)})
 		}
 		if a.Description != "" {
-			about = append(about, Field{"description", Quote(a.Description)})
+			about = append(about, Field{Key: "description", Value: Quote(a.Description)})
 		}
-		properties = append(properties, Field{a.Name, JoinObject(about)})
+		properties = append(properties, Field{Key: a.Name, Value: JoinObject(about)})
 		if a.Required {
 			required = append(required, Quote(a.Name))
 		}
 	}
 	return JoinObject([]Field{
-		{"type", json.RawMessage(`"object"`)},
-		{"properties", JoinObject(properties)},
-		{"required", JoinArray(required)},
-		{"additionalProperties", json.RawMessage("false")},
+		{Key: "type", Value: json.RawMessage(`"object"`)},
+		{Key: "properties", Value: JoinObject(properties)},
+		{Key: "required", Value: JoinArray(required)},
+		{Key: "additionalProperties", Value: json.RawMessage("false")},
 	})
 }

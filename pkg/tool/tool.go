@@ -3,8 +3,8 @@
 // to. Resources and prompts, which servers offer beside tools, have the same nouns and another [Kind].
 //
 // Definitions stay byte for byte: a JSON Schema that went through a Go struct loses keywords, key order and number
-// formats, and a model then sees another tool than the one its server describes. Only icons and _meta are omitted,
-// which never help a caller.
+// formats, and a model then sees another tool than the one its server describes. Only icons and _meta are not shown to
+// callers: they never help.
 package tool
 
 import (
@@ -76,16 +76,16 @@ type Def struct {
 	InputSchema  json.RawMessage
 	OutputSchema json.RawMessage
 	Annotations  json.RawMessage
-	// Fields holds all members of the definition except icons and _meta, in the server's order.
+	// Fields holds all members of the definition, in the server's order.
 	Fields []Field
-	// Unshown holds those two, as a server lists them. A definition from the index has none.
-	Unshown []Field
 }
 
 // Field is one member of a JSON object, its value byte for byte.
 type Field struct {
 	Key   string
 	Value json.RawMessage
+	// Written is the key as an object that was split has it, if [Quote] would write it otherwise.
+	Written json.RawMessage
 }
 
 // ErrNotObject says that a definition is not a JSON object.
@@ -100,9 +100,6 @@ func parse(raw []byte) (Def, error) {
 	var d Def
 	for _, f := range fields {
 		switch f.Key {
-		case "icons", "_meta":
-			d.Unshown = append(d.Unshown, f)
-			continue
 		case "name":
 			d.Name = Text(f.Value)
 		case "title":
@@ -121,12 +118,17 @@ func parse(raw []byte) (Def, error) {
 	return d, nil
 }
 
-// Raw returns the definition as one JSON object, its values byte for byte, without icons and _meta. If a key is
-// repeated, only its last value counts, but Raw keeps all of them.
-func (d Def) Raw() []byte { return JoinObject(d.Fields) }
+// Shown returns the members that a caller sees: all but icons and _meta.
+func (d Def) Shown() []Field {
+	return slices.DeleteFunc(slices.Clone(d.Fields), func(f Field) bool { return f.Key == "icons" || f.Key == "_meta" })
+}
 
-// Whole returns the definition with icons and _meta, which stand last.
-func (d Def) Whole() []byte { return JoinObject(slices.Concat(d.Fields, d.Unshown)) }
+// Raw returns the definition as a caller sees it, as one JSON object, its values byte for byte. If a key is repeated,
+// only its last value counts, but Raw keeps all of them.
+func (d Def) Raw() []byte { return JoinObject(d.Shown()) }
+
+// Whole returns all of the definition.
+func (d Def) Whole() []byte { return JoinObject(d.Fields) }
 
 // DisplayTitle returns the definition's own title, else the one in its annotations (its place before 2025-06-18). It
 // may be empty.
@@ -186,13 +188,22 @@ func SplitValid(raw []byte) ([]Field, error) {
 	var fields []Field
 	for i := nextValue(raw, 1); raw[i] != '}'; {
 		end := valueEnd(raw, i)
-		key := Text(raw[i:end])
+		f := Field{Key: Text(raw[i:end])}
+		if !isPlain(raw[i:end]) && !bytes.Equal(Quote(f.Key), raw[i:end]) {
+			f.Written = raw[i:end:end]
+		}
 		i = nextValue(raw, end)
 		end = valueEnd(raw, i)
-		fields = append(fields, Field{Key: key, Value: raw[i:end:end]})
+		f.Value = raw[i:end:end]
+		fields = append(fields, f)
 		i = nextValue(raw, end)
 	}
 	return fields, nil
+}
+
+// isPlain reports whether a JSON string is ASCII without escapes, which can be written in one way only.
+func isPlain(quoted []byte) bool {
+	return !slices.ContainsFunc(quoted, func(c byte) bool { return c == '\\' || c >= utf8.RuneSelf })
 }
 
 // SplitArray returns the elements of a JSON array, byte for byte (aliasing raw).
@@ -238,7 +249,11 @@ func JoinObject(fields []Field) []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		b.Write(Quote(f.Key))
+		if f.Written != nil {
+			b.Write(f.Written)
+		} else {
+			b.Write(Quote(f.Key))
+		}
 		b.WriteByte(':')
 		b.Write(f.Value)
 	}

@@ -31,7 +31,7 @@ func TestParseDef(t *testing.T) {
 	if d.Tokens() != (len(want)+3)/4 {
 		t.Errorf("%d tokens of %d bytes", d.Tokens(), len(want))
 	}
-	if whole := string(d.Whole()); whole != want[:len(want)-1]+`,"icons":[{"src":"x"}],"_meta":{"k":1}}` {
+	if whole := string(d.Whole()); whole != `{"name":"a","icons":[{"src":"x"}],"x-vendor":{"b":1,  "a":2},"_meta":{"k":1},`+want[len(`{"name":"a","x-vendor":{"b":1,  "a":2},`):] {
 		t.Errorf("whole it is %s", whole)
 	}
 	again, err := Parse(Tool, d.Raw())
@@ -76,6 +76,16 @@ func TestHints(t *testing.T) {
 		if (Def{Annotations: json.RawMessage(odd)}).Hints() != (Hints{}) {
 			t.Errorf("%s means something", odd)
 		}
+	}
+}
+
+// TestJoinObject gives an object back as it was written, but for the white space between its members.
+func TestJoinObject(t *testing.T) {
+	t.Parallel()
+	const raw = `{"\u003c\/\ud800":{ "a" : 1e2},"a":-0,"a":"\u00e9","` + "\u2028" + `":[]}`
+	fields, err := SplitObject([]byte(" " + strings.ReplaceAll(raw, ",", " , ")))
+	if got := JoinObject(fields); err != nil || string(got) != raw {
+		t.Errorf("got %s, %v", got, err)
 	}
 }
 

@@ -48,6 +48,9 @@ const Short = 12
 // Of returns what a person approves of a server of a project. It fails if a file that the server runs cannot be read.
 func Of(s *config.Server) (Subject, error) {
 	sub := Subject{Folder: s.Project, Server: s.Name, Project: Project(s.Project)}
+	if filepath.Ext(s.File) == ".toml" {
+		sub.Project = ToolsProject(s.Project)
+	}
 	files, err := programs(s)
 	if err != nil {
 		return Subject{}, err
@@ -216,6 +219,10 @@ func hashFile(path string) (string, error) {
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
+
+// ToolsProject is [Project] for the servers of a tools.toml, whose names may be those of servers of the project's other
+// configuration.
+func ToolsProject(project string) string { return Project(project) + " tools.toml" }
 
 // Project tells projects apart, by their folder; see [Subject].
 func Project(project string) string {
