@@ -38,7 +38,11 @@ func (a *audience) note(format string, args ...any) {
 }
 
 func (a *audience) Progress(p tool.Progress) { a.note("progress %v/%v %s", p.Done, p.Total, p.Message) }
-func (a *audience) Can() tool.Capabilities   { return a.can }
+func (a *audience) Can() tool.Capabilities {
+	can := a.can
+	can.Elicit = true
+	return can
+}
 func (a *audience) Sample(_ context.Context, s tool.Sampling) (json.RawMessage, error) {
 	a.note("sampling of %s: %s", s.Server, s.Raw)
 	if strings.Contains(string(s.Raw), "refuse") {

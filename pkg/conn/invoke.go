@@ -17,27 +17,37 @@ import (
 func (s *session) invoke(ctx context.Context, ref tool.Ref, args json.RawMessage, limit time.Duration,
 	opt tool.CallOptions) (res *tool.Result, err error) {
 	method, params := requestFor(ref, args)
+	err = s.pinned(ctx, method, ref, limit, opt, func(ctx context.Context, c *call) (err error) {
+		started := time.Now()
+		if res, err = s.repeated(ctx, c, method, params, opt.Task); err == nil {
+			s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
+		}
+		return err
+	})
+	return res, err
+}
+
+// pinned makes a call of ref around work, which sends its requests, if the server still has the definition that the
+// call was checked with.
+func (s *session) pinned(ctx context.Context, method string, ref tool.Ref, limit time.Duration, opt tool.CallOptions,
+	work func(context.Context, *call) error) error {
 	var other *redefined
 	f := s.inCall(ctx, method, ref, limit, opt, func(ctx context.Context, c *call) error {
-		started := time.Now()
 		if err := s.checkPin(ctx, c, ref, opt); errors.As(err, &other) {
 			return nil
 		} else if err != nil {
 			return err
 		}
 		s.learnHeader(ref, opt.HeaderSchema)
-		if res, err = s.repeated(ctx, c, method, params, opt.Task); err == nil {
-			s.log("%s answered in %s, %d bytes", ref.Name, seconds(time.Since(started)), len(res.Raw))
-		}
-		return err
+		return work(ctx, c)
 	})
 	switch {
 	case f != nil:
-		return nil, f.On(ref.Server, ref.Name)
+		return f.On(s.server.Name, ref.Name)
 	case other != nil:
-		return nil, s.redefined(other, ref)
+		return s.redefined(other, ref)
 	}
-	return res, nil
+	return nil
 }
 
 // verbatim sends one request as it is and returns its result as it came.
@@ -49,19 +59,42 @@ func (s *session) verbatim(ctx context.Context, method string, params json.RawMe
 			"Give an object, or no params.").On(s.server.Name, "").Because(err)
 	}
 	var refused *refusal
-	f := s.inCall(ctx, method, tool.Ref{}, limit, opt, func(ctx context.Context, c *call) error {
-		if raw, err = s.request(ctx, c, method, fields); errors.As(err, &refused) {
+	err = s.pinned(ctx, method, s.refIn(method, fields), limit, opt, func(ctx context.Context, c *call) (err error) {
+		if opt.Resolve {
+			var res *tool.Result
+			if res, err = s.rounds(ctx, c, method, fields, false); err == nil {
+				raw = res.Raw
+			}
+		} else {
+			raw, err = s.request(ctx, c, method, fields)
+		}
+		if errors.As(err, &refused) {
 			return nil
 		}
 		return err
 	})
-	switch {
-	case refused != nil:
+	if refused != nil {
 		return nil, refused.upstream()
-	case f != nil:
-		return nil, f
 	}
-	return raw, nil
+	return raw, err
+}
+
+// refIn returns what a request calls. It is empty if that has no definition.
+func (s *session) refIn(method string, params []tool.Field) tool.Ref {
+	ref := tool.Ref{Server: s.server.Name}
+	switch method {
+	case methodCall:
+	case methodPrompt:
+		ref.Kind = tool.Prompt
+	default:
+		return tool.Ref{}
+	}
+	for _, p := range params {
+		if p.Key == "name" {
+			ref.Name = tool.Text(p.Value)
+		}
+	}
+	return ref
 }
 
 // inCall makes a call of ref, which may be empty, around work, which sends its requests. It returns the fault of the

@@ -49,7 +49,7 @@ func startProcess(server *config.Server, opt Options, log logger, run *proc.Spaw
 	*process, *wire, *fault.Fault) {
 	cmd := exec.Command(server.Command, server.Args...)
 	cmd.Dir = cmp.Or(server.Cwd, opt.Dir)
-	cmd.Env = server.Environ(opt.Environ)
+	cmd.Env = append(server.Environ(opt.Environ), config.Behind+"=1")
 	log("starting %s", server.Display().Command)
 	var stderr proc.Options
 	if opt.Log != nil {

@@ -113,13 +113,16 @@ func (s *session) self() mcp.Implementation {
 // capabilities are what mcpl offers a server, in a revision before 2026-07-28 or since. Those of the handshake do not
 // depend on the caller, or lists would. Since then each request declares what the audience of its call, in, can do.
 func (s *session) capabilities(modern bool, in *call) mcp.ClientCapabilities {
-	c := mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}}
+	c := mcp.ClientCapabilities{}
 	if modern {
 		c.Extensions = map[string]any{tasksExtension: struct{}{}}
 	}
-	can := tool.Capabilities{}
+	can := tool.Capabilities{Elicit: true}
 	if in != nil && in.audience != nil {
 		can = in.audience.Can()
+	}
+	if can.Elicit {
+		c.Elicitation = &mcp.ElicitationCapability{Form: &struct{}{}, URL: &struct{}{}}
 	}
 	if can.Sample {
 		c.Sampling = new(mcp.SamplingCapability)

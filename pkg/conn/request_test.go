@@ -250,3 +250,32 @@ func TestErrorInPieces(t *testing.T) {
 		})
 	}
 }
+
+// TestElicitingIsDeclaredForThoseWhoCan: a request of MCP 2026-07-28 says that questions can be asked only if its
+// audience can.
+func TestElicitingIsDeclaredForThoseWhoCan(t *testing.T) {
+	t.Parallel()
+	s := &session{version: "2026-07-28"}
+	for _, can := range []bool{true, false} {
+		c := &call{audience: &unasked{can}}
+		if got := s.capabilities(true, c).Elicitation != nil; got != can {
+			t.Errorf("%v: %v", can, got)
+		}
+	}
+	if s.capabilities(false, nil).Elicitation == nil {
+		t.Error("the handshake does not declare it")
+	}
+}
+
+// unasked is an audience that can be asked, or not.
+type unasked struct{ can bool }
+
+func (u *unasked) Can() tool.Capabilities { return tool.Capabilities{Elicit: u.can} }
+
+func (*unasked) Progress(tool.Progress) {}
+func (*unasked) Message(tool.Message)   {}
+func (*unasked) Elicit(context.Context, tool.Question) (tool.Reply, error) {
+	return tool.Reply{Action: tool.Decline}, nil
+}
+func (*unasked) Sample(context.Context, tool.Sampling) (json.RawMessage, error) { return nil, nil }
+func (*unasked) Roots(context.Context) (json.RawMessage, error)                 { return nil, nil }

@@ -95,6 +95,7 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 	s.connected = time.Since(started)
 	if process, ok := s.peer.(*process); ok {
 		process.greeted.Store(true)
+		s.goroutines.run(func(ctx context.Context) { s.announceEnd(ctx, process) })
 	}
 	log("connected in %s: %s %s, protocol %s", seconds(s.connected), s.info.Name, s.info.Version, s.version)
 	if known.Asks {
@@ -104,6 +105,17 @@ func (p *Pool) start(ctx context.Context, server *config.Server, known tool.Know
 	s.settleRoots(ctx)
 	s.ready.Store(true)
 	return s, nil
+}
+
+// announceEnd tells the watchers of a server that its process has ended by itself.
+func (s *session) announceEnd(ctx context.Context, process *process) {
+	select {
+	case <-process.messages.ended:
+		if ctx.Err() == nil && !s.closing.Load() && s.events != nil {
+			s.events(tool.Event{Server: s.server.Name, Ended: true})
+		}
+	case <-ctx.Done():
+	}
 }
 
 // connect reaches the server over its transport. If the entry leaves the transport open, connect tries both: first the

@@ -57,6 +57,9 @@ type ClientOptions struct {
 	Start []string
 	// Ephemeral, if not nil, reports whether a server is known not to be for the daemon, so that it need not be asked.
 	Ephemeral func(server string) bool
+	// Yield keeps a client that has been served from replacing a daemon of another version: a process that lasts would go
+	// on to replace the daemon of a newer mcpl. It then makes all requests in this process.
+	Yield bool
 	// InProcess opens the caller for requests that the daemon does not take. If nil, the client neither starts nor
 	// replaces a daemon, and requests that it declines fail with engine.ErrNotFresh.
 	InProcess func() engine.Caller
@@ -77,6 +80,7 @@ type Client struct {
 	watches sync.WaitGroup // the goroutines of Watch
 
 	givenUp atomic.Bool // the daemon was given up: this process makes all requests
+	served  atomic.Bool // a daemon of this version has taken a request
 	said    sync.Once   // that the daemon does not answer
 
 	mu        sync.Mutex
@@ -260,8 +264,8 @@ func (c *Client) eligible(name string) bool {
 func (c *Client) newRequest(q query, args json.RawMessage, audience tool.Audience) *clientRequest {
 	q.Identity = c.opt.Identity
 	q.Surroundings = host.Surroundings{Dir: c.opt.Env.Dir, Home: c.opt.Env.Home, Configs: c.opt.Selection.Configs,
-		EnvFiles: c.opt.Selection.EnvFiles, Trusted: c.opt.Selection.Trusted, Limits: c.opt.Limits, Idle: c.opt.Idle,
-		Roots: c.opt.Roots}
+		EnvFiles: c.opt.Selection.EnvFiles, Trusted: c.opt.Selection.Trusted, Tools: c.opt.Selection.Tools,
+		Limits: c.opt.Limits, Idle: c.opt.Idle, Roots: c.opt.Roots}
 	q.Options.Client = cmp.Or(q.Options.Client, c.id)
 	environ := []byte(strings.Join(c.opt.Environ, separator))
 	f := pack(kindQuery, q, args, environ)
@@ -276,7 +280,11 @@ func (c *Client) connect(ctx context.Context, request frame) (*stream, error) {
 		return nil, err
 	}
 	s, err := c.handOver(place, request)
-	if other := new(otherError); c.opt.InProcess != nil && errors.As(err, &other) {
+	if err == nil {
+		c.served.Store(true)
+	}
+	if other := new(otherError); c.opt.InProcess != nil && errors.As(err, &other) &&
+		!(c.opt.Yield && c.served.Load() && other.hello.Version != c.opt.Identity) {
 		c.logf("the daemon is ending, or of another version (%s); waiting for its running calls to finish",
 			other.hello.Version)
 		err = replace(ctx, place, replacePatience-other.hello.Ending)

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -394,4 +395,50 @@ func (e *Engine) Offers(ctx context.Context, servers []string, refresh bool, kin
 		return nil
 	})
 	return offers, err
+}
+
+// Offered is something that a server offers, with its definition.
+type Offered struct {
+	tool.Ref
+	Definition tool.Def
+	// Off is true if it is switched off by choice, and Denied if the policy allows no call of it.
+	Off, Denied bool
+}
+
+// Definitions returns what servers offer of these kinds, on or off, in the order of the configuration. Servers that
+// their entries switch off are left out. No server is listed.
+func (e *Engine) Definitions(ctx context.Context, kinds ...tool.Kind) ([]Offered, error) {
+	var list []Offered
+	err := e.catalog.Read(ctx, catalog.Need{Servers: []string{}}, func(v *catalog.View) error {
+		list = nil
+		for _, info := range v.Servers() {
+			if info.Off {
+				continue
+			}
+			for _, kind := range kinds {
+				recs, err := v.Records(info.Name, kind)
+				if err != nil {
+					return err
+				}
+				if list, err = e.appendOffered(list, v, recs); err != nil {
+					return err
+				}
+			}
+		}
+		return ctx.Err()
+	})
+	return list, err
+}
+
+func (e *Engine) appendOffered(list []Offered, v *catalog.View, recs []index.Record) ([]Offered, error) {
+	for _, rec := range recs {
+		ref := tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind}
+		def, err := v.Definition(rec)
+		if err != nil {
+			return nil, err
+		}
+		denied := e.policy.Decide(ref, def.Hints()).Action == policy.Deny
+		list = append(list, Offered{Ref: ref, Definition: def, Off: !e.allows(ref), Denied: denied})
+	}
+	return list, nil
 }

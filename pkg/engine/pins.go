@@ -153,30 +153,32 @@ func (e *Engine) held(server index.Facts, ref tool.Ref, c pin.Change) error {
 // maxRedefined is how often a call is made anew because the server has another definition by then.
 const maxRedefined = 3
 
-// callPinned makes a call, on condition that the server still has the definition that was checked. If the server has
-// listed another one meanwhile, that is compared with what a person has seen, and the call is made if it may be used.
-func (e *Engine) callPinned(ctx context.Context, caller Caller, p *Plan, opt tool.CallOptions) (*tool.Result, error) {
+// pinned has a call made by send, on condition that the server still has the definition that was checked. If the server
+// has listed another one meanwhile, that is compared with what a person has seen, and the call is made if it may be
+// used.
+func pinned[T any](ctx context.Context, e *Engine, p *Plan, opt tool.CallOptions,
+	send func(tool.CallOptions) (T, error)) (res T, err error) {
 	mode := e.catalog.PinMode(p.server)
 	if mode == pin.Off || p.server.Pins == "" || p.definition == nil {
-		return caller.Call(ctx, p.Ref, p.Args, optionsFor(p.Ref, p.definition, opt))
+		return send(optionsFor(p.Ref, p.definition, opt))
 	}
 	def := *p.definition
 	for tries := 1; ; tries++ {
 		hash, err := canonical.Hash(def.Raw())
 		if err != nil {
-			return nil, err
+			return res, err
 		}
 		opt.Pin, opt.PinNow = hash, mode == pin.Hold
-		res, err := caller.Call(ctx, p.Ref, p.Args, optionsFor(p.Ref, &def, opt))
+		res, err := send(optionsFor(p.Ref, &def, opt))
 		again, ok := redefined(err, p.Ref)
 		if !ok || tries == maxRedefined {
 			return res, err
 		}
 		if err := e.meet(ctx, p, again, mode); err != nil {
-			return nil, err
+			return res, err
 		}
 		if err := e.decideAnew(ctx, p, again, opt.Principal); err != nil {
-			return nil, err
+			return res, err
 		}
 		def = again
 	}

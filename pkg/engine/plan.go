@@ -130,15 +130,23 @@ func needsTask(def tool.Def) bool {
 
 // Call makes a planned call, if the gate lets it pass. The result may report an error.
 func (e *Engine) Call(ctx context.Context, p *Plan, opt tool.CallOptions) (*tool.Result, error) {
+	return throughGate(ctx, e, p, opt, func(caller Caller, opt tool.CallOptions) (*tool.Result, error) {
+		return caller.Call(ctx, p.Ref, p.Args, opt)
+	})
+}
+
+// throughGate has a planned call made by send, if the gate lets it pass.
+func throughGate[T any](ctx context.Context, e *Engine, p *Plan, opt tool.CallOptions,
+	send func(Caller, tool.CallOptions) (T, error)) (res T, err error) {
 	if err := e.gate(ctx, p, opt.Principal); err != nil {
-		return nil, err
+		return res, err
 	}
 	caller, err := e.callable()
 	if err != nil {
-		return nil, err
+		return res, err
 	}
 	opt.Known = p.Known
-	return e.callPinned(ctx, caller, p, opt)
+	return pinned(ctx, e, p, opt, func(opt tool.CallOptions) (T, error) { return send(caller, opt) })
 }
 
 // optionsFor returns the options of a call with those that the definition asks for. def is nil for a resource.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -48,8 +49,9 @@ func (e *Engine) withServers(use func(configured) error) error {
 	return use(c)
 }
 
-// Resolve reads a reference of a kind from the front of args: SERVER TOOL, SERVER/TOOL or SERVER.TOOL. It returns the
-// rest of args. The server exists and is on; the tool, resource or prompt need not exist.
+// Resolve reads a reference of a kind from the front of args: SERVER TOOL, SERVER/TOOL or SERVER.TOOL, or a name as
+// clients show it, mcp__NAME__SERVER_TOOL. It returns the rest of args. The server exists and is on; the tool, resource
+// or prompt need not exist.
 func (e *Engine) Resolve(args []string, kind tool.Kind) (ref tool.Ref, rest []string, err error) {
 	err = e.withServers(func(c configured) (err error) {
 		ref, rest, err = e.resolve(c, args, kind)
@@ -79,6 +81,9 @@ func (e *Engine) resolve(c configured, args []string, kind tool.Kind) (tool.Ref,
 	if ref, ok := splitRef(args[0], c.names); ok {
 		return ref, args[1:], e.checkOn(ref.Server, c.off)
 	}
+	if ref, known, err := c.unprefixed(args[0], kind); known || err != nil {
+		return ref, args[1:], cmp.Or(err, e.checkOn(ref.Server, c.off))
+	}
 	return tool.Ref{}, nil, e.noServer(c, args[0])
 }
 
@@ -101,6 +106,43 @@ func splitRef(text string, names []string) (tool.Ref, bool) {
 		}
 	}
 	return best, best.Server != ""
+}
+
+// unprefixed returns what a name as clients show it, mcp__NAME__SERVER_TOOL, refers to: what a server lists, else what
+// a server may have that could not be listed. If there are several, the longest name of a server counts: all parts may
+// contain underscores. known is false if no server fits.
+func (c configured) unprefixed(text string, kind tool.Kind) (ref tool.Ref, known bool, err error) {
+	var listed, possible tool.Ref
+	for _, name := range tool.Unprefixed(text) {
+		for _, server := range c.names {
+			rest, fits := strings.CutPrefix(name, server+"_")
+			if !fits || rest == "" {
+				continue
+			}
+			ref := tool.Ref{Server: server, Name: rest, Kind: kind}
+			has, may, err := c.has(ref)
+			switch {
+			case err != nil:
+				return ref, false, err
+			case has && len(server) > len(listed.Server):
+				listed = ref
+			case may && len(server) > len(possible.Server):
+				possible = ref
+			}
+		}
+	}
+	ref = cmp.Or(listed, possible)
+	return ref, ref.Server != "", nil
+}
+
+// has reports whether a server lists ref, or else may have it, since it could not be listed.
+func (c configured) has(ref tool.Ref) (has, may bool, err error) {
+	if c.view == nil {
+		return false, true, nil
+	}
+	_, has, err = lookup(c.view, ref)
+	info, _ := c.view.Server(ref.Server)
+	return has, !has && info.State != index.Listed, err
 }
 
 // CheckServers fails for the first server that is not configured, or is off.
@@ -142,14 +184,13 @@ func (e *Engine) Name(text string) (name string, ok bool, err error) {
 		if name, ok = text, slices.Contains(c.names, text); ok {
 			return nil
 		}
-		ref, isRef := splitRef(text, c.names)
-		name, ok = ref.String(), isRef
-		if !ok || c.view == nil {
-			return nil
+		if ref, isRef := splitRef(text, c.names); isRef {
+			has, may, err := c.has(ref)
+			name, ok = ref.String(), has || may
+			return err
 		}
-		_, found, err := c.view.Find(ref)
-		info, _ := c.view.Server(ref.Server)
-		ok = found || info.State != index.Listed
+		ref, known, err := c.unprefixed(text, tool.Tool)
+		name, ok = ref.String(), known
 		return err
 	})
 	return name, ok, err

@@ -130,4 +130,34 @@ func TestName(t *testing.T) {
 	check("git.git_tool", "git/git_tool", true)
 	check("git/any", "", false)
 	check("down/any", "down/any", true)
+	check("mcp__syntropy__git_git_tool", "git/git_tool", true)
+	check("mcp__my__own__git_git_tool", "git/git_tool", true)
+	check("mcp__syntropy__git_any", "", false)
+	check("mcp__syntropy__down_any", "down/any", true)
+	check("mcp__syntropy__gut_any", "", false)
+	check("mcp__git_git_tool", "", false)
+}
+
+// TestNamesOfClients: a name as clients show it is split where a server has such a tool, else at the longest server.
+func TestNamesOfClients(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "a", "a_b", "a_b_c")
+	w.servers["a"] = fixture.Listing(t, "b_x", "b_c_y")
+	w.servers["a_b"] = fixture.Listing(t, "x", "c_y")
+	w.with(func(e *Engine) error {
+		_, err := e.List(t.Context(), true)
+		return err
+	})
+	for text, want := range map[string]string{"mcp__n__a_b_x": "a_b/x", "mcp__n__a_b_c_y": "a_b/c_y", "mcp__n__a_b_c_z": ""} {
+		w.with(func(e *Engine) error {
+			ref, _, err := e.Resolve([]string{text}, tool.Tool)
+			if want == "" && fault.Is(err, fault.ServerNotFound) {
+				return nil
+			}
+			if err != nil || ref.String() != want {
+				t.Errorf("%s: %s, %v; want %s", text, ref, err, want)
+			}
+			return nil
+		})
+	}
 }

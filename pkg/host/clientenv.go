@@ -52,7 +52,8 @@ func newClientEnv(s Surroundings) *clientEnv {
 	env := config.Env{Dir: s.Dir, Home: s.Home, GOOS: runtime.GOOS,
 		Lookup: func(name string) (string, bool) { return lookup(s.Environ, name) }}
 	env.Approver = trust.NewJudge(env, s.Trusted)
-	return &clientEnv{env: env, sel: config.Selection{Configs: s.Configs, EnvFiles: s.EnvFiles, Trusted: s.Trusted},
+	sel := config.Selection{Configs: s.Configs, EnvFiles: s.EnvFiles, Trusted: s.Trusted, Tools: s.Tools}
+	return &clientEnv{env: env, sel: sel,
 		inherited: inherited, inheritedKey: digest(inherited...), roots: s.Roots}
 }
 

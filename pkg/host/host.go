@@ -52,6 +52,8 @@ type Options struct {
 	Log func(server, event string)
 	// Looked, if not nil, is called every 2 s while servers run, after the host has looked at the configuration files.
 	Looked func()
+	// RelistGap is the least time between two listings of a server that says that its lists have changed. Zero means 10 s.
+	RelistGap time.Duration
 	// Restart is the step that has a server started at once that the host leaves alone because it crashed too often. If
 	// its verb is empty, there is none.
 	Restart fault.Step
@@ -99,6 +101,7 @@ func New(opt Options) *Host {
 		opt.Looked = func() {}
 	}
 	opt.watchEvery = cmp.Or(opt.watchEvery, watchEvery)
+	opt.RelistGap = cmp.Or(opt.RelistGap, relistGap)
 	opt.relistAfter = cmp.Or(opt.relistAfter, relistAfter)
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{opt: opt, cancel: cancel, envs: make(map[string]*clientEnv)}

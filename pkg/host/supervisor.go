@@ -37,6 +37,7 @@ type supervisor struct {
 	// relist lists a server again for a client environment.
 	relist      func(server string, env *clientEnv)
 	relistAfter time.Duration
+	relistGap   time.Duration
 	// started gets a value after a server was started.
 	started chan struct{}
 	// runs counts the runs that have not been closed. Wait only after stop; add only while mu is held and ending is false.
@@ -109,7 +110,8 @@ type spec struct {
 
 func newSupervisor(opt Options, relist func(string, *clientEnv)) *supervisor {
 	return &supervisor{log: opt.Log, restart: opt.Restart, relist: relist, relistAfter: opt.relistAfter,
-		started: make(chan struct{}, 1), servers: make(map[string]*server)}
+		relistGap: opt.RelistGap,
+		started:   make(chan struct{}, 1), servers: make(map[string]*server)}
 }
 
 // acquire returns a use of the server that s describes, which it starts if it does not run. The caller releases it.
@@ -317,7 +319,7 @@ func (v *supervisor) listAnew(srv *server, r *run) {
 	if v.ending || r.retired || r.relist != nil || srv.principal != "" {
 		return
 	}
-	r.relist = time.AfterFunc(max(v.relistAfter, relistGap-time.Since(r.relisted)), func() {
+	r.relist = time.AfterFunc(max(v.relistAfter, v.relistGap-time.Since(r.relisted)), func() {
 		v.mu.Lock()
 		r.relist, r.relisted = nil, time.Now()
 		if v.ending || r.retired || len(srv.envs) == 0 {

@@ -74,7 +74,8 @@ type bench struct {
 }
 
 func newBench(t testing.TB) *bench {
-	opt := Options{Log: func(string, string) {}, Restart: fault.Step{Verb: "daemon restart"}, relistAfter: relistAfter}
+	opt := Options{Log: func(string, string) {}, Restart: fault.Step{Verb: "daemon restart"}, relistAfter: relistAfter,
+		RelistGap: relistGap}
 	return &bench{supervisor: newSupervisor(opt, func(string, *clientEnv) {}), t: t, here: envNamed("here"),
 		current: map[string]string{}}
 }

@@ -20,6 +20,8 @@ type Surroundings struct {
 	Configs, EnvFiles []string
 	// Trusted are the folders that the client's settings trust, as in [config.Selection].
 	Trusted []string
+	// Tools is that of [config.Selection].
+	Tools bool
 	// Environ is the client's environment, as os.Environ gives it. The first assignment of a name counts.
 	Environ []string
 	// Limits and Idle are the client's settings, for servers whose entry has none. A zero Idle means 15 min. Clients
@@ -34,7 +36,7 @@ type Surroundings struct {
 func (s *Surroundings) key() string {
 	join := func(texts []string) string { return strings.Join(texts, "\x00") }
 	return strings.Join([]string{s.Dir, s.Home, join(s.Configs), join(s.EnvFiles), join(s.Trusted), join(s.Environ),
-		strconv.FormatBool(s.Roots)}, "\x00\x00")
+		strconv.FormatBool(s.Tools), strconv.FormatBool(s.Roots)}, "\x00\x00")
 }
 
 // lookup is os.LookupEnv for another environment.

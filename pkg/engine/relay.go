@@ -1,0 +1,39 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Relay makes a planned call, if the gate lets it pass, with a request that a face relays: its params pass as they are,
+// and so does the result. An error of the server is a [*tool.UpstreamError], others are faults.
+func (e *Engine) Relay(ctx context.Context, p *Plan, method string, params json.RawMessage, opt tool.CallOptions) (
+	json.RawMessage, error) {
+	return throughGate(ctx, e, p, opt, func(caller Caller, opt tool.CallOptions) (json.RawMessage, error) {
+		return caller.Request(ctx, p.Ref.Server, method, params, opt)
+	})
+}
+
+// Ask relays a request that calls nothing, such as completion/complete, to a server that is on.
+func (e *Engine) Ask(ctx context.Context, server, method string, params json.RawMessage, opt tool.CallOptions) (
+	json.RawMessage, error) {
+	if err := e.CheckServers([]string{server}); err != nil {
+		return nil, err
+	}
+	caller, err := e.callable()
+	if err != nil {
+		return nil, err
+	}
+	return caller.Request(ctx, server, method, params, opt)
+}
+
+// Watch calls tell with each notification of a server that belongs to no call, as [Caller.Watch] does.
+func (e *Engine) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
+	caller, err := e.callable()
+	if err != nil {
+		return nil, err
+	}
+	return caller.Watch(ctx, server, tell)
+}
