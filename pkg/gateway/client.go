@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mcp-launchpad/mcpl/pkg/mcp"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Outlet takes messages for a client. Its methods may be called concurrently and do not wait for the client.
+type Outlet interface {
+	// Send takes a message that others follow.
+	Send(message []byte)
+	// Answer takes the response to the request that the outlet was given with: its last message.
+	Answer(response []byte)
+}
+
+// Client is one client of the gateway: a connection, or a session. Its methods may be called concurrently.
+type Client struct {
+	gateway *Gateway
+	id      string // that tells clients apart; of a session its ID
+	owner   string // what it keeps sealed, it can bring back only to clients of the same owner
+	expose  Exposure
+	out     Outlet         // of messages that belong to no request; nil if there is none
+	active  *activeSet     // of a session
+	wg      sync.WaitGroup // requests; Add only while mu is held and closed is false
+
+	mu       sync.Mutex
+	closed   bool
+	revision string   // empty before initialize
+	hears    notifier // of changes; nil before it wants to
+	can      abilities
+	level    int                          // the least level of log messages that it wants
+	requests map[string]*request          // in flight, by id
+	asked    map[int64]chan<- mcp.Message // questions to the client, by id
+	lastID   int64                        // of a question
+	told     map[tool.Kind]string         // lists that the client has, as their digests
+}
+
+// abilities are what a client can do, as it says in initialize.
+type abilities struct {
+	Elicitation *json.RawMessage `json:"elicitation"`
+	Sampling    *json.RawMessage `json:"sampling"`
+	Roots       *json.RawMessage `json:"roots"`
+}
+
+// Connect returns a client. Messages that belong to no request go to out, which may be nil. id tells it from others,
+// and owner is whose it is. Whoever connects it closes it.
+func (g *Gateway) Connect(id, owner string, expose Exposure, out Outlet) *Client {
+	return &Client{gateway: g, id: id, owner: owner, expose: expose, out: out,
+		active:   newActiveSet(),
+		requests: make(map[string]*request), asked: make(map[int64]chan<- mcp.Message), told: make(map[tool.Kind]string)}
+}
+
+// begin has the client told of changes, at out.
+func (c *Client) begin(out notifier) {
+	c.mu.Lock()
+	c.hears = out
+	c.mu.Unlock()
+	c.gateway.mu.Lock()
+	defer c.gateway.mu.Unlock()
+	c.gateway.clients[c] = struct{}{}
+}
+
+// Close cancels what the client has in flight, and returns when all of it has ended.
+func (c *Client) Close() {
+	c.gateway.mu.Lock()
+	delete(c.gateway.clients, c)
+	c.gateway.mu.Unlock()
+	c.gateway.subscriptions.leave(c)
+	c.mu.Lock()
+	c.closed = true
+	for _, r := range c.requests {
+		r.cancel(errGone)
+	}
+	c.mu.Unlock()
+	c.wg.Wait()
+}
+
+// Receive takes one message of the client and does not wait for what it asks for. Answers go to out. A request ends
+// with ctx, or with the client.
+func (c *Client) Receive(ctx context.Context, m mcp.Message, out Outlet) {
+	switch {
+	case m.IsResponse():
+		c.answered(m)
+	case m.IsRequest():
+		c.begun(ctx, m, out)
+	default:
+		c.notified(m)
+	}
+}
+
+// begun answers a request in a goroutine of its own.
+func (c *Client) begun(ctx context.Context, m mcp.Message, out Outlet) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	r := &request{client: c, message: m, out: out, cancel: cancel}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || c.requests[string(m.ID)] != nil {
+		cancel(nil)
+		out.Send(mcp.Answer(m.ID, nil, &tool.UpstreamError{Code: mcp.InvalidRequest,
+			Message: fmt.Sprintf("a request with the id %s is being answered, or the session has ended", m.ID)}))
+		return
+	}
+	c.requests[string(m.ID)] = r
+	c.wg.Go(func() {
+		defer cancel(nil)
+		answer := r.answer(ctx)
+		c.mu.Lock()
+		delete(c.requests, string(m.ID))
+		c.mu.Unlock()
+		out.Answer(answer)
+	})
+}
+
+// errGone is the cause of requests whose client has gone.
+var errGone = errors.New("the client has gone")
+
+// errCancelled is the cause of requests that their client has cancelled.
+var errCancelled = errors.New("the client has cancelled the request")
+
+// notified takes a notification of the client.
+func (c *Client) notified(m mcp.Message) {
+	if m.Method != "notifications/cancelled" {
+		return
+	}
+	var p struct {
+		ID json.RawMessage `json:"requestId"`
+	}
+	if json.Unmarshal(m.Params, &p) != nil {
+		return
+	}
+	c.mu.Lock()
+	r := c.requests[string(p.ID)]
+	c.mu.Unlock()
+	if r != nil && r.message.Method != "initialize" {
+		r.cancel(errCancelled)
+	}
+}
+
+// answered takes the answer of the client to a question.
+func (c *Client) answered(m mcp.Message) {
+	var id int64
+	if json.Unmarshal(m.ID, &id) != nil {
+		return
+	}
+	c.mu.Lock()
+	waiting := c.asked[id]
+	delete(c.asked, id)
+	c.mu.Unlock()
+	if waiting != nil {
+		waiting <- m // it has room
+	}
+}
+
+// ask sends a request to the client and returns its answer. If ctx ends first, the client hears of that.
+func (c *Client) ask(ctx context.Context, out Outlet, method string, params json.RawMessage) (json.RawMessage, error) {
+	answer := make(chan mcp.Message, 1)
+	c.mu.Lock()
+	c.lastID++
+	id := c.lastID
+	c.asked[id] = answer
+	c.mu.Unlock()
+	out.Send(mcp.Request(id, method, params))
+	select {
+	case m := <-answer:
+		if m.Error != nil {
+			return nil, m.Error
+		}
+		return m.Result, nil
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	delete(c.asked, id)
+	c.mu.Unlock()
+	note, err := json.Marshal(map[string]any{"requestId": id, "reason": context.Cause(ctx).Error()})
+	if err == nil { // it always encodes
+		out.Send(mcp.Notification("notifications/cancelled", note))
+	}
+	return nil, context.Cause(ctx)
+}
+
+// tellChanged tells the client which of the lists that it has read differ now, or are said to have changed.
+func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[string]bool) {
+	c.mu.Lock()
+	out := c.hears
+	c.mu.Unlock()
+	told := make(map[string]bool)
+	for _, kind := range []tool.Kind{tool.Tool, tool.Resource, tool.Template, tool.Prompt} {
+		c.mu.Lock()
+		before, has := c.told[kind]
+		c.mu.Unlock()
+		if !has {
+			continue
+		}
+		now, err := c.digest(ctx, gen, kind)
+		announced := said[listOf(kind)] && (kind != tool.Tool || c.expose == All)
+		if err != nil || now == before && !announced {
+			continue
+		}
+		c.mu.Lock()
+		c.told[kind] = now
+		c.mu.Unlock()
+		if method := "notifications/" + listOf(kind) + "/list_changed"; !told[method] {
+			told[method] = true
+			out(method, nil)
+		}
+	}
+}
+
+// listOf returns the list, as notifications name it, that things of a kind stand in.
+func listOf(kind tool.Kind) string {
+	switch kind {
+	case tool.Resource, tool.Template:
+		return "resources"
+	case tool.Prompt:
+		return "prompts"
+	}
+	return "tools"
+}
+
+// notifier sends notifications to a client.
+type notifier func(method string, params json.RawMessage)
+
+// untagged returns the notifier of a session.
+func untagged(out Outlet) notifier {
+	return func(method string, params json.RawMessage) { out.Send(mcp.Notification(method, params)) }
+}

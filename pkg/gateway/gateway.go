@@ -1,0 +1,285 @@
+// Package gateway is mcpl as an MCP server: one connection for a client, all of its servers behind it, and few tools in
+// the context of its model.
+//
+// Make one [Gateway] with [New] and close it at the end. [Gateway.Serve] serves one client on two streams,
+// [Gateway.Handler] any number of them over HTTP. An [Exposure] decides which tools a client sees; resources, prompts,
+// completion and all that a server asks or tells in the middle of a request pass in every exposure.
+//
+// Definitions, results and errors of servers pass byte for byte, as pkg/tool and pkg/mcp keep them. The gateway reaches
+// servers only through pkg/engine, whose gate decides on every call. It knows neither terminals nor files.
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// Exposure is the way in which a client sees tools.
+type Exposure string
+
+// The exposures.
+const (
+	// Search shows four tools: to search, read and call tools, and to list servers.
+	Search Exposure = "search"
+	// Activate shows the tools and resources that are active, and a tool that activates others.
+	Activate Exposure = "activate"
+	// All shows every tool that is on.
+	All Exposure = "all"
+)
+
+// Exposures returns all exposures.
+func Exposures() []Exposure { return []Exposure{Search, Activate, All} }
+
+// Options make a [Gateway]. Open, Stamp, Switch and Now are needed.
+type Options struct {
+	// Open returns an engine over configuration, state and approvals as they are now. The gateway closes it. If Open
+	// returns an error beside it, that says why it is not sure what is on: nothing of the engine is, and calls fail with
+	// that error.
+	Open func() (*engine.Engine, error)
+	// Stamp identifies what Open reads. While it stays the same, Open need not be called again.
+	Stamp func() string
+	// Switch switches on and off what these names mean, servers or SERVER/TOOL, in one update that lasts. Names that it
+	// switches on are all that is on then, with those that were switched on before.
+	Switch func(ctx context.Context, on, off []string) (Switched, error)
+	// Expose is the exposure of clients that ask for none.
+	Expose Exposure
+	// Version is that of mcpl.
+	Version string
+	// Results keeps results of more than MaxBytes bytes. Zero means that none is too large.
+	Results  results.Store
+	MaxBytes int
+	// Query parses a jq expression, for parts of results that are kept.
+	Query func(expr string) (func(ctx context.Context, value json.RawMessage) ([]json.RawMessage, error), error)
+	// Now is the clock of sessions.
+	Now func() time.Time
+	// Catalog is where the exposure Activate shows its catalogue, unless the configuration says so: "description" or
+	// "answer".
+	Catalog string
+	// Notice, if not nil, takes what a person should mend in the configuration, each text once. Several goroutines may
+	// call it at the same time.
+	Notice func(text string)
+	// Log, if not nil, hears of what happens. Several goroutines may call it at the same time.
+	Log func(who, event string)
+}
+
+// Switched is what a person's choice consists of after Switch of [Options]: how many names are on and off, and in which
+// file they stand.
+type Switched struct {
+	Enabled, Disabled int
+	File              string
+}
+
+const (
+	// watchEvery is how often the gateway looks whether its configuration has changed.
+	watchEvery = 200 * time.Millisecond
+	// burst is how long a change waits for others, so that clients hear of all of them once.
+	burst = 500 * time.Millisecond
+	// firstListing bounds how long the first list of a client waits for servers that were never listed.
+	firstListing = 10 * time.Second
+)
+
+// Gateway serves clients. Its methods may be called concurrently.
+type Gateway struct {
+	opt    Options
+	cancel context.CancelFunc // ends watching and what requests have left
+	wg     sync.WaitGroup
+
+	sealer *sealer
+	calls  sync.WaitGroup // that may outlast their requests
+
+	// goroutine runs f until the gateway ends, which waits for it.
+	goroutine     func(f func(ctx context.Context))
+	health        *health
+	subscriptions *subscriptions
+	active        *activeSet // of clients without sessions
+
+	renewals chan chan struct{} // requests to look at the configuration at once; each is closed then
+
+	mu        sync.Mutex
+	current   *generation
+	clients   map[*Client]struct{} // that have to hear of changes
+	announced map[string]bool      // lists of which servers have said that they have changed
+	suspended map[string]waiting
+	noticed   map[string]bool
+}
+
+// New returns a gateway. It runs one goroutine until [Gateway.Close]. Errors are faults.
+func New(opt Options) (*Gateway, error) {
+	if opt.Log == nil {
+		opt.Log = func(string, string) {}
+	}
+	sealer, err := newSealer(opt.Now)
+	if err != nil {
+		return nil, err
+	}
+	stamp := opt.Stamp()
+	e, err := opt.Open()
+	if e == nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, clients: make(map[*Client]struct{}),
+		suspended: make(map[string]waiting), renewals: make(chan chan struct{}), active: newActiveSet(),
+		noticed: make(map[string]bool), announced: make(map[string]bool)}
+	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
+	g.health, g.subscriptions = newHealth(g), newSubscriptions(g)
+	g.current = g.begin(ctx, e, stamp, err)
+	g.wg.Go(func() { g.watch(ctx) })
+	return g, nil
+}
+
+// Close ends the gateway, and returns when nothing of it is left. Clients have to be gone by then.
+func (g *Gateway) Close() error {
+	g.cancel()
+	g.mu.Lock()
+	for id, w := range g.suspended {
+		w.timer.Stop()
+		w.cancel(errGone)
+		delete(g.suspended, id)
+	}
+	g.mu.Unlock()
+	g.calls.Wait()
+	g.wg.Wait()
+	g.mu.Lock()
+	last := g.current
+	g.current = nil
+	g.mu.Unlock()
+	return last.leave()
+}
+
+// enter returns the generation that answers a request. The caller leaves it.
+func (g *Gateway) enter() *generation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.current.enter()
+	return g.current
+}
+
+// watch follows the configuration until ctx ends, and tells clients of changes.
+func (g *Gateway) watch(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	tell := time.NewTimer(0)
+	defer tell.Stop()
+	tell.Stop()
+	failed := ""
+	for waiting := false; ; {
+		var renewed chan struct{}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tell.C:
+			waiting = false
+			g.tellChanges(ctx)
+			continue
+		case renewed = <-g.renewals:
+		case <-tick.C:
+		}
+		changed, complaint := g.look(ctx, renewed != nil)
+		if renewed != nil {
+			close(renewed)
+		}
+		if complaint != failed && complaint != "" {
+			g.opt.Log("", "the configuration is left as it was: "+complaint)
+		}
+		if failed = complaint; changed && !waiting {
+			waiting = true
+			tell.Reset(burst)
+		}
+	}
+}
+
+// renew looks at the configuration, which has changed, at once.
+func (g *Gateway) renew(ctx context.Context) {
+	renewed := make(chan struct{})
+	select {
+	case g.renewals <- renewed:
+		<-renewed
+	case <-ctx.Done():
+	}
+}
+
+// look begins a new generation if the configuration has changed, or anew says so, and reports whether what clients see
+// may have changed.
+func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, complaint string) {
+	g.mu.Lock()
+	now := g.current
+	g.mu.Unlock()
+	stamp := g.opt.Stamp()
+	if stamp == now.stamp && !anew {
+		moved := now.changed()
+		return g.health.changed() || moved || g.hasNews(), ""
+	}
+	e, err := g.opt.Open()
+	if e == nil {
+		return false, err.Error()
+	}
+	next := g.begin(ctx, e, stamp, err)
+	g.mu.Lock()
+	g.current = next
+	g.mu.Unlock()
+	close(now.replaced)
+	if err := now.leave(); err != nil {
+		g.opt.Log("", err.Error())
+	}
+	return true, ""
+}
+
+// tellChanges tells each client which of its lists have changed, or are said to have.
+func (g *Gateway) tellChanges(ctx context.Context) {
+	g.mu.Lock()
+	said := g.announced
+	g.announced = make(map[string]bool)
+	g.mu.Unlock()
+	gen := g.enter()
+	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
+	for _, c := range g.listeners() {
+		c.tellChanged(ctx, gen, said)
+	}
+}
+
+// listeners returns the clients that have to hear of changes.
+func (g *Gateway) listeners() []*Client {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Keys(g.clients))
+}
+
+// notice passes on what a person should mend, unless it was said before.
+func (g *Gateway) notice(text string) {
+	g.mu.Lock()
+	said := g.noticed[text]
+	g.noticed[text] = true
+	g.mu.Unlock()
+	if !said && g.opt.Notice != nil {
+		g.opt.Notice(text)
+	}
+}
+
+// announce notes that a server says that one of its lists has changed. Clients hear of that even if the list is as it
+// was when they hear of it: it may have changed in between.
+func (g *Gateway) announce(e tool.Event) {
+	list, is := strings.CutSuffix(strings.TrimPrefix(e.Method, "notifications/"), "/list_changed")
+	if !is {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.announced[list] = true
+}
+
+// hasNews reports whether servers have said something of their lists that clients have not heard.
+func (g *Gateway) hasNews() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.announced) > 0
+}

@@ -1,0 +1,260 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/mcp"
+	"github.com/mcp-launchpad/mcpl/pkg/search"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// searching shows four tools, by which a model finds and calls all others.
+type searching struct{ whole }
+
+func (searching) instructions() string {
+	return "Many tools are here, of several servers. Find one with search_tools, read its schema with read_tool if its " +
+		"signature does not say enough, and call it with call_tool."
+}
+
+// The definitions of the four tools. That of search_tools has a place for its description.
+const (
+	searchTools = `{"name":"search_tools","description":%s,` +
+		`"inputSchema":{"type":"object","properties":{` +
+		`"query":{"type":"string","description":"What the tool should do"},` +
+		`"limit":{"type":"integer","minimum":1,"maximum":50},` +
+		`"server":{"type":"string","description":"Only this server"},` +
+		`"kind":{"enum":["tool","resource","prompt"]}},"required":["query"]},"annotations":{"readOnlyHint":true}}`
+	readTool = `{"name":"read_tool","description":"Read the full definitions of tools, or a result that is kept.",` +
+		`"inputSchema":{"type":"object","properties":{` +
+		`"names":{"type":"array","items":{"type":"string"},"description":"As server/tool"},` +
+		`"result":{"type":"string","description":"ID of a result"},` +
+		`"lines":{"type":"string","description":"Of the result, as 10:50"},` +
+		`"grep":{"type":"string"},"jq":{"type":"string"}}},"annotations":{"readOnlyHint":true}}`
+	callTool = `{"name":"call_tool","description":"Call a tool of a server.",` +
+		`"inputSchema":{"type":"object","properties":{` +
+		`"server":{"type":"string"},"tool":{"type":"string"},"arguments":{"type":"object"}},` +
+		`"required":["server","tool"]}}`
+	listServers = `{"name":"list_servers","description":"List the servers, how many tools each has, and what is wrong ` +
+		`with those that do not work.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`
+)
+
+func (x searching) definitions(ctx context.Context, gen *generation, l *lists, kind tool.Kind) (
+	[]json.RawMessage, error) {
+	if kind != tool.Tool {
+		return x.whole.definitions(ctx, gen, l, kind)
+	}
+	servers, err := gen.List(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	var about []string
+	for _, s := range servers.Servers {
+		if words := topics(s.Name, l.tools); s.Disabled {
+			continue
+		} else if words != "" {
+			about = append(about, s.Name+" ("+words+")")
+		} else {
+			about = append(about, s.Name)
+		}
+	}
+	text := "Find tools by what they do. Servers: " + strings.Join(about, ", ") + "."
+	return []json.RawMessage{json.RawMessage(fmt.Sprintf(searchTools, tool.Quote(text))), json.RawMessage(readTool),
+		json.RawMessage(callTool), json.RawMessage(listServers)}, nil
+}
+
+func (x searching) call(ctx context.Context, r *request, name string) (result json.RawMessage, err error) {
+	var text string
+	switch name {
+	case "search_tools":
+		text, err = x.search(ctx, r)
+	case "read_tool":
+		text, err = x.read(ctx, r)
+	case "list_servers":
+		text, err = x.servers(ctx, r)
+	case "call_tool":
+		result, err = x.callTool(ctx, r)
+		return r.asResult(result, err)
+	default:
+		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: fmt.Sprintf(
+			"there is no tool %q here: call it with call_tool, or find it with search_tools", name)}
+	}
+	return r.asResult(textResult(text, false), err)
+}
+
+// maxDescription bounds the description of a hit, in bytes: the hits of one answer cost a model at most 300 tokens.
+const maxDescription = 100
+
+func (searching) search(ctx context.Context, r *request) (string, error) {
+	var p struct {
+		Arguments struct {
+			Query  string `json:"query"`
+			Limit  int    `json:"limit"`
+			Server string `json:"server"`
+			Kind   string `json:"kind"`
+		} `json:"arguments"`
+	}
+	if err := r.params(&p); err != nil {
+		return "", err
+	}
+	a := p.Arguments
+	if strings.TrimSpace(a.Query) == "" {
+		return "", fault.New(fault.InvalidArguments, "query is missing", "Say in a few words what the tool should do.")
+	}
+	if a.Limit <= 0 {
+		a.Limit = 5
+	}
+	request := engine.SearchRequest{Query: search.Query{Text: a.Query, Method: search.BM25, Limit: a.Limit}}
+	if a.Server != "" {
+		request.Servers = []string{a.Server}
+	}
+	if kind := tool.Kind(a.Kind); kind == tool.Resource || kind == tool.Prompt {
+		request.Kinds = []tool.Kind{kind}
+	}
+	found, err := r.gen.Search(ctx, request)
+	if err != nil {
+		return "", err
+	}
+	found.Found = slices.DeleteFunc(found.Found, func(h engine.Found) bool { return r.gen.health.isDown(h.Server) != nil })
+	return hitsInWords(found), nil
+}
+
+// hitsInWords returns the hits, a line or two each.
+func hitsInWords(found *engine.SearchResult) string {
+	var b strings.Builder
+	for _, h := range found.Found {
+		fmt.Fprintf(&b, "%s/%s(%s)\n", h.Server, h.Name, cut(h.Signature, maxDescription))
+		if about := cut(strings.Join(strings.Fields(h.Description), " "), maxDescription); about != "" {
+			fmt.Fprintf(&b, "  %s\n", about)
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("No tool fits. Use other or fewer words, or see the servers with list_servers.\n")
+	}
+	for _, f := range slices.Concat(found.Unsearched, found.Waiting) {
+		fmt.Fprintf(&b, "Not searched: %s\n", cut(f.Message, maxDescription))
+	}
+	return b.String()
+}
+
+func cut(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	return strings.ToValidUTF8(text[:n], "") + "…"
+}
+
+func (searching) read(ctx context.Context, r *request) (string, error) {
+	var p struct {
+		Arguments struct {
+			part
+			Names []string `json:"names"`
+		} `json:"arguments"`
+	}
+	if err := r.params(&p); err != nil {
+		return "", err
+	}
+	switch {
+	case p.Arguments.ID != "":
+		return r.readOn(ctx, p.Arguments.part)
+	case len(p.Arguments.Names) == 0:
+		return "", fault.New(fault.InvalidArguments, "names is missing", "Give a list of names such as server/tool.")
+	}
+	var list []json.RawMessage
+	for _, name := range p.Arguments.Names {
+		ref, err := r.resolve(ctx, []string{name})
+		if err != nil {
+			return "", err
+		}
+		def, _, err := r.gen.Inspect(ctx, ref)
+		if err != nil {
+			return "", err
+		}
+		server := tool.Field{Key: "server", Value: tool.Quote(ref.Server)}
+		list = append(list, tool.JoinObject(append([]tool.Field{server}, def.Shown()...)))
+	}
+	if len(list) == 1 {
+		return string(list[0]), nil
+	}
+	return string(tool.JoinArray(list)), nil
+}
+
+// resolve returns the tool that a model names: as server and tool, as server/tool, or by a name that a list shows.
+func (r *request) resolve(ctx context.Context, name []string) (tool.Ref, error) {
+	l, err := r.gen.current(ctx)
+	if err != nil {
+		return tool.Ref{}, err
+	}
+	if ref, ok := l.findTool(name); ok {
+		return ref, nil
+	}
+	ref, _, err := r.gen.Resolve(name, tool.Tool)
+	return ref, err
+}
+
+func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, error) {
+	var p struct {
+		Arguments struct {
+			part
+			Server    string          `json:"server"`
+			Tool      string          `json:"tool"`
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"arguments"`
+	}
+	if err := r.params(&p); err != nil {
+		return nil, err
+	}
+	if p.Arguments.ID != "" && p.Arguments.Tool == "" {
+		text, err := r.readOn(ctx, p.Arguments.part)
+		return textResult(text, false), err
+	}
+	name := slices.DeleteFunc([]string{p.Arguments.Server, p.Arguments.Tool}, func(s string) bool { return s == "" })
+	ref, err := r.resolve(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	args := p.Arguments.Arguments
+	if args == nil {
+		args = json.RawMessage("{}")
+	}
+	if text := tool.Text(args); text != "" { // models often write the object as a string
+		args = json.RawMessage(text)
+	}
+	plan, err := r.gen.Plan(ctx, ref, func([]byte) (json.RawMessage, error) { return args, nil }, true)
+	if err != nil {
+		return nil, err
+	}
+	result, err := r.gen.Call(ctx, plan, r.options())
+	r.gen.health.used(ref.Server, err)
+	if err != nil {
+		return nil, err
+	}
+	return r.fitted(ref, result.Raw), nil
+}
+
+func (searching) servers(ctx context.Context, r *request) (string, error) {
+	list, err := r.gen.List(ctx, false)
+	if err != nil {
+		return "", err
+	}
+	r.gen.health.hurry()
+	var b strings.Builder
+	for _, s := range list.Servers {
+		switch down := r.gen.health.isDown(s.Name); {
+		case s.Disabled:
+			continue
+		case down != nil:
+			fmt.Fprintf(&b, "%s: is down, and is tried again: %s\n", s.Name, r.words(fault.From(down)))
+		case s.Error != nil:
+			fmt.Fprintf(&b, "%s: %s\n", s.Name, r.words(s.Error))
+		default:
+			fmt.Fprintf(&b, "%s: %d tools, %d resources, %d prompts\n", s.Name, s.On, s.Resources+s.Templates, s.Prompts)
+		}
+	}
+	return b.String(), nil
+}

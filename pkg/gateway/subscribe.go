@@ -1,0 +1,184 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// renewEvery is how often a subscription is made again: a server forgets it when it is started again, and a server that
+// is only subscribed to would stop for being idle.
+const renewEvery = time.Minute
+
+// subscriptions are the resources that clients want to hear of.
+type subscriptions struct {
+	gateway *Gateway
+
+	mu    sync.Mutex
+	byRef map[tool.Ref]*subscription
+}
+
+// subscription is one resource.
+type subscription struct {
+	ref         tool.Ref
+	subscribers map[subscriber]struct{}
+	ended       chan struct{} // closed when the last subscriber has left
+}
+
+// subscriber is a client, and the URI that it knows the resource by.
+type subscriber struct {
+	client *Client
+	uri    string
+}
+
+func newSubscriptions(g *Gateway) *subscriptions {
+	return &subscriptions{gateway: g, byRef: make(map[tool.Ref]*subscription)}
+}
+
+// subscribe has the client hear of updates of a resource.
+func (r *request) subscribe(ctx context.Context) (json.RawMessage, error) {
+	var p struct {
+		URI string `json:"uri"`
+	}
+	if err := r.params(&p); err != nil {
+		return nil, err
+	}
+	return json.RawMessage("{}"), r.subscribeTo(ctx, p.URI)
+}
+
+// subscribeTo subscribes the client to a resource.
+func (r *request) subscribeTo(ctx context.Context, uri string) error {
+	l, err := r.client.lists(ctx, r.gen)
+	if err != nil {
+		return err
+	}
+	ref, ok := l.resource(uri)
+	if !ok {
+		return r.noResource(uri)
+	}
+	s := r.client.gateway.subscriptions
+	if err := s.renew(ctx, r.gen, ref); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.byRef[ref]
+	if one == nil {
+		one = &subscription{ref: ref, subscribers: make(map[subscriber]struct{}), ended: make(chan struct{})}
+		s.byRef[ref] = one
+		s.gateway.goroutine(func(ctx context.Context) { s.keep(ctx, one) })
+	}
+	one.subscribers[subscriber{r.client, uri}] = struct{}{}
+	return nil
+}
+
+// unsubscribe has the client hear of a resource no more.
+func (r *request) unsubscribe(context.Context) (json.RawMessage, error) {
+	var p struct {
+		URI string `json:"uri"`
+	}
+	if err := r.params(&p); err != nil {
+		return nil, err
+	}
+	gone := subscriber{r.client, p.URI}
+	r.client.gateway.subscriptions.remove(func(s subscriber) bool { return s == gone })
+	return json.RawMessage("{}"), nil
+}
+
+// leave ends the subscriptions of a client.
+func (s *subscriptions) leave(c *Client) {
+	s.remove(func(s subscriber) bool { return s.client == c })
+}
+
+// remove takes out the subscribers that have gone, and ends the subscriptions without one.
+func (s *subscriptions) remove(gone func(subscriber) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for ref, one := range s.byRef {
+		maps.DeleteFunc(one.subscribers, func(s subscriber, _ struct{}) bool { return gone(s) })
+		if len(one.subscribers) == 0 {
+			close(one.ended)
+			delete(s.byRef, ref)
+		}
+	}
+}
+
+// renew subscribes at the server.
+func (s *subscriptions) renew(ctx context.Context, gen *generation, ref tool.Ref) error {
+	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}})
+	_, err := gen.Ask(ctx, ref.Server, "resources/subscribe", params, tool.CallOptions{})
+	return err
+}
+
+// keep passes the updates of a resource on until ctx ends or the last client has left, and then unsubscribes at the
+// server.
+func (s *subscriptions) keep(ctx context.Context, one *subscription) {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for kept := true; kept; {
+		gen := s.gateway.enter()
+		stop, err := gen.Watch(ctx, one.ref.Server, func(e tool.Event) { s.updated(one.ref, e) })
+		if err == nil {
+			err = s.renew(ctx, gen, one.ref)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.gateway.opt.Log(one.ref.Server, "the subscription to "+one.ref.Name+" could not be renewed: "+err.Error())
+		}
+		select {
+		case <-tick.C:
+		case <-gen.replaced:
+		case <-one.ended:
+			kept = false
+			s.end(ctx, gen, one.ref)
+		case <-ctx.Done():
+			kept = false
+		}
+		if stop != nil {
+			stop()
+		}
+		_ = gen.leave() // an engine that was replaced meanwhile has nothing to say
+	}
+}
+
+// endLimit bounds the word to a server that nothing is to be heard of a resource any more.
+const endLimit = 5 * time.Second
+
+// end unsubscribes at the server.
+func (s *subscriptions) end(ctx context.Context, gen *generation, ref tool.Ref) {
+	ctx, cancel := context.WithTimeout(ctx, endLimit)
+	defer cancel()
+	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}})
+	_, _ = gen.Ask(ctx, ref.Server, "resources/unsubscribe", params, tool.CallOptions{}) // a server may have forgotten it
+}
+
+// updated passes the news of a resource on to the clients that are subscribed to it.
+func (s *subscriptions) updated(ref tool.Ref, e tool.Event) {
+	var p struct {
+		URI string `json:"uri"`
+	}
+	if e.Method != "notifications/resources/updated" || json.Unmarshal(e.Params, &p) != nil || p.URI != ref.Name {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	one := s.byRef[ref]
+	if one == nil {
+		return
+	}
+	for sub := range one.subscribers {
+		sub.client.mu.Lock()
+		out := sub.client.hears
+		sub.client.mu.Unlock()
+		params := e.Params
+		if fields, err := tool.SplitObject(params); err == nil && sub.uri != ref.Name {
+			params = renamed(fields, "uri", sub.uri)
+		}
+		if out != nil {
+			out(e.Method, params)
+		}
+	}
+}

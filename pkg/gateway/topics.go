@@ -1,0 +1,74 @@
+package gateway
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// topics returns what the tools of a server are about, in a few words of their names: the words of a server itself are
+// not its user's, and a model would follow them.
+func topics(server string, tools []offer) string {
+	count := make(map[string]int)
+	var order []string
+	for _, o := range tools {
+		if o.ref.Server != server {
+			continue
+		}
+		for _, word := range nameWords(o.ref) {
+			if count[word]++; count[word] == 1 {
+				order = append(order, word)
+			}
+		}
+	}
+	maps.DeleteFunc(count, func(word string, _ int) bool { return isVerb(word) || strings.EqualFold(word, server) })
+	order = slices.DeleteFunc(order, func(word string) bool { return count[word] == 0 })
+	slices.SortStableFunc(order, func(a, b string) int { return count[b] - count[a] })
+	about := ""
+	for _, word := range order {
+		if len(about)+len(word) > maxTopics {
+			break
+		}
+		about = strings.TrimSpace(about + " " + word)
+	}
+	return about
+}
+
+// maxTopics bounds the topics of a server, in bytes: the list of the four tools costs a model at most 700 tokens with
+// 45 servers.
+const maxTopics = 20
+
+// nameWords returns the words of a tool's name that have only letters, in small letters, each once.
+func nameWords(ref tool.Ref) (words []string) {
+	var spaced strings.Builder
+	previous := ' '
+	for _, c := range ref.Name {
+		if unicode.IsUpper(c) && unicode.IsLower(previous) || !unicode.IsLetter(c) {
+			spaced.WriteByte(' ')
+		}
+		if unicode.IsLetter(c) {
+			spaced.WriteRune(unicode.ToLower(c))
+		}
+		previous = c
+	}
+	for _, word := range strings.Fields(spaced.String()) {
+		if len(word) > 2 && !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return words
+}
+
+// isVerb reports whether a word says what most tools do, and not what with.
+func isVerb(word string) bool {
+	switch word {
+	case "get", "set", "list", "read", "write", "create", "update", "delete", "remove", "add", "search", "find", "fetch",
+		"query", "run", "make", "edit", "move", "copy", "send", "show", "check", "all", "and", "the", "for", "with", "from",
+		"new", "has", "tool", "info", "details", "multiple", "batch", "bulk":
+		return true
+	}
+	return false
+}

@@ -1,0 +1,60 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+)
+
+const (
+	// drain is how long requests may take to end when the server does.
+	drain = 10 * time.Second
+	// sweepEvery is how often sessions that have expired are ended.
+	sweepEvery = time.Minute
+)
+
+// Listen serves HTTP at an address until ctx ends, and then lets requests end for 10 s. listening is called with the
+// URL once it can be connected to.
+func (s *Server) Listen(ctx context.Context, address string, listening func(url string)) error {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{Handler: http.HandlerFunc(s.ServeHTTP), ReadHeaderTimeout: 10 * time.Second,
+		ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	listening("http://" + listener.Addr().String() + "/mcp")
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	for serving := true; serving; {
+		select {
+		case err = <-ended:
+			return errors.Join(err, s.Close())
+		case <-sweep.C:
+			s.sweep()
+		case <-ctx.Done():
+			serving = false
+		}
+	}
+	limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), drain)
+	defer cancel()
+	s.endStreams()
+	err = server.Shutdown(limited)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = server.Close()
+	}
+	<-ended
+	return errors.Join(err, s.Close())
+}
+
+// endStreams closes the streams that wait for messages, which would keep the server from ending.
+func (s *Server) endStreams() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, session := range s.sessions {
+		session.own.close()
+	}
+}

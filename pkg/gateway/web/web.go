@@ -1,0 +1,302 @@
+// Package web serves a gateway over Streamable HTTP (MCP 2025-11-25 and 2026-07-28, basic/transports) to any number of
+// clients: sessions for those of older revisions, single requests for the others, on one URL.
+//
+// Make one [Server] with [New], serve HTTP with it, and close it at the end. pkg/gateway answers the messages; this
+// package knows headers, bodies and streams.
+package web
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/mcp"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+const (
+	// maxBody bounds the body of a request, in bytes.
+	maxBody = 16 << 20
+	// idle is how long a session lasts without a request or an open stream.
+	idle = 30 * time.Minute
+	// maxSessions bounds the sessions. The one that has been idle for longest ends first.
+	maxSessions = 10_000
+	// patience is how long a response waits for something to be streamed before it.
+	patience = 100 * time.Millisecond
+
+	sessionHeader  = "Mcp-Session-Id"
+	revisionHeader = "Mcp-Protocol-Version"
+)
+
+// Options make a [Server].
+type Options struct {
+	Gateway *gateway.Gateway
+	// Expose is the exposure of the path /mcp.
+	Expose gateway.Exposure
+	// Now is the clock of sessions.
+	Now func() time.Time
+	// Owner returns the name of a token, "" if it is none. If nil, requests need no token.
+	Owner func(token string) (name string, err error)
+}
+
+// Server is an http.Handler.
+type Server struct {
+	opt Options
+	mux *http.ServeMux
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	closed   bool
+	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
+}
+
+// New returns a server.
+func New(opt Options) *Server {
+	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session)}
+	serve := func(path string, expose gateway.Exposure) {
+		s.mux.HandleFunc(path, (&endpoint{Server: s, expose: expose}).serve)
+	}
+	serve("/mcp", opt.Expose)
+	for _, expose := range gateway.Exposures() {
+		serve("/mcp/"+string(expose), expose)
+	}
+	serve("/api/mcp/{token}", opt.Expose)
+	return s
+}
+
+// Close ends all sessions and returns when nothing of them is left.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	sessions := s.sessions
+	s.sessions = nil
+	s.mu.Unlock()
+	for _, session := range sessions {
+		session.end()
+	}
+	s.busy.Wait()
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		http.Error(w, "the gateway is ending", http.StatusServiceUnavailable)
+		return
+	}
+	s.busy.Add(1)
+	s.mu.Unlock()
+	defer s.busy.Done()
+	s.mux.ServeHTTP(w, r)
+}
+
+// endpoint serves one exposure.
+type endpoint struct {
+	*Server
+	expose gateway.Exposure
+	owner  string // of the request's token, in the copy that serves it
+}
+
+// serve answers a request.
+func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
+	if !e.expected(r) {
+		refuse(w, http.StatusForbidden, nil, mcp.InvalidRequest, "requests of this origin, or for this host, are not taken")
+		return
+	}
+	owner, ok := e.authorized(w, r)
+	if !ok {
+		return
+	}
+	e = &endpoint{e.Server, e.expose, owner}
+	switch r.Method {
+	case http.MethodPost:
+		e.post(w, r)
+	case http.MethodGet:
+		e.get(w, r)
+	case http.MethodDelete:
+		e.delete(w, r)
+	default:
+		w.Header().Set("Allow", "GET, POST, DELETE")
+		refuse(w, http.StatusMethodNotAllowed, nil, mcp.InvalidRequest, "use POST, GET or DELETE")
+	}
+}
+
+// authorized returns the owner of the token that a request has, in its Authorization header (RFC 6750) or its path, and
+// answers a request without a good one.
+func (e *endpoint) authorized(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
+	if e.opt.Owner == nil {
+		return "", true
+	}
+	token := r.PathValue("token")
+	if scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
+		token = strings.TrimSpace(given)
+	}
+	owner, err := e.opt.Owner(token)
+	switch {
+	case err != nil:
+		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError, err.Error())
+	case owner == "":
+		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpl"`)
+		refuse(w, http.StatusUnauthorized, nil, mcp.InvalidRequest,
+			"a token is needed: a person makes one with mcpl serve token add NAME")
+	}
+	return owner, owner != ""
+}
+
+// refuse answers with an error of the protocol.
+func refuse(w http.ResponseWriter, status int, id json.RawMessage, code int, text string) {
+	refuseWith(w, status, id, &tool.UpstreamError{Code: code, Message: text})
+}
+
+func refuseWith(w http.ResponseWriter, status int, id json.RawMessage, e *tool.UpstreamError) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(mcp.Answer(id, nil, e)) // a client that has gone reads nothing
+}
+
+// post takes a message of a client.
+func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		refuse(w, http.StatusUnsupportedMediaType, nil, mcp.InvalidRequest, "the body has to be application/json")
+		return
+	}
+	if !accepts(r, "application/json") || !accepts(r, "text/event-stream") {
+		refuse(w, http.StatusNotAcceptable, nil, mcp.InvalidRequest,
+			"Accept has to name both application/json and text/event-stream")
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+		refuse(w, http.StatusRequestEntityTooLarge, nil, mcp.InvalidRequest,
+			fmt.Sprintf("the body exceeds %d bytes", maxBody))
+		return
+	}
+	if err != nil {
+		return // the client has gone
+	}
+	m, wrong := mcp.Parse(body)
+	if wrong != nil {
+		refuseWith(w, http.StatusBadRequest, m.ID, wrong)
+		return
+	}
+	e.message(w, r, m)
+}
+
+// message takes a message: of a session, of a client without one, or of a revision that has none.
+func (e *endpoint) message(w http.ResponseWriter, r *http.Request, m mcp.Message) {
+	id, revision := r.Header.Get(sessionHeader), r.Header.Get(revisionHeader)
+	said := gateway.RevisionOf(m)
+	switch {
+	case mcp.IsModern(revision) || said != "":
+		e.modern(w, r, m, said)
+	case m.Method == "initialize" && m.IsRequest():
+		s, full := e.begin()
+		if full {
+			refuse(w, http.StatusServiceUnavailable, m.ID, mcp.InternalError, "there are too many sessions in use")
+			return
+		}
+		defer s.leave(e.opt.Now())
+		w.Header().Set(sessionHeader, s.id)
+		s.serve(w, r, m)
+	case revision != "" && !mcp.Knows(revision):
+		refuseWith(w, http.StatusBadRequest, m.ID, gateway.Unsupported(revision))
+	case id == "":
+		e.single(w, r, m, nil)
+	default:
+		s := e.find(id)
+		if s == nil {
+			refuse(w, http.StatusNotFound, m.ID, mcp.InvalidRequest, "there is no such session, or it has ended")
+			return
+		}
+		defer s.leave(e.opt.Now())
+		s.serve(w, r, m)
+	}
+}
+
+// modern takes a message of a revision without sessions. said is the revision in its _meta. Headers are compared with
+// the body before anything else.
+func (e *endpoint) modern(w http.ResponseWriter, r *http.Request, m mcp.Message, said string) {
+	header := func(name string) (string, bool) {
+		values := r.Header.Values(name)
+		return strings.TrimSpace(strings.Join(values, ",")), len(values) > 0
+	}
+	wrong := ""
+	if revision, _ := header(revisionHeader); said != "" && revision != said {
+		wrong = revisionHeader + " is not the revision of the body"
+	} else if m.IsRequest() {
+		wrong = mcp.CheckHeaders(m, nil, header)
+	}
+	if wrong != "" {
+		refuse(w, http.StatusBadRequest, m.ID, mcp.HeaderMismatch, wrong)
+		return
+	}
+	e.single(w, r, m, header)
+}
+
+// single answers a message without a session. header has its headers if it is of a revision that has no sessions.
+func (e *endpoint) single(w http.ResponseWriter, r *http.Request, m mcp.Message, header func(string) (string, bool)) {
+	if !m.IsRequest() {
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	c := e.opt.Gateway.Connect(rand.Text(), e.owner, e.expose, nil)
+	defer c.Close()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	if header != nil {
+		wrong := c.Introduce(m)
+		if wrong == nil {
+			wrong = c.CheckHeaders(ctx, m, header)
+		}
+		if wrong != nil {
+			refuseWith(w, http.StatusBadRequest, m.ID, wrong)
+			return
+		}
+	}
+	out := newStream("")
+	if out.plain = statusOf; header == nil {
+		out.plain = nil
+	}
+	c.Receive(ctx, m, out)
+	out.respond(w, r)
+}
+
+// statusOf returns the status of a response alone, since MCP 2026-07-28.
+func statusOf(response []byte) int {
+	m, wrong := mcp.Parse(response)
+	if wrong != nil || m.Error == nil {
+		return http.StatusOK
+	}
+	switch m.Error.Code {
+	case mcp.MethodNotFound:
+		return http.StatusNotFound
+	case mcp.MissingCapability, mcp.HeaderMismatch, mcp.UnsupportedVersion:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}
+
+// accepts reports whether a client takes a media type.
+func accepts(r *http.Request, media string) bool {
+	family, _, _ := strings.Cut(media, "/")
+	for _, value := range r.Header.Values("Accept") {
+		for part := range strings.SplitSeq(value, ",") {
+			name, _, _ := strings.Cut(part, ";")
+			if name = strings.ToLower(strings.TrimSpace(name)); name == media || name == "*/*" || name == family+"/*" {
+				return true
+			}
+		}
+	}
+	return false
+}
