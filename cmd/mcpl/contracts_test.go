@@ -83,6 +83,7 @@ func contracts() []contract {
 		{"policy_ask", 6, []string{"call", "shaky", "wobble", "--no-validate", `{"x": 1.0, "password": "hunter2hunter2"}`}},
 		{"policy_deny", 6, []string{"read", "papers", "paper://map"}},
 		{"approvals", 0, []string{"approvals"}},
+		{"serve_usage", 2, []string{"serve", "--expose", "some"}},
 
 		{"ToolError", 1, call("fails")},
 		{"UsageError", 2, []string{"run", "demo", "add"}},

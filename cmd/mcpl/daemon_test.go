@@ -25,15 +25,21 @@ func newWarmHome(t *testing.T, script mcptest.Script) home {
 	t.Helper()
 	h := newHome(t, script)
 	h.vars = []string{"MCPL_DAEMON=on", "XDG_RUNTIME_DIR="}
+	stopsDaemon(t, h)
+	return h
+}
+
+// stopsDaemon stops the daemon of a home at the end of the test.
+func stopsDaemon(t *testing.T, h home, flags ...string) {
+	t.Helper()
 	t.Cleanup(func() {
-		cmd, _, _ := h.mcpl(t, "daemon", "stop")
+		cmd, _, _ := h.mcpl(t, append([]string{"daemon", "stop"}, flags...)...)
 		stop := exec.Command(cmd.Path, cmd.Args[1:]...) // without t.Context, which has ended
 		stop.Dir, stop.Env = cmd.Dir, cmd.Env
 		if out, err := stop.CombinedOutput(); err != nil {
 			t.Errorf("the daemon is left: %v\n%s", err, out)
 		}
 	})
-	return h
 }
 
 // call calls a tool and returns the exit code and the answer.

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// webServer is an MCP server over Streamable HTTP with the tool "t", and "hang" that never answers. It
-// remembers for which URL each message came.
+// webServer is an MCP server over Streamable HTTP with the tool "t", "hang" that never answers, and "lose" that ends
+// the stream of its answer before that. It remembers for which URL each message came.
 type webServer struct {
 	mu    sync.Mutex
 	came  []string
@@ -44,12 +44,15 @@ func (s *webServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Unlock()
 	answers := map[string]string{
 		"initialize": `{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"web","version":"1"}}`,
-		"tools/list": `{"tools":[{"name":"t"},{"name":"hang"}]}`,
+		"tools/list": `{"tools":[{"name":"t"},{"name":"hang"},{"name":"lose"}]}`,
+		"ping":       `{}`,
 		"tools/call": `{"content":[{"type":"text","text":"ok"}]}`,
 	}
 	switch {
 	case m.Params.Name == "hang":
 		<-r.Context().Done()
+	case m.Params.Name == "lose":
+		w.Header().Set("Content-Type", "text/event-stream")
 	case answers[m.Method] == "":
 		w.WriteHeader(http.StatusAccepted)
 	default:

@@ -23,6 +23,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/conn"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/web"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
@@ -51,6 +53,14 @@ func run() int {
 	}
 	app.ExampleServer = func(ctx context.Context, in io.Reader, out io.Writer) error {
 		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})
+	}
+	app.ServeHTTP = func(ctx context.Context, g *gateway.Gateway, opt verb.HTTPOptions) error {
+		if opt.Owner == nil && !web.IsLoopback(opt.Address) {
+			return fault.New(fault.Usage, "--no-auth is only for addresses of this machine, not for "+opt.Address,
+				"Leave --no-auth away, so that clients need a token, or serve at 127.0.0.1.")
+		}
+		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Owner: opt.Owner, Now: app.Now})
+		return server.Listen(ctx, opt.Address, opt.Listening)
 	}
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }
 	return cli.Execute(ctx, os.Args[1:], app)

@@ -74,6 +74,8 @@ approvals
 instructions
 instructions --describe
 completion bash
+serve
+serve --expose all --daemon off
 daemon restart
 daemon status
 daemon logs

@@ -11,7 +11,7 @@ type room struct {
 var rooms = map[string]room{
 	"cmd/mcpl": {
 		imports: []string{"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config",
-			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/host", "pkg/output"},
+			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/gateway", "pkg/gateway/web", "pkg/host", "pkg/output"},
 		why: "main is the only place that chooses: what reaches servers in this process, where logins are kept, which streams " +
 			"are written. Every other package gets its choice as a value, so a test can choose otherwise",
 	},
@@ -61,8 +61,8 @@ var rooms = map[string]room{
 	"internal/verb": {
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/approval", "pkg/atomicfile",
 			"pkg/auth/login", "pkg/catalog", "pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault",
-			"pkg/hidden", "pkg/host", "pkg/index", "pkg/output", "pkg/pin", "pkg/policy", "pkg/results", "pkg/schema",
-			"pkg/search", "pkg/state", "pkg/tool", "pkg/trust"},
+			"pkg/gateway", "pkg/gateway/tokens", "pkg/hidden", "pkg/host", "pkg/humanize", "pkg/index", "pkg/output",
+			"pkg/pin", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool", "pkg/trust"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -71,7 +71,7 @@ var rooms = map[string]room{
 		why:     "a form knows a question and a terminal; whose call the question belongs to is the verb's business",
 	},
 	"internal/verb/render": {
-		imports: []string{"pkg/fault", "pkg/hidden", "pkg/output", "pkg/results", "pkg/tool"},
+		imports: []string{"pkg/fault", "pkg/hidden", "pkg/humanize", "pkg/output", "pkg/results", "pkg/tool"},
 		why:     "a result is rendered from its bytes alone, so that every verb that gets one shows it alike",
 	},
 	"pkg/approval": {
@@ -132,6 +132,21 @@ var rooms = map[string]room{
 	"pkg/fault": {
 		why: "a leaf: every package makes faults, so this one can import none of them",
 	},
+	"pkg/gateway": {
+		imports: []string{"pkg/catalog", "pkg/engine", "pkg/fault", "pkg/humanize", "pkg/mcp", "pkg/results", "pkg/schema",
+			"pkg/search", "pkg/tool"},
+		why: "it is a face of the engine: it decides what a client sees and relays the rest. How messages travel is the " +
+			"business of its doors, and an SDK's messages would lose bytes of other people's",
+	},
+	"pkg/gateway/tokens": {
+		imports: []string{"pkg/atomicfile", "pkg/fault"},
+		why:     "who may use a gateway is kept by itself: what asks for a token, and what a token opens, is the business of others",
+	},
+	"pkg/gateway/web": {
+		imports: []string{"pkg/gateway", "pkg/mcp", "pkg/tool"},
+		why: "it knows headers, bodies and streams, and the gateway none of these; apart from it, no verb needs net/http " +
+			"and a search starts without it",
+	},
 	"pkg/hidden": {
 		why: "a leaf: text, JSON, log, completion and files share one table of characters, so that none of them forgets one",
 	},
@@ -141,10 +156,17 @@ var rooms = map[string]room{
 			"belong to the doors, and how a server is started comes from main. Of the engine it needs the Caller; it " +
 			"tells a catalog when lists are due",
 	},
+	"pkg/humanize": {
+		why: "a leaf: whoever writes for people writes numbers alike",
+	},
 	"pkg/index": {
 		imports: []string{"pkg/atomicfile", "pkg/config", "pkg/fault", "pkg/packed", "pkg/schema", "pkg/search", "pkg/tool"},
 		why: "the files on disk hold ranked records and signatures, so that a search reads them without the engine; " +
 			"of the configuration it needs the sources and variables that an index depends on",
+	},
+	"pkg/mcp": {
+		imports: []string{"pkg/tool"},
+		why:     "what the protocol says of messages is the same in every face; what a face does with them is not its business",
 	},
 	"pkg/output": {
 		imports: []string{"pkg/fault", "pkg/hidden", "pkg/tool"},
@@ -167,7 +189,7 @@ var rooms = map[string]room{
 		why: "a leaf: the packed index and the rankings inside it are written and read by two packages",
 	},
 	"pkg/results": {
-		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/tool"},
+		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/humanize", "pkg/tool"},
 		why: "every face keeps what is too large for its reader in one store, with one kind of ID; how a face shows the ID " +
 			"is its own business",
 	},

@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/results"
@@ -54,6 +55,8 @@ type App struct {
 	Script func(shell string) (string, error)
 	// ExampleServer runs the embedded example server on these streams until stdin ends.
 	ExampleServer func(ctx context.Context, stdin io.Reader, stdout io.Writer) error
+	// ServeHTTP serves a gateway over HTTP until ctx ends. It is nil on the early path.
+	ServeHTTP func(ctx context.Context, g *gateway.Gateway, opt HTTPOptions) error
 	// Query parses a jq expression. It is nil on the early path.
 	Query func(expr string) (render.Query, error)
 }

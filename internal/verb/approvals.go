@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -253,7 +254,7 @@ func askFor(ctx context.Context, d *output.Dialog, ref tool.Ref, about approval.
 		rows.add(output.Bold("before"), about.Denied)
 		t.Table("  ", rows)
 		if more := len(about.Shown) - maxShown; more > 0 {
-			t.Line(output.Yellow("note: "), fmt.Sprintf("%s more are not shown here; type all to read them", render.Size(more)))
+			t.Line(output.Yellow("note: "), humanize.Size(more), " more are not shown here; type all to read them")
 		}
 	})
 	for {
@@ -333,7 +334,7 @@ func (a *approvalsAnswer) WriteText(t *output.Text) {
 	var rows [][]any
 	for _, l := range a.Approvals {
 		rows = append(rows, []any{output.Cyan(l.ID), l.state(), output.Bold(render.OneLine(l.Tool, maxRefShown)),
-			output.Dim(render.Ago(a.now, l.Asked)), render.OneLine(string(l.Arguments), maxArgsInList)})
+			output.Dim(humanize.Ago(a.now, l.Asked)), render.OneLine(string(l.Arguments), maxArgsInList)})
 	}
 	t.Table("", rows)
 }
@@ -358,10 +359,10 @@ func (a *approvalAnswer) WriteText(t *output.Text) {
 	rows.add(output.Bold("why"), a.Why)
 	rows.add(output.Bold("approved by"), strings.Join(wordsOf(a.By), ", "))
 	rows.add(output.Bold("folder"), a.Folder)
-	rows.add(output.Bold("asked"), render.Ago(a.now, a.Asked))
+	rows.add(output.Bold("asked"), humanize.Ago(a.now, a.Asked))
 	rows.add(output.Bold("expires"), a.Expires.Format(time.RFC3339))
 	if !a.Decided.IsZero() {
-		rows.add(output.Bold("decided"), render.Ago(a.now, a.Decided)+output.Prefixed(" by ", string(a.ApprovedBy)))
+		rows.add(output.Bold("decided"), humanize.Ago(a.now, a.Decided)+output.Prefixed(" by ", string(a.ApprovedBy)))
 	}
 	rows.add(output.Bold("reason"), a.Reason)
 	t.Table("", rows)

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
@@ -293,7 +293,7 @@ func ends(now, expires time.Time) string {
 	case expires.IsZero():
 		return ""
 	case d < 0:
-		return render.Ago(now, expires)
+		return humanize.Ago(now, expires)
 	case d > 48*time.Hour:
 		return fmt.Sprintf("in %d days", int(d.Hours()/24))
 	default:
@@ -323,7 +323,7 @@ func (a *loginAnswer) WriteText(t *output.Text) {
 		t.Line(output.Yellow("warning: "), a.Warning)
 		return
 	}
-	t.Line(a.Server, " has ", render.Plural(a.Tools, "tool"), ". See them with: mcpl list ", fault.Quote(a.Server))
+	t.Line(a.Server, " has ", humanize.Plural(a.Tools, "tool"), ". See them with: mcpl list ", fault.Quote(a.Server))
 }
 
 func (l *loginLine) where() string {

@@ -32,24 +32,25 @@ Variables
   TOKEN  not set    for demo
 
 Settings  HOME/.config/mcpl/config.toml
-  connect_timeout  30s    default
-  call_timeout     30s    default
-  max_time         10m    default
-  ttl              24h    default
-  grace            168h   default
-  limit            5      default
-  max_bytes        24000  default
-  daemon           true   default
-  idle             15m    default
-  roots            false  default
-  credentials      auto   default
-  pins             warn   default
+  connect_timeout  30s          default
+  call_timeout     30s          default
+  max_time         10m          default
+  ttl              24h          default
+  grace            168h         default
+  limit            5            default
+  max_bytes        24000        default
+  daemon           true         default
+  idle             15m          default
+  roots            false        default
+  credentials      auto         default
+  pins             warn         default
+  catalog          description  default
 
 Kept in
   index              HOME/.cache/mcpl/KEY
   enabled, disabled  HOME/.local/state/mcpl/tool-state.json
 `,
-			json: `{"files":[{"path":"DIR/.mcp.json","note":"in the working directory","used":true},{"path":"DIR/.env","note":"not there","used":false},{"path":"HOME/.claude/.env","note":"not there","used":false}],"servers":[{"name":"demo","file":"DIR/.mcp.json","line":2,"transport":"stdio","command":"demo --token '***'","cwd":"DIR"},{"name":"papers","file":"DIR/.mcp.json","line":3,"transport":"stdio","command":"papers","cwd":"DIR"},{"name":"down","file":"DIR/.mcp.json","line":4,"transport":"stdio","command":"down","cwd":"DIR"},{"name":"off","file":"DIR/.mcp.json","line":5,"disabled":true,"transport":"stdio","command":"off","cwd":"DIR"},{"name":"web","file":"DIR/.mcp.json","line":6,"transport":"http","url":"https://web.example/mcp"}],"variables":[{"name":"TOKEN","set":false,"servers":["demo"]}],"problems":[],"settings":[{"name":"connect_timeout","value":"30s","from":"default"},{"name":"call_timeout","value":"30s","from":"default"},{"name":"max_time","value":"10m","from":"default"},{"name":"ttl","value":"24h","from":"default"},{"name":"grace","value":"168h","from":"default"},{"name":"limit","value":"5","from":"default"},{"name":"max_bytes","value":"24000","from":"default"},{"name":"daemon","value":"true","from":"default"},{"name":"idle","value":"15m","from":"default"},{"name":"roots","value":"false","from":"default"},{"name":"credentials","value":"auto","from":"default"},{"name":"pins","value":"warn","from":"default"}],"settings_file":"HOME/.config/mcpl/config.toml","state_file":"HOME/.local/state/mcpl/tool-state.json","cache":"HOME/.cache/mcpl/KEY"}`},
+			json: `{"files":[{"path":"DIR/.mcp.json","note":"in the working directory","used":true},{"path":"DIR/.env","note":"not there","used":false},{"path":"HOME/.claude/.env","note":"not there","used":false}],"servers":[{"name":"demo","file":"DIR/.mcp.json","line":2,"transport":"stdio","command":"demo --token '***'","cwd":"DIR"},{"name":"papers","file":"DIR/.mcp.json","line":3,"transport":"stdio","command":"papers","cwd":"DIR"},{"name":"down","file":"DIR/.mcp.json","line":4,"transport":"stdio","command":"down","cwd":"DIR"},{"name":"off","file":"DIR/.mcp.json","line":5,"disabled":true,"transport":"stdio","command":"off","cwd":"DIR"},{"name":"web","file":"DIR/.mcp.json","line":6,"transport":"http","url":"https://web.example/mcp"}],"variables":[{"name":"TOKEN","set":false,"servers":["demo"]}],"problems":[],"settings":[{"name":"connect_timeout","value":"30s","from":"default"},{"name":"call_timeout","value":"30s","from":"default"},{"name":"max_time","value":"10m","from":"default"},{"name":"ttl","value":"24h","from":"default"},{"name":"grace","value":"168h","from":"default"},{"name":"limit","value":"5","from":"default"},{"name":"max_bytes","value":"24000","from":"default"},{"name":"daemon","value":"true","from":"default"},{"name":"idle","value":"15m","from":"default"},{"name":"roots","value":"false","from":"default"},{"name":"credentials","value":"auto","from":"default"},{"name":"pins","value":"warn","from":"default"},{"name":"catalog","value":"description","from":"default"}],"settings_file":"HOME/.config/mcpl/config.toml","state_file":"HOME/.local/state/mcpl/tool-state.json","cache":"HOME/.cache/mcpl/KEY"}`},
 	})
 }
 

@@ -9,18 +9,17 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/clients"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
-	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 )
 
 func configImportSpec() Spec {
 	return Spec{
 		Name: "config import", New: func() Verb { return new(configImportVerb) },
 		Aliases: []Alias{{Words: "import migrate"}},
-		Values:  map[string]Completer{"from": fixed(clients.Names()...)},
+		Values:  map[string]Completer{"from": fixed(append(clients.Names(), syntropy)...)},
 		Use:     "import [NAME...]", Short: "Take servers over from other clients",
 		Long: `Import finds the servers that other clients have in files of their own, shows
 which it would take and why it skips others, asks, and writes them into the
@@ -32,7 +31,10 @@ vscode, windsurf, codex, gemini, opencode and zed.
 A literal secret is not copied: a variable takes its place, and the answer says
 which variable to set in which file. --keep-secrets copies it. Import skips a
 server that is there already, under whatever name. If another server has its
-name, it gets the client's name behind its own.`,
+name, it gets the client's name behind its own.
+
+Which tools are on and off in Syntropy, ~/.syntropy/tool-state.json, is added to
+what is on and off here. --from syntropy takes that alone.`,
 		Example: `  mcpl config import --dry-run
   mcpl config import --from cursor,vscode
   mcpl --json config import github --from claude-desktop --yes`,
@@ -59,23 +61,11 @@ func (v *configImportVerb) Flags(fs *pflag.FlagSet) {
 }
 
 func (v *configImportVerb) Run(ctx context.Context, s *Session) error {
-	found, looked, err := clients.Find(s.App.Env, v.From)
+	p, err := v.plan(s)
 	if err != nil {
 		return err
 	}
-	target, err := s.App.Env.Target(s.selection(), v.To)
-	if err != nil {
-		return err
-	}
-	p, err := newImportPlan(s.App.Env, target, v.KeepSecrets)
-	if err != nil {
-		return err
-	}
-	p.Files = looked
-	if err := p.considerAll(found, v.words); err != nil {
-		return err
-	}
-	if len(p.of("add")) == 0 || v.DryRun {
+	if len(p.of("add")) == 0 && !p.Choice.takes() || v.DryRun {
 		return s.Printer.Answer(p)
 	}
 	if !v.Yes {
@@ -83,6 +73,49 @@ func (v *configImportVerb) Run(ctx context.Context, s *Session) error {
 			return err
 		}
 	}
+	if p.Choice.takes() {
+		if err := p.Choice.write(ctx, s.States); err != nil {
+			return err
+		}
+	}
+	if len(p.of("add")) > 0 {
+		if err := v.add(ctx, s, p); err != nil {
+			return err
+		}
+	}
+	p.Written = true
+	return s.Printer.Answer(p)
+}
+
+// plan decides what to take.
+func (v *configImportVerb) plan(s *Session) (*importPlan, error) {
+	var found []clients.Found
+	var looked []clients.Looked
+	var err error
+	others := slices.DeleteFunc(slices.Clone(v.From), func(name string) bool { return name == syntropy })
+	if len(others) > 0 || len(v.From) == 0 {
+		if found, looked, err = clients.Find(s.App.Env, others); err != nil {
+			return nil, err
+		}
+	}
+	target, err := s.App.Env.Target(s.selection(), v.To)
+	if err != nil {
+		return nil, err
+	}
+	p, err := newImportPlan(s.App.Env, target, v.KeepSecrets)
+	if err != nil {
+		return nil, err
+	}
+	p.Files = append(p.Files, looked...)
+	if err := p.considerAll(found, v.words); err != nil || !v.wantsChoice() {
+		return p, err
+	}
+	p.Choice, err = s.importChoice()
+	return p, err
+}
+
+// add writes the servers of a plan, and tries them.
+func (v *configImportVerb) add(ctx context.Context, s *Session, p *importPlan) (err error) {
 	if p.Created, err = p.write(ctx); err != nil {
 		return err
 	}
@@ -90,16 +123,10 @@ func (v *configImportVerb) Run(ctx context.Context, s *Session) error {
 	for _, take := range p.of("add") {
 		names = append(names, take.Name)
 	}
-	if err := s.approveWritten(ctx, p.File, names...); err != nil {
+	if err := s.approveWritten(ctx, p.File, names...); err != nil || v.NoTry {
 		return err
 	}
-	p.Written = true
-	if !v.NoTry {
-		if err := p.try(ctx, s, v.To != "", names); err != nil {
-			return err
-		}
-	}
-	return s.Printer.Answer(p)
+	return p.try(ctx, s, v.To != "", names)
 }
 
 // try tries the servers that were written.
@@ -120,7 +147,14 @@ func importStep(flag string) fault.Step {
 // consent asks the person at the terminal whether to write. Without a terminal, a fault says how to consent.
 func (s *Session) consent(ctx context.Context, p *importPlan) (bool, error) {
 	takes := p.of("add")
-	what := fmt.Sprintf("%s to %s", render.Plural(len(takes), "server"), p.File)
+	var parts []string
+	if len(takes) > 0 {
+		parts = append(parts, fmt.Sprintf("%s to %s", humanize.Plural(len(takes), "server"), p.File))
+	}
+	if p.Choice.takes() {
+		parts = append(parts, "what is on and off in Syntropy to "+p.Choice.File)
+	}
+	what := strings.Join(parts, ", and ")
 	if !s.App.InTTY || !s.App.ErrTTY.Is || s.Globals.JSON {
 		f := fault.New(fault.ApprovalRequired, "writing "+what+" needs your consent", "").
 			Then("See what would be written with", importStep("--dry-run")).Then("Write it with", importStep("--yes"))
@@ -148,6 +182,8 @@ type importPlan struct {
 	Why     string `json:"why"`
 	Created bool   `json:"created"`
 	Written bool   `json:"written"`
+	// Choice is what is taken of which tools are on and off; nil if there is nothing.
+	Choice *importedChoice `json:"syntropy,omitempty"`
 	// Files are the places where other clients may have servers.
 	Files   []clients.Looked `json:"files"`
 	Servers []importItem     `json:"servers"`
@@ -166,7 +202,8 @@ type importPlan struct {
 // newImportPlan returns a plan that takes nothing yet.
 func newImportPlan(env config.Env, target *config.Target, keep bool) (*importPlan, error) {
 	p := &importPlan{File: target.Path, Why: target.Why, Servers: []importItem{}, Variables: []importVariable{},
-		env: env, trial: env.Trial(target), keep: keep, names: map[string]bool{}, prints: map[string]string{},
+		Files: []clients.Looked{},
+		env:   env, trial: env.Trial(target), keep: keep, names: map[string]bool{}, prints: map[string]string{},
 		put: env.WhereToPut(target.Sources)}
 	src := *target.Sources
 	empty := func(f config.Source) bool { return f.Size == 0 } // a file that the plan fills
@@ -371,107 +408,4 @@ type importVariable struct {
 // of returns the servers with an action.
 func (a *importPlan) of(action string) []importItem {
 	return slices.DeleteFunc(slices.Clone(a.Servers), func(s importItem) bool { return s.Action != action })
-}
-
-func (a *importPlan) WriteText(t *output.Text) {
-	added, skipped := a.of("add"), a.of("skip")
-	if a.Written {
-		a.writeWritten(t)
-		return
-	}
-	a.writeFiles(t)
-	if len(added) > 0 {
-		heading(t, "To take", output.Dim(fmt.Sprintf("  into %s (%s)", a.File, a.Why)))
-	}
-	for _, s := range added {
-		t.Line("  ", output.Cyan(s.Name), " from ", s.Client, output.Dim("  "+place(s.File, s.Line)))
-		what := s.Command + s.URL // an added one has a display
-		if s.Disabled {
-			what += " (disabled)"
-		}
-		t.Line("    ", what)
-		if s.Was != "" {
-			t.Line("    called ", fmt.Sprintf("%q", s.Was), " there")
-		}
-		for _, l := range s.Literals {
-			becomes := ": ${" + l.Variable + "} instead"
-			if s.Kept {
-				becomes = ": copied as it is"
-			}
-			t.Line("    ", output.Yellow("literal secret"), " in ", l.Where, becomes)
-		}
-		for _, note := range s.Notes {
-			t.Wrap("    ", note)
-		}
-	}
-	if len(skipped) > 0 {
-		heading(t, "Skipped")
-	}
-	for _, s := range skipped {
-		t.Line("  ", s.Name, " from ", s.Client, ": ", s.Reason)
-	}
-	a.writeVariables(t)
-	if len(added) == 0 {
-		t.Line()
-		t.Line("There is nothing to take.")
-	}
-}
-
-// writeWritten says what was written, what came of trying it, and what was left out.
-func (a *importPlan) writeWritten(t *output.Text) {
-	added := a.of("add")
-	t.Line(fmt.Sprintf("Wrote %s to ", render.Plural(len(added), "server")), output.Cyan(a.File))
-	for _, s := range added {
-		if s.Tried != nil || len(s.Notes) > 0 {
-			t.Line("  ", output.Cyan(s.Name))
-		}
-		if s.Tried != nil {
-			s.Tried.write(t, "    ")
-		}
-		for _, note := range s.Notes {
-			t.Wrap("    ", note)
-		}
-	}
-	a.writeVariables(t)
-	t.Line("See what they offer with: mcpl list")
-}
-
-// writeFiles writes the files that exist or, if there are none, all places where files may be.
-func (a *importPlan) writeFiles(t *output.Text) {
-	t.Line(output.Bold("Files of other clients"))
-	var rows, missing [][]any
-	for _, f := range a.Files {
-		switch {
-		case f.Servers > 0:
-			rows = append(rows, []any{output.Green(f.Client), render.Plural(f.Servers, "server"), output.Dim(f.Path)})
-		case f.Note == "not there":
-			missing = append(missing, []any{output.Dim(f.Client), f.Note, output.Dim(f.Path)})
-		case strings.Contains(f.Note, f.Path):
-			rows = append(rows, []any{f.Client, output.Yellow("not read"), f.Note})
-		default:
-			rows = append(rows, []any{f.Client, f.Note, output.Dim(f.Path)})
-		}
-	}
-	if rows == nil {
-		rows = missing
-	}
-	t.Table("  ", rows)
-}
-
-func (a *importPlan) writeVariables(t *output.Text) {
-	if len(a.Variables) == 0 {
-		return
-	}
-	heading(t, "Variables to set")
-	for _, v := range a.Variables {
-		if v.Set {
-			t.Line("  ", v.Name, output.Dim(": has that value already"))
-			continue
-		}
-		t.Line("  Add ", output.Cyan(v.Name+"=..."), " to ", v.Put, ". Its value is in ", v.ValueIn,
-			output.Dim(fmt.Sprintf(" (%s)", v.Where)))
-		if v.Get != "" {
-			t.Line("    or get a new one at ", v.Get)
-		}
-	}
 }

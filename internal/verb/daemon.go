@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
@@ -257,7 +257,7 @@ func (a *daemonAnswer) WriteText(t *output.Text) {
 		t.Line("No daemon runs for this configuration. The next call starts one, unless it is switched off.")
 		return
 	}
-	t.Line(fmt.Sprintf("process %d, started %s, mcpl %s", a.PID, render.Ago(a.now, a.Started), a.Version))
+	t.Line(fmt.Sprintf("process %d, started %s, mcpl %s", a.PID, humanize.Ago(a.now, a.Started), a.Version))
 	t.Line("log: ", a.Log)
 	if a.Ending {
 		t.Line(output.Yellow("It is ending"), " and takes no more calls.")
@@ -275,7 +275,7 @@ func (a *daemonAnswer) WriteText(t *output.Text) {
 		}
 		started := ""
 		if !w.Started.IsZero() {
-			started = render.Ago(a.now, w.Started)
+			started = humanize.Ago(a.now, w.Started)
 		}
 		rows = append(rows, []any{output.Bold(w.Name), w.State, fmt.Sprintf("%5d", w.Calls), started, stops})
 	}

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
 )
@@ -199,7 +199,7 @@ func (a *doctorAnswer) WriteText(t *output.Text) {
 	if off > 0 {
 		others = fmt.Sprintf(", %d disabled", off)
 	}
-	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, render.Plural(len(a.Servers)-off, "server"), others))
+	t.Line(fmt.Sprintf("%d of %s fine%s.", a.Healthy, humanize.Plural(len(a.Servers)-off, "server"), others))
 	for _, m := range a.Mismatches {
 		t.Line(output.Red("not locked "), mismatchText(m))
 	}
@@ -256,12 +256,12 @@ func (f *facts) addLines(style func(string) output.Span, title, text string) {
 
 // offers says in a line what the server offers.
 func (d *diagnosis) offers() string {
-	parts := []string{render.Plural(d.Tools, "tool")}
+	parts := []string{humanize.Plural(d.Tools, "tool")}
 	if d.Resources > 0 {
-		parts = append(parts, render.Plural(d.Resources, "resource"))
+		parts = append(parts, humanize.Plural(d.Resources, "resource"))
 	}
 	if d.Prompts > 0 {
-		parts = append(parts, render.Plural(d.Prompts, "prompt"))
+		parts = append(parts, humanize.Plural(d.Prompts, "prompt"))
 	}
 	return strings.Join(parts, ", ")
 }

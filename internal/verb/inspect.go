@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
@@ -129,7 +130,7 @@ func (a *inspectAnswer) RawJSON() []byte {
 	if named == "tool" || named == "prompt" {
 		named = "name"
 	}
-	for _, f := range a.def.Fields {
+	for _, f := range a.def.Shown() {
 		if f.Key != named {
 			o = append(o, f)
 		}
@@ -154,7 +155,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 	if a.hidden > 0 {
 		t.Line()
 		t.Wrap("  ", fmt.Sprintf("Warning: the definition has %s, which a model reads and you do not see. "+
-			"Here they are shown as symbols.", render.Plural(a.hidden, "hidden character")))
+			"Here they are shown as symbols.", humanize.Plural(a.hidden, "hidden character")))
 	}
 	if a.def.Description != "" {
 		t.Line()
@@ -200,7 +201,7 @@ func (a *inspectAnswer) WriteText(t *output.Text) {
 // writeResource writes a resource's members besides title and description, and how to read it.
 func (a *inspectAnswer) writeResource(t *output.Text) {
 	var rows [][]any
-	for _, f := range a.def.Fields {
+	for _, f := range a.def.Shown() {
 		switch f.Key {
 		case "uri", "uriTemplate", "title", "description":
 			continue

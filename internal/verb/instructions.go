@@ -13,11 +13,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -129,7 +129,7 @@ func (s *Session) snippet(view *catalog.View, describe bool) (string, error) {
 		}
 		line := "- " + info.Name
 		if len(names) > 0 {
-			line += fmt.Sprintf(" (%s)", render.Plural(len(names), "tool"))
+			line += fmt.Sprintf(" (%s)", humanize.Plural(len(names), "tool"))
 		}
 		about, before, after := strings.Join(slices.DeleteFunc(names, isSentence), ", "), ": ", ""
 		if describe && info.Instructions != "" {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
@@ -111,7 +111,7 @@ func (s *Session) idleSwitches(servers []serverLine) (warnings []string, err err
 			switch {
 			case err != nil:
 				return nil, err
-			case known && meant == name:
+			case known && (meant == name || len(tool.Unprefixed(name)) > 0):
 			case known:
 				warnings = append(warnings, fmt.Sprintf("%q switches nothing on or off: it is written %s", name, meant))
 			case strings.Contains(name, "*"):
@@ -198,7 +198,7 @@ func (a *listAnswer) WriteText(t *output.Text) {
 			up++
 		}
 	}
-	servers := render.Plural(on, "server")
+	servers := humanize.Plural(on, "server")
 	if up < on {
 		servers = fmt.Sprintf("%d of %s", up, servers)
 	}
@@ -223,7 +223,7 @@ func (a *listAnswer) WriteText(t *output.Text) {
 	}
 	t.Line()
 	t.Wrap("", fmt.Sprintf("%s on %s. Their definitions would cost a model about %s tokens.",
-		render.Plural(a.Tools, "tool"), servers, render.Count(a.Tokens)))
+		humanize.Plural(a.Tools, "tool"), servers, humanize.Count(a.Tokens)))
 }
 
 // failure returns what went wrong with the server, without its name.
@@ -263,7 +263,7 @@ func writeFailure(t *output.Text, alike []serverLine) {
 		t.Wrap("  ", help)
 		return
 	}
-	servers := render.Plural(len(alike), "server")
+	servers := humanize.Plural(len(alike), "server")
 	if rest, ok := strings.CutPrefix(message, first.Name+" "); ok && first.Error.Type == fault.Timeout {
 		message = servers + " " + rest
 	} else {
@@ -304,14 +304,14 @@ func (a *listAnswer) writeServers(t *output.Text) {
 	rows := [][]any{append(row, output.Dim("ASKED"))}
 	for _, s := range a.Servers {
 		row := []any{output.Bold(s.Name), stateSpan(s.Status), fmt.Sprintf("%5d", s.Tools),
-			fmt.Sprintf("%6s", render.Count(s.Tokens))}
+			fmt.Sprintf("%6s", humanize.Count(s.Tokens))}
 		if more {
 			row = append(row, fmt.Sprintf("%9d", s.Resources), fmt.Sprintf("%7d", s.Prompts))
 		}
 		if changed {
 			row = append(row, output.Yellow(fmt.Sprintf("%7d", s.Changed)))
 		}
-		rows = append(rows, append(row, render.Ago(a.now, s.asked)))
+		rows = append(rows, append(row, humanize.Ago(a.now, s.asked)))
 	}
 	t.Table("", rows)
 }
@@ -361,10 +361,10 @@ func others(server string, resources, prompts int) string {
 	var parts []string
 	server = fault.Quote(server)
 	if resources > 0 {
-		parts = append(parts, render.Plural(resources, "resource")+" (mcpl resources "+server+")")
+		parts = append(parts, humanize.Plural(resources, "resource")+" (mcpl resources "+server+")")
 	}
 	if prompts > 0 {
-		parts = append(parts, render.Plural(prompts, "prompt")+" (mcpl prompts "+server+")")
+		parts = append(parts, humanize.Plural(prompts, "prompt")+" (mcpl prompts "+server+")")
 	}
 	return strings.Join(parts, " and ")
 }
@@ -436,7 +436,7 @@ func (a *toolsAnswer) WriteText(t *output.Text) {
 	if len(a.Tools) > 0 {
 		t.Line()
 	}
-	t.Line(a.Server, " has ", render.Plural(len(a.Tools), "tool"), ", about ", render.Count(a.info.Tokens), " tokens.")
+	t.Line(a.Server, " has ", humanize.Plural(len(a.Tools), "tool"), ", about ", humanize.Count(a.info.Tokens), " tokens.")
 	if more := others(a.Server, a.Resources, a.Prompts); more != "" {
 		t.Line("It also has ", more)
 	}

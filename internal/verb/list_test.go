@@ -135,7 +135,7 @@ func TestListIdleSwitches(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	file := state.FileIn(w.app.Env.StateDir())
-	if err := os.WriteFile(file.Path, []byte(`{"disabled": ["demo/drop", "demo.add", "demo/*", "Demo/add", "demo/gone", "elsewhere/x"]}`), 0o600); err != nil {
+	if err := os.WriteFile(file.Path, []byte(`{"disabled": ["demo/drop", "demo.add", "demo/*", "Demo/add", "demo/gone", "elsewhere/x", "mcp__any__demo_drop"]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var answer listAnswer

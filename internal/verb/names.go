@@ -89,7 +89,7 @@ func (a *App) Names(g Globals) *Names {
 	s := &Session{App: a, Globals: g, Printer: a.NewPrinter(g)}
 	n := &Names{session: s}
 	_, err := s.open()
-	if s.Engine = s.newEngine(s.selection()); err == nil {
+	if s.Engine = s.newEngine(s.selection()); err == nil && s.unsure == nil {
 		n.view, _ = s.catalog().Current()
 	}
 	return n

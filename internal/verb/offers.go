@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -150,7 +151,7 @@ func hiddenMark(n int) string {
 	if n == 0 {
 		return ""
 	}
-	return "  " + render.Plural(n, "hidden character")
+	return "  " + humanize.Plural(n, "hidden character")
 }
 
 // refOf returns the reference to a record.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -26,8 +27,11 @@ type Session struct {
 	States   state.File
 	Tools    state.All
 	Engine   *engine.Engine
+	unsure   error            // why it cannot be read what is on; nothing is then
 	settings []config.Setting // Settings, with where each comes from
-	judge    *trust.Judge     // of servers that come with a project
+	// lookEvery is that of [catalog.Options].
+	lookEvery time.Duration
+	judge     *trust.Judge // of servers that come with a project
 	// spec is that of the verb that runs.
 	spec Spec
 	// code is the exit code of an answer that is neither a fault nor a success.
@@ -44,8 +48,10 @@ func (s *Session) open() (notices []string, err error) {
 	app.Env.Approver = s.judge
 	s.App = &app
 	s.States = state.FileIn(s.App.Env.StateDir())
-	s.Tools, notices, err = state.Read(s.App.Env.StateDir(), s.App.Env.Dir)
-	return append(notices, s.App.Env.TrustsNothing(s.Settings.Trusted)...), err
+	if s.Tools, notices, s.unsure = state.Read(s.App.Env.StateDir(), s.App.Env.Dir); s.unsure != nil {
+		s.Tools = state.Nothing()
+	}
+	return append(notices, s.App.Env.TrustsNothing(s.Settings.Trusted)...), nil
 }
 
 // run opens the session, runs the verb, and has the index refreshed behind its answer.
@@ -53,6 +59,9 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 	notices, err := s.open()
 	if err != nil {
 		return err
+	}
+	if s.unsure != nil && !s.spec.Unsure {
+		return s.unsure
 	}
 	if err := v.Parse(words); err != nil {
 		return err
@@ -69,16 +78,16 @@ func (s *Session) run(ctx context.Context, v Verb, words []string) (err error) {
 	for _, notice := range notices {
 		s.Printer.Notice("%s", notice)
 	}
-	s.sayRefused()
+	s.sayRefused(s.catalog().Looked())
 	if late := s.catalog().Settle(ctx); late != nil {
 		s.Printer.Verbose("mcpl", fmt.Sprintf("the index could not be refreshed behind the answer: %v", late))
 	}
 	return err
 }
 
-// sayRefused says which files of the project do not count, and why.
-func (s *Session) sayRefused() {
-	for _, l := range s.catalog().Looked() {
+// sayRefused says which files of the project do not count, of those that were looked at, and why.
+func (s *Session) sayRefused(looked []config.Looked) {
+	for _, l := range looked {
 		if l.Refused {
 			s.Printer.Notice("%s is %s. If you trust its folder, add that to \"trusted\" in %s", l.Path, l.Note,
 				s.App.Env.SettingsFile())
@@ -109,10 +118,19 @@ func (s *Session) server(name string) (*config.Server, error) {
 
 // newEngine returns the engine for these settings and flags, and for the configuration in the selection.
 func (s *Session) newEngine(selection config.Selection) *engine.Engine {
+	if s.App.InProcess == nil {
+		return s.engineOver(selection, nil)
+	}
+	return s.engineOver(selection, s.newCaller)
+}
+
+// engineOver is newEngine with another way to live servers.
+func (s *Session) engineOver(selection config.Selection,
+	open func(*config.Config, func(string)) engine.Caller) *engine.Engine {
 	choice := &choice{dir: s.App.Env.StateDir(), folder: s.App.Env.Dir, tools: s.Tools}
 	opt := engine.Options{Switches: choice, Policy: s.Settings.Policy, Approvals: s.approvals(),
 		Catalog: catalog.Options{Env: s.App.Env, Selection: selection, Settings: s.Settings, Events: s.Printer,
-			Now: s.App.Now, Pins: pinsIn(s.App.Env.StateDir(), choice)}}
+			Now: s.App.Now, Pins: pinsIn(s.App.Env.StateDir(), choice), LookEvery: s.lookEvery}}
 	if s.App.Detach != nil {
 		opt.Catalog.Background = s.refreshBehind
 	}
@@ -121,9 +139,7 @@ func (s *Session) newEngine(selection config.Selection) *engine.Engine {
 			return daemon.NewClient(sources, s.daemonClient(s.callerOptions()))
 		}
 	}
-	if s.App.InProcess != nil {
-		opt.NewCaller = s.newCaller
-	}
+	opt.NewCaller = open
 	return engine.New(opt)
 }
 
@@ -159,7 +175,8 @@ func (s *Session) callerOptions() host.CallerOptions {
 
 // selection returns the files that the command line names.
 func (s *Session) selection() config.Selection {
-	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles, Trusted: s.Settings.Trusted}
+	return config.Selection{Configs: s.Globals.Configs, EnvFiles: s.Globals.EnvFiles, Trusted: s.Settings.Trusted,
+		Tools: s.spec.Tools}
 }
 
 // live fails on the early path. Early verbs call it, before they print, for what the index cannot answer.

@@ -20,6 +20,10 @@ type Spec struct {
 	Early bool
 	// Daemon says what the verb has to do with the daemon.
 	Daemon DaemonUse
+	// Unsure says that the verb runs though it cannot be read what is switched off. Nothing is on then.
+	Unsure bool
+	// Tools says that a tools.toml in the working directory is the configuration, before others that are found.
+	Tools bool
 	// Aliases are other words for the verb. They do not run it: the answer to them names the verb.
 	Aliases []Alias
 	// Complete completes the arguments. If nil, the shell completes files.
@@ -70,7 +74,7 @@ func Table() []Spec {
 		trustSpec(), untrustSpec(),
 		configSpec(), configImportSpec(), configAddSpec(), configRemoveSpec(),
 		authSpec(), doctorSpec(), enableSpec(), disableSpec(), approvalsSpec(), instructionsSpec(),
-		completionSpec(), daemonSpec(), versionSpec(), refreshSpec(),
+		serveSpec(), completionSpec(), daemonSpec(), versionSpec(), refreshSpec(),
 	}
 }
 

@@ -122,7 +122,7 @@ func TestCompletion(t *testing.T) {
 		"servers of a flag":      {verb: "search", flag: "server", want: []string{"demo", "papers", "down"}},
 		"kinds of a search":      {verb: "search", flag: "kind", want: []string{"tool", "resource", "prompt", "all"}},
 		"clients of an import": {verb: "config import", flag: "from", want: []string{"claude-code",
-			"claude-desktop", "codex", "cursor", "gemini", "opencode", "vscode", "windsurf", "zed"}},
+			"claude-desktop", "codex", "cursor", "gemini", "opencode", "syntropy", "vscode", "windsurf", "zed"}},
 		"transports of a new server": {verb: "config add", flag: "transport", want: []string{"http", "sse"}},
 	} {
 		t.Run(title, func(t *testing.T) {

@@ -9,10 +9,10 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/trust"
 )
@@ -103,13 +103,14 @@ func (v *trustVerb) Run(ctx context.Context, s *Session) error {
 	}
 	var list []*trustStatus
 	if tools == nil || servers != nil {
-		if list, err = s.trustStatuses(servers); err != nil {
+		if list, err = s.projectStatuses(servers); err != nil {
 			return err
 		}
 	}
 	if v.List || v.Diff {
 		return s.trustShow(ctx, v, list, servers, tools)
 	}
+	list = withHash(list, v.Yes)
 	switch waiting := slices.DeleteFunc(slices.Clone(list), func(l *trustStatus) bool { return !l.Waits() }); {
 	case v.Yes != "" && len(list) == 1 && (len(waiting) > 0 || strings.HasPrefix(list[0].Hash, v.Yes)):
 		return s.trustHash(ctx, list[0], v.Yes)
@@ -214,6 +215,31 @@ func (l *trustStatus) ref() string { return l.Server }
 // Waits reports whether the server needs an approval.
 func (l *trustStatus) Waits() bool { return l.State == trust.New || l.State == trust.Changed }
 
+// projectStatuses says how servers of the configuration and of the tools.toml stand. If names is empty, all of them.
+func (s *Session) projectStatuses(names []string) ([]*trustStatus, error) {
+	list, err := s.trustStatuses(names)
+	if err != nil {
+		return list, err
+	}
+	tools, err := s.toolsConfig()
+	if err != nil || tools == nil {
+		return list, err
+	}
+	more, err := s.trustStatusesOf(slices.DeleteFunc(tools.Servers, func(server *config.Server) bool {
+		return len(names) > 0 && !slices.Contains(names, server.Name)
+	}))
+	return append(list, more...), err
+}
+
+// withHash returns the servers whose hash begins so, or all of them if there is none: then the first one is not meant.
+func withHash(list []*trustStatus, hash string) []*trustStatus {
+	i := slices.IndexFunc(list, func(l *trustStatus) bool { return strings.HasPrefix(l.Hash, hash) })
+	if hash == "" || i < 0 {
+		return list
+	}
+	return list[i : i+1]
+}
+
 // trustStatuses says how servers of the configuration stand. If names is empty, all of them.
 func (s *Session) trustStatuses(names []string) ([]*trustStatus, error) {
 	cfg, err := s.catalog().Config()
@@ -231,7 +257,12 @@ func (s *Session) trustStatuses(names []string) ([]*trustStatus, error) {
 		}
 		servers = append(servers, server)
 	}
-	list := make([]*trustStatus, len(servers))
+	return s.trustStatusesOf(servers)
+}
+
+// trustStatusesOf says how servers stand. It fails if the approvals cannot be read.
+func (s *Session) trustStatusesOf(servers []*config.Server) (list []*trustStatus, err error) {
+	list = make([]*trustStatus, len(servers))
 	for i, server := range servers {
 		if list[i], err = s.trustStatusOf(server); err != nil {
 			return nil, err
@@ -331,7 +362,7 @@ func (l *trustStatus) write(t *output.Text) {
 	}
 	if l.Hidden > 0 {
 		t.Line("  ", output.Red(fmt.Sprintf("Warning: this has %s, shown as symbols. The program gets them as they are.",
-			render.Plural(l.Hidden, "hidden character"))))
+			humanize.Plural(l.Hidden, "hidden character"))))
 	}
 	if l.Problem != "" {
 		t.Line("  ", output.Red(l.Problem))

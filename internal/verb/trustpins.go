@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-launchpad/mcpl/internal/verb/render"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -44,8 +44,11 @@ func (d *definition) title() string {
 	return d.ref() + " (" + d.Of + ")"
 }
 
-// splitNames tells the names of servers from those of tools, "server/tool".
+// splitNames tells the names of servers from those of tools, "server/tool". They may be of a tools.toml.
 func (s *Session) splitNames(words []string) (servers []string, tools []tool.Ref, err error) {
+	if err := s.chooseTools(words); err != nil {
+		return nil, nil, err
+	}
 	cfg, err := s.catalog().Config()
 	if err != nil {
 		return nil, nil, err
@@ -379,8 +382,8 @@ type lockAnswer struct {
 }
 
 func (a *lockAnswer) WriteText(t *output.Text) {
-	t.Line(fmt.Sprintf("Locked %s of %s in %s.", render.Plural(a.Definitions, "definition"),
-		render.Plural(len(a.Servers), "server"), a.File))
+	t.Line(fmt.Sprintf("Locked %s of %s in %s.", humanize.Plural(a.Definitions, "definition"),
+		humanize.Plural(len(a.Servers), "server"), a.File))
 	if len(a.Kept) > 0 {
 		t.Line("Kept as it was: ", strings.Join(a.Kept, ", "), ". Disabled servers are not asked.")
 	}

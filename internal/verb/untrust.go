@@ -45,13 +45,16 @@ func (v *untrustVerb) Parse(words []string) error {
 }
 
 func (v *untrustVerb) Run(ctx context.Context, s *Session) error {
+	if err := s.chooseTools(v.names); err != nil {
+		return err
+	}
 	root, err := s.root()
 	if err != nil {
 		return err
 	}
-	project := trust.Project(root)
+	projects := []string{trust.Project(root), trust.ToolsProject(s.App.Env.Dir)}
 	gone, err := s.book().Revoke(ctx, func(a trust.Approval) bool {
-		return a.Project == project && (v.All || slices.Contains(v.names, a.Server))
+		return slices.Contains(projects, a.Project) && (v.All || slices.Contains(v.names, a.Server))
 	})
 	if err != nil {
 		return err

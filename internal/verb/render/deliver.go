@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/hidden"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -155,7 +156,7 @@ func (v *Delivery) Answer(ctx context.Context, to Destination, ref tool.Ref, res
 	a.changed = to.Changed
 	if a.hidden = hidden.CountJSON(a.joined()); a.hidden > 0 && !to.Printer.JSON() {
 		to.Printer.Notice("the result has %s, which a model reads and you do not see; here they are shown as symbols",
-			Plural(a.hidden, "hidden character"))
+			humanize.Plural(a.hidden, "hidden character"))
 	}
 	return 0, to.Printer.Answer(a)
 }
@@ -240,7 +241,7 @@ func (v *Delivery) spillOver(to Destination, ref tool.Ref, value json.RawMessage
 	if limit := v.limit(to); limit == 0 || len(value) <= limit {
 		return nil, nil
 	}
-	content, ext := fileOf(value)
+	content, ext := results.Content(value)
 	entry, err := v.save(to, ref, content, ext)
 	switch {
 	case err != nil && v.OutputDir != "":

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -107,7 +108,7 @@ func (r Result) inWords() Result {
 		return r
 	}
 	words := func(mime string, content []byte) (json.RawMessage, error) {
-		return tool.Quote(fmt.Sprintf("[%s, %s; save it with --output-dir DIR]", mime, Size(len(content)))), nil
+		return tool.Quote(fmt.Sprintf("[%s, %s; save it with --output-dir DIR]", mime, humanize.Size(len(content)))), nil
 	}
 	kept := map[string]json.RawMessage{}
 	for i := range r.blocks {
@@ -227,86 +228,33 @@ func makeFolder(dir string) error {
 
 // spilled describes a result that was too large to print.
 type spilled struct {
-	// ID names it to the verb result. It is empty in a folder of the user's.
-	ID        string `json:"id,omitempty"`
-	File      string `json:"file"`
-	Bytes     int    `json:"bytes"`
-	Structure any    `json:"structure"`
-	Lines     int    `json:"lines"` // of its text
-	First     string `json:"first"` // lines of it
-	Help      string `json:"help"`
+	results.Outline
+	Help string `json:"help"`
 }
-
-// The first lines of a spilled result that an answer shows.
-const (
-	firstLines = 20
-	firstBytes = 1000
-)
 
 // spill describes a JSON value that was written to a file.
 func spill(value json.RawMessage, e results.Entry) *spilled {
-	text := results.Text(value)
-	s := &spilled{ID: e.ID, File: e.Path, Bytes: e.Size, Structure: structure(value, 3), Lines: len(results.Lines(text)),
-		First: results.First(text, firstLines, firstBytes), Help: "Read the file, or select what you need with --jq EXPR."}
+	s := &spilled{Outline: results.Describe(value, e), Help: "Read the file, or select what you need with --jq EXPR."}
 	if e.ID == "" {
 		return s
 	}
 	step, others := fault.Step{Verb: "result", Args: []string{e.ID, "--jq", "EXPR"}}, " (or --grep RE)"
-	if shown := len(results.Lines(s.First)); shown < s.Lines {
-		step.Args = []string{e.ID, "--lines", fmt.Sprintf("%d:%d", shown+1, shown+40)}
+	if lines := s.Next(); lines != "" {
+		step.Args = []string{e.ID, "--lines", lines}
 		others = " (or --grep RE, or --jq EXPR)"
 	}
 	s.Help = "See more with: " + output.Command(step) + others
 	return s
 }
 
-// fileOf returns the content of the file for a JSON value, and the file's extension: a string is a text.
-func fileOf(value json.RawMessage) (content []byte, ext string) {
-	if text, ok := stringIn(value); ok {
-		return []byte(text), ".txt"
-	}
-	return value, ".json"
-}
-
-// structure describes a valid JSON value: objects by their keys, lists by length and first element,
-// strings by size, down to depth levels.
-func structure(raw json.RawMessage, depth int) any {
-	if fields, err := tool.SplitValid(raw); err == nil {
-		if depth == 0 {
-			return fmt.Sprintf("object, %s, %s", Plural(len(fields), "key"), Size(len(raw)))
-		}
-		const most = 30
-		var o output.Object
-		for i, f := range fields {
-			if i == most {
-				o.Add("…", fmt.Sprintf("%d more keys", len(fields)-most))
-				break
-			}
-			o.Add(f.Key, structure(f.Value, depth-1))
-		}
-		return json.RawMessage(o.Bytes())
-	}
-	if list := tool.SplitValidArray(raw); list != nil {
-		about := fmt.Sprintf("list, %s, %s", Plural(len(list), "item"), Size(len(raw)))
-		if len(list) == 0 || depth == 0 {
-			return about
-		}
-		return []any{about, structure(list[0], depth-1)}
-	}
-	if s, ok := stringIn(raw); ok {
-		return fmt.Sprintf("string, %s, %s", Size(len(s)), Plural(strings.Count(s, "\n")+1, "line"))
-	}
-	return raw // a number, true, false or null
-}
-
 func (s *spilled) WriteText(t *output.Text) {
-	t.Line(fmt.Sprintf("The result has %s. It is whole in:", Size(s.Bytes)))
+	t.Line(fmt.Sprintf("The result has %s. It is whole in:", humanize.Size(s.Bytes)))
 	t.Line("  ", output.Cyan(s.File))
 	t.Line("Its structure:")
 	var o output.Object
 	o.Add("v", s.Structure)
 	t.Print(results.Indented(o[0].Value, "  "))
-	t.Line(fmt.Sprintf("The first of its %s:", Plural(s.Lines, "line")))
+	t.Line(fmt.Sprintf("The first of its %s:", humanize.Plural(s.Lines, "line")))
 	for line := range strings.Lines(s.First) {
 		t.Line("  ", strings.TrimRight(line, "\n"))
 	}

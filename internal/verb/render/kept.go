@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -44,7 +45,8 @@ func (v *Delivery) AnswerKept(ctx context.Context, to Destination, e results.Ent
 		a.results, err = orGiveUp(ctx, "--grep", func() ([]json.RawMessage, error) {
 			text := results.Text(whole)
 			if n, behind := lines.Behind(text); behind {
-				return nil, fault.New(fault.Usage, "the result has "+Plural(n, "line")+", and --lines begins behind them", "").
+				return nil, fault.New(fault.Usage,
+					fmt.Sprintf("the result has %s, and --lines begins behind them", humanize.Plural(n, "line")), "").
 					Then("See the last ones with", fault.Step{Verb: "result", Args: []string{e.ID, "--lines", "-40:"}})
 			}
 			return []json.RawMessage{tool.Quote(lines.Apply(text))}, nil
@@ -96,6 +98,6 @@ func (a *keptFile) RawJSON() []byte {
 }
 
 func (a *keptFile) WriteText(t *output.Text) {
-	t.Line(fmt.Sprintf("[a file of %s]", Size(a.Size)))
+	t.Line(fmt.Sprintf("[a file of %s]", humanize.Size(a.Size)))
 	t.Line(a.Path)
 }

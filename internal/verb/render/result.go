@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/results"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -232,7 +233,8 @@ func (b block) writeText(t *output.Text) {
 	case b.Type == "text":
 		writeLines(t, b.Text)
 	case b.Type == "image" || b.Type == "audio":
-		t.Line(fmt.Sprintf("[%s %s, %s; save it with --output-dir DIR]", b.Type, b.MimeType, Size(decodedLen(b.Data))))
+		size := humanize.Size(decodedLen(b.Data))
+		t.Line(fmt.Sprintf("[%s %s, %s; save it with --output-dir DIR]", b.Type, b.MimeType, size))
 	case b.Type == "resource_link":
 		t.Line(fmt.Sprintf("[link %s %s]", b.Name, b.URI))
 	case b.Resource != nil && b.Resource.Text != nil:
@@ -240,7 +242,7 @@ func (b block) writeText(t *output.Text) {
 		writeLines(t, *b.Resource.Text)
 	case b.Resource != nil:
 		t.Line(fmt.Sprintf("[resource %s %s, %s; save it with --output-dir DIR]", b.Resource.URI,
-			b.Resource.MimeType, Size(decodedLen(b.Resource.Blob))))
+			b.Resource.MimeType, humanize.Size(decodedLen(b.Resource.Blob))))
 	default:
 		t.Print(results.Indented(b.raw, ""))
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -11,15 +12,15 @@ import (
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for title, tc := range map[string]struct{ got, want string }{
-		"none":              {Plural(0, "tool"), "0 tools"},
-		"one":               {Plural(1, "tool"), "1 tool"},
-		"many":              {Plural(1234567, "tool"), "1,234,567 tools"},
-		"three digits":      {Count(999), "999"},
-		"four digits":       {Count(1000), "1,000"},
-		"bytes":             {Size(999), "999 B"},
-		"kilobytes":         {Size(1000), "1.0 kB"},
-		"nearly a megabyte": {Size(999_949), "999.9 kB"},
-		"megabytes":         {Size(12_345_678), "12.3 MB"},
+		"none":              {humanize.Plural(0, "tool"), "0 tools"},
+		"one":               {humanize.Plural(1, "tool"), "1 tool"},
+		"many":              {humanize.Plural(1234567, "tool"), "1,234,567 tools"},
+		"three digits":      {humanize.Count(999), "999"},
+		"four digits":       {humanize.Count(1000), "1,000"},
+		"bytes":             {humanize.Size(999), "999 B"},
+		"kilobytes":         {humanize.Size(1000), "1.0 kB"},
+		"nearly a megabyte": {humanize.Size(999_949), "999.9 kB"},
+		"megabytes":         {humanize.Size(12_345_678), "12.3 MB"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()
@@ -39,12 +40,12 @@ func TestAgo(t *testing.T) {
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
-			if got := Ago(now, now.Add(-before)); got != want {
+			if got := humanize.Ago(now, now.Add(-before)); got != want {
 				t.Errorf("got %s", got)
 			}
 		})
 	}
-	if got := Ago(now, time.Time{}); got != "never" {
+	if got := humanize.Ago(now, time.Time{}); got != "never" {
 		t.Errorf("got %s", got)
 	}
 }

@@ -1,0 +1,275 @@
+package verb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/daemon"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/host"
+	"github.com/mcp-launchpad/mcpl/pkg/state"
+)
+
+func serveSpec() Spec {
+	return Spec{
+		Name: "serve", Group: Setup, Daemon: StartDaemon, Unsure: true, New: func() Verb { return new(serveVerb) },
+		Complete: completeServe,
+		Values:   map[string]Completer{"expose": fixed("search", "activate", "all")},
+		Tools:    true,
+		Use:      "serve [token add|list|revoke [NAME]]", Short: "Be an MCP server in front of all servers",
+		Long: `Serve makes mcpl an MCP server for clients that cannot run commands: one
+connection, with all servers behind it. It speaks MCP on stdin and stdout until
+stdin ends, or over Streamable HTTP with --http.
+
+  --expose search    the model finds, reads and calls tools with four tools
+  --expose activate  the model sees what is active, and activates more
+  --expose all       the model sees every tool that is on, and can switch
+                     tools on and off, for good, with enable_tools
+
+Over HTTP a client needs a token, in "Authorization: Bearer TOKEN" or in the
+path /api/mcp/TOKEN. If there is none yet, one is made and printed, once, on
+stderr. serve token adds, lists and revokes them; --no-auth does without, for
+programs of this machine only.
+
+A tools.toml of Toolman in the working directory, or one that --config names, is
+taken as the configuration. Then the default is activate, else search.`,
+		Example: `  mcpl serve
+  mcpl serve --expose all
+  mcpl serve --http 127.0.0.1:7332
+  mcpl serve token add laptop`,
+	}
+}
+
+type serveVerb struct {
+	Expose string
+	HTTP   string
+	NoAuth bool
+	Daemon string
+
+	token tokenAction
+}
+
+// Flags implements [Verb].
+func (v *serveVerb) Flags(fs *pflag.FlagSet) {
+	fs.StringVar(&v.Expose, "expose", "", "show tools by `MODE`: search, activate, all")
+	fs.StringVar(&v.HTTP, "http", "", "serve Streamable HTTP at this `ADDR`")
+	fs.Lookup("http").NoOptDefVal = "127.0.0.1:7332"
+	fs.BoolVar(&v.NoAuth, "no-auth", false, "with --http: clients need no token")
+	fs.StringVar(&v.Daemon, "daemon", "auto", "use daemon `WHEN`: on, off")
+}
+
+// Parse implements [Verb].
+func (v *serveVerb) Parse(words []string) error {
+	switch {
+	case len(words) > 0 && words[0] == "token":
+		return v.token.parse(words[1:])
+	case len(words) == 1 && v.HTTP != "":
+		v.HTTP = words[0] // --http takes its address with = or as the next word
+	case len(words) > 0:
+		return fault.New(fault.Usage, fmt.Sprintf("serve does not take %q", words[0]), "").
+			Then("See what it takes with", fault.Step{Verb: "serve", Args: []string{"--help"}})
+	}
+	if v.Expose != "" && !slices.Contains(gateway.Exposures(), gateway.Exposure(v.Expose)) {
+		return fault.New(fault.Usage, fmt.Sprintf("unknown exposure %q", v.Expose), "Use --expose search, activate or all.")
+	}
+	if v.NoAuth && v.HTTP == "" {
+		return fault.New(fault.Usage, "--no-auth is for --http: over stdin and stdout there are no tokens", "Leave it away.")
+	}
+	if !slices.Contains([]string{"auto", "on", "off"}, v.Daemon) {
+		return fault.New(fault.Usage, fmt.Sprintf("--daemon %s is neither on nor off", v.Daemon),
+			"Use --daemon on, off or auto: over stdin and stdout auto is on, over HTTP off.")
+	}
+	return nil
+}
+
+const (
+	// relistGap is how soon a server is listed again that keeps changing, and lookEvery how soon the gateway sees that:
+	// its clients wait for the news.
+	relistGap = time.Second
+	lookEvery = 100 * time.Millisecond
+)
+
+// Run implements [Verb].
+func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
+	if v.token.action != "" {
+		return v.token.run(ctx, s)
+	}
+	if behind, _ := s.App.Env.Lookup(config.Behind); behind != "" {
+		return fault.New(fault.Config, "mcpl serve was started by mcpl, as a server behind itself",
+			"Remove its entry from the configuration that mcpl reads, or have another client start it.")
+	}
+	log := func(string, string) {}
+	if s.Globals.Verbose {
+		log = s.Printer.Verbose
+	}
+	expose, err := v.exposure(s)
+	if err != nil {
+		return err
+	}
+	doors := &doors{host: host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
+		StateDir: s.App.Env.StateDir(), Log: log, RelistGap: relistGap})}
+	if v.Daemon == "on" || v.Daemon == "auto" && v.HTTP == "" && s.usesDaemon() {
+		doors.clients = make(map[string]*daemon.Client)
+	}
+	defer func() { err = errors.Join(err, doors.close()) }()
+	g, err := gateway.New(gateway.Options{Expose: expose, Version: s.App.Version, Now: s.App.Now,
+		Log: log, Results: s.App.results(), MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
+		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
+		Switch: s.switchTools,
+		Open:   func() (*engine.Engine, error) { return s.openAnew(doors) }})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, g.Close()) }()
+	if v.HTTP != "" {
+		opt := HTTPOptions{Address: v.HTTP, Expose: expose}
+		if !v.NoAuth {
+			if err := s.needToken(ctx); err != nil {
+				return err
+			}
+			opt.Owner = s.tokens().Owner
+		}
+		opt.Listening = func(url string) { s.Printer.Notice("listening on %s; Ctrl-C ends it", url) }
+		return s.App.ServeHTTP(ctx, g, opt)
+	}
+	return g.Serve(ctx, s.App.Stdin, s.App.Stdout)
+}
+
+// exposure returns the exposure that the command line asks for, else the one that fits the configuration.
+func (v *serveVerb) exposure(s *Session) (gateway.Exposure, error) {
+	if v.Expose != "" {
+		return gateway.Exposure(v.Expose), nil
+	}
+	sources, err := s.App.Env.Locate(s.selection())
+	if err != nil {
+		return "", err
+	}
+	s.sayRefused(sources.Looked) // it lasts, so a person hears of that now
+	if sources.HasTools() {
+		return gateway.Activate, nil
+	}
+	return gateway.Search, nil
+}
+
+// doors are the ways to live servers of a gateway. They outlast its engines, of which each change makes another.
+type doors struct {
+	host *host.Host
+
+	mu      sync.Mutex
+	clients map[string]*daemon.Client // by the configuration set; nil if the daemon is not used
+}
+
+// caller returns the way to the servers of a configuration.
+func (d *doors) caller(s *Session, cfg *config.Config) engine.Caller {
+	warm := d.host.Caller(s.surroundings(), nil)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.clients == nil {
+		return warm
+	}
+	key := cfg.Sources.Key()
+	if d.clients[key] == nil {
+		opt := s.daemonClient(s.callerOptions())
+		opt.Start = s.daemonCommand()
+		if cfg.Sources.HasTools() && cfg.Sources.Configs[0].Found { // the daemon looks for no tools.toml to find its place
+			opt.Start = append(opt.Start, "--config", cfg.Sources.Configs[0].Path)
+		}
+		opt.Yield = true
+		opt.InProcess = func() engine.Caller { return warm }
+		d.clients[key] = daemon.NewClient(cfg.Sources, opt)
+	}
+	return shared{d.clients[key]}
+}
+
+// close ends the ways. Servers of the daemon stay.
+func (d *doors) close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, c := range d.clients {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(append(errs, d.host.Close())...)
+}
+
+// shared is a caller that outlasts the engine that it is given to.
+type shared struct{ engine.Caller }
+
+// Close implements [engine.Caller].
+func (shared) Close() error { return nil }
+
+// HTTPOptions say where a gateway is served over HTTP.
+type HTTPOptions struct {
+	Address string
+	// Listening is called with the URL once it can be connected to.
+	Listening func(url string)
+	// Expose is the exposure at the path /mcp.
+	Expose gateway.Exposure
+	// Owner returns the name of a token, "" if it is none. If nil, clients need no token, and have to be of this machine:
+	// another address is a fault of the kind usage.
+	Owner func(token string) (name string, err error)
+}
+
+// stamp identifies the files that the engine of this session is made from.
+func (s *Session) stamp() string {
+	var b strings.Builder
+	env := s.App.Env
+	look := func(path string) {
+		if info, err := os.Stat(path); err == nil {
+			fmt.Fprintf(&b, "%s %d %d %s\n", path, info.ModTime().UnixNano(), info.Size(), info.Mode())
+		}
+	}
+	look(env.SettingsFile())
+	files, err := state.InForce(env.StateDir(), env.Dir)
+	if err != nil {
+		return err.Error()
+	}
+	for _, file := range files {
+		look(file.Path)
+	}
+	sources, err := env.Locate(s.selection())
+	if err != nil {
+		return err.Error()
+	}
+	for _, file := range slices.Concat(sources.Configs, sources.EnvFiles) {
+		fmt.Fprintf(&b, "%s %d %d\n", file.Path, file.MTime, file.Size)
+	}
+	b.WriteString(env.ApprovalStamp(sources))
+	return b.String()
+}
+
+// openAnew returns an engine over the configuration as it is now. If the choice of tools cannot be read, the error says
+// so beside an engine of which nothing is on.
+func (s *Session) openAnew(to *doors) (*engine.Engine, error) {
+	app := *s.App
+	next := &Session{App: &app, Globals: s.Globals, Printer: s.Printer, spec: s.spec, lookEvery: lookEvery}
+	notices, err := next.open()
+	if err != nil {
+		return nil, err
+	}
+	for _, notice := range notices {
+		s.Printer.Notice("%s", notice)
+	}
+	return next.engineOver(next.selection(), func(cfg *config.Config, _ func(string)) engine.Caller {
+		return to.caller(next, cfg)
+	}), next.unsure
+}
+
+// surroundings returns what a host starts servers of this session with.
+func (s *Session) surroundings() host.Surroundings {
+	env, sel := s.App.Env, s.selection()
+	return host.Surroundings{Dir: env.Dir, Home: env.Home, Configs: sel.Configs, EnvFiles: sel.EnvFiles,
+		Trusted: sel.Trusted, Tools: sel.Tools, Environ: os.Environ(), Limits: s.callerOptions().Limits,
+		Idle: s.Settings.Idle, Roots: s.Settings.Roots}
+}
