@@ -45,7 +45,8 @@ cover: node ## how much of pkg/ the tests run
 conformance: build ## the protocol's conformance suite (SCENARIO=name for one of its scenarios)
 	@if command -v npm >/dev/null 2>&1 && [ "$$(uname -sm)" = "Linux x86_64" ]; then \
 		$(MAKE) --no-print-directory conformance-suite && \
-		$(GO) run ./internal/conformance -mcpl $(BIN) -suite $(CONF_DIR) -scenario "$(SCENARIO)"; \
+		$(call with,everything-server) $(GO) run ./internal/conformance -mcpl $(BIN) -suite $(CONF_DIR) -everything "$$tool" \
+			-scenario "$(SCENARIO)"; \
 	else \
 		echo "the conformance suite is left out: it needs npm and Linux on x86_64, for its Node"; \
 		[ "$$MCPL_REQUIRE_REAL_SERVERS" != 1 ]; \

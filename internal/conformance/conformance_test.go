@@ -97,6 +97,53 @@ STALE one:x passes: remove it from expected-failures.yaml
 	}
 }
 
+// TestPrintServers has all scenarios of a place in one row.
+func TestPrintServers(t *testing.T) {
+	t.Parallel()
+	good, bad := check{ID: "a", Status: "SUCCESS"}, check{ID: "b", Status: "FAILURE", Description: "does b"}
+	outcomes := []outcome{
+		{trial: trial{scenario: "one", revision: "1", mode: stdio}, checks: []check{good, good}},
+		{trial: trial{scenario: "two", revision: "1", mode: stdio}, checks: []check{good, bad}},
+		{trial: trial{scenario: "one", revision: "1", mode: sessions}, checks: []check{good}},
+	}
+	for entry, note := range map[string]string{"two:b": "expected", "one:b": "UNEXPECTED"} {
+		var out bytes.Buffer
+		v := judge(outcomes, []string{entry}, "two")
+		v.print(&out, outcomes)
+		want := `revision  server  scenarios  passed  failed  skipped  
+1         stdio   2          3       1       0        ` + note + `
+1         http    1          1       0       0        
+
+What failed:
+` + note + ` 1 stdio two:b: does b
+
+2 runs: 1 passed, 1 failed, and 0 had nothing to check.
+`
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestReadOutcomes finds the scenario in the name of its folder.
+func TestReadOutcomes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, folder := range []string{"server-server-sse-polling-2026-11-22T10-37-46-010Z", "server-ping-2026-11-22T10-37-46-010Z"} {
+		if err := os.Mkdir(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, folder, "checks.json"), []byte(`[{"id":"x","status":"SUCCESS"}]`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := readOutcomes(dir, trial{revision: newest, mode: stdio})
+	if err != nil || len(got) != 2 || got[0].scenario != "ping" || got[1].scenario != "server-sse-polling" ||
+		got[1].place() != newest+" stdio" || len(got[1].checks) != 1 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 func TestLoginAdvice(t *testing.T) {
 	t.Parallel()
 	for help, want := range map[string][]string{
@@ -167,7 +214,7 @@ exit 6
 	if err := os.WriteFile(mcpl, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	u, err := newUser(mcpl, t.TempDir(), job{scenario: "auth/metadata-default", url: web.URL})
+	u, err := newUser(mcpl, t.TempDir(), job{scenario: "auth/metadata-default", url: web.URL}.entry())
 	if err != nil {
 		t.Fatal(err)
 	}

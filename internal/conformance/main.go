@@ -1,13 +1,15 @@
-// Command conformance runs the client scenarios of the protocol's conformance suite (npm
-// @modelcontextprotocol/conformance) against mcpl, in every revision that each scenario knows, and
-// compares what fails with what is expected to fail.
+// Command conformance runs the protocol's conformance suite (npm @modelcontextprotocol/conformance)
+// against mcpl, in every revision that each scenario knows, and compares what fails with what is
+// expected to fail. mcpl is the client in some scenarios, and in the others the server: mcpl serve, in
+// front of the everything-server of the protocol's Go SDK (server.go).
 //
-// The suite starts a server for a scenario and then "the client" with that server's URL; the client is
+// In a client scenario the suite starts a server and then "the client" with that server's URL; the client is
 // this program again, with -client. It is a user, not a client: it writes a configuration with the URL,
 // types the commands of mcpl that the scenario asks for (scenarios.go), and follows the commands that
 // mcpl's errors advise. Whatever it knows of the protocol would hide what mcpl lacks.
 //
-//	go run ./internal/conformance -mcpl bin/mcpl -suite testdata/conformance -scenario tools_call
+//	go run ./internal/conformance -mcpl bin/mcpl -suite testdata/conformance \
+//		-everything "$(go -C tools tool -n everything-server)" -scenario tools_call
 package main
 
 import (
@@ -31,6 +33,7 @@ func main() {
 	flag.StringVar(&s.mcpl, "mcpl", "bin/mcpl", "the mcpl to try")
 	flag.StringVar(&s.dir, "suite", "testdata/conformance", "folder with the installed suite and expected-failures.yaml")
 	flag.StringVar(&s.only, "scenario", "", "run this scenario alone, and show what was typed and answered")
+	flag.StringVar(&s.everything, "everything", "", "the everything-server, which tools/go.mod pins")
 	flag.IntVar(&s.jobs, "jobs", max(2, runtime.NumCPU()), "scenarios at a time")
 	flag.BoolVar(&asClient, "client", false,
 		"be the client of one scenario: the suite starts it so, with the server's URL")
@@ -66,7 +69,7 @@ func beClient(ctx context.Context, mcpl, url string) error {
 	if err != nil {
 		return err
 	}
-	u, err := newUser(mcpl, dir, job)
+	u, err := newUser(mcpl, dir, job.entry())
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ func extensionRevisions() []string { return []string{"2025-11-25", "2026-07-28"}
 // suite is one run of the conformance suite.
 type suite struct {
 	mcpl, dir, only string
+	everything      string // the server behind mcpl serve
 	jobs            int
 }
 
@@ -36,7 +37,11 @@ type suite struct {
 type trial struct {
 	scenario, revision string
 	extension          bool
+	mode               string // how the server behind mcpl serve is reached; empty in scenarios of clients
 }
+
+// place says where a trial is made: its revision, and the mode if it has one.
+func (t trial) place() string { return strings.TrimSpace(t.revision + " " + t.mode) }
 
 // check is a line of the suite's verdict on a trial.
 type check struct {
@@ -56,9 +61,23 @@ type outcome struct {
 	transcript string
 }
 
+// side is a part of the scenarios, judged by a list of expected failures of its own.
+type side struct {
+	list  string // in expected-failures.yaml
+	kind  string // of scenarios: "client" or "server"
+	modes []string
+}
+
+// sides returns all scenarios: of mcpl as a client, and of mcpl serve in front of servers of several kinds.
+func sides() []side {
+	return []side{{list: "client", kind: "client"}, {list: "server", kind: "server", modes: []string{stdio, sessions}},
+		{list: "server-stateless", kind: "server", modes: []string{stateless}},
+		{list: "server-bridged", kind: "server", modes: []string{bridged}}}
+}
+
 func (s *suite) run(ctx context.Context) error {
 	var err error
-	for _, path := range []*string{&s.mcpl, &s.dir} {
+	for _, path := range []*string{&s.mcpl, &s.dir, &s.everything} {
 		if *path, err = filepath.Abs(*path); err != nil {
 			return err
 		}
@@ -67,22 +86,34 @@ func (s *suite) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	trials, err := s.trials(ctx)
-	if err != nil {
-		return err
-	}
-	outcomes, err := s.tryAll(ctx, trials)
-	if err != nil {
-		return err
-	}
-	v := judge(outcomes, expected, s.only)
-	v.print(os.Stdout, outcomes)
-	if s.only != "" {
-		for _, o := range outcomes {
-			fmt.Printf("\n%s in %s\n%s", o.scenario, o.revision, o.transcript)
+	good, ran := true, false
+	for _, side := range sides() {
+		trials, err := s.trials(ctx, side)
+		if err != nil {
+			return err
 		}
+		outcomes, err := s.tryAll(ctx, side, trials)
+		if err != nil {
+			return err
+		}
+		if len(outcomes) == 0 {
+			continue
+		}
+		ran = true
+		v := judge(outcomes, expected[side.list], s.only)
+		v.print(os.Stdout, outcomes)
+		good = good && v.good()
+		if s.only != "" {
+			for _, o := range outcomes {
+				fmt.Printf("\n%s in %s\n%s", o.scenario, o.trial.place(), o.transcript)
+			}
+		}
+		fmt.Println()
 	}
-	if !v.good() {
+	switch {
+	case !ran:
+		return fmt.Errorf("the suite has no scenario %q", s.only)
+	case !good:
 		return errFailed
 	}
 	return nil
@@ -99,18 +130,18 @@ func (s *suite) node(ctx context.Context, args ...string) *exec.Cmd {
 const program = "node_modules/@modelcontextprotocol/conformance/dist/index.js"
 
 // expected reads expected-failures.yaml, by the library that the suite reads it with.
-func (s *suite) expected(ctx context.Context) ([]string, error) {
+func (s *suite) expected(ctx context.Context) (map[string][]string, error) {
 	const script = `import {readFileSync} from "node:fs"; import {parse} from "yaml";
-console.log(JSON.stringify(parse(readFileSync("expected-failures.yaml", "utf8"))?.client ?? []))`
+console.log(JSON.stringify(parse(readFileSync("expected-failures.yaml", "utf8"))))`
 	out, err := s.node(ctx, "--input-type=module", "-e", script).Output()
 	if err != nil {
 		return nil, fmt.Errorf("reading expected-failures.yaml: %w", explain(err))
 	}
-	var list []string
-	if err := json.Unmarshal(out, &list); err != nil {
-		return nil, fmt.Errorf("expected-failures.yaml: its list is not one of scenario or scenario:check: %w", err)
+	var lists map[string][]string
+	if err := json.Unmarshal(out, &lists); err != nil {
+		return nil, fmt.Errorf("expected-failures.yaml: a list is not one of scenario or scenario:check: %w", err)
 	}
-	return list, nil
+	return lists, nil
 }
 
 // explain adds to err what the command said.
@@ -122,18 +153,19 @@ func explain(err error) error {
 	return err
 }
 
-// trials asks the suite for its client scenarios and the revisions of each.
-func (s *suite) trials(ctx context.Context) ([]trial, error) {
-	out, err := s.node(ctx, program, "list", "--client").Output()
+// trials asks the suite for its scenarios of a side, and the revisions of each. There is none if only another side has
+// the scenario that is to run alone.
+func (s *suite) trials(ctx context.Context, of side) ([]trial, error) {
+	out, err := s.node(ctx, program, "list", "--"+of.kind).Output()
 	if err != nil {
 		return nil, fmt.Errorf("listing the scenarios: %w", explain(err))
 	}
 	all := trialsIn(string(out))
+	if len(all) == 0 {
+		return nil, fmt.Errorf("the suite has no %s scenario; it says:\n%s", of.kind, out)
+	}
 	if s.only != "" {
 		all = slices.DeleteFunc(all, func(t trial) bool { return t.scenario != s.only })
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("the suite has no client scenario %q; it says:\n%s", s.only, out)
 	}
 	return all, nil
 }
@@ -160,21 +192,41 @@ func trialsIn(list string) []trial {
 	return all
 }
 
-// tryAll runs the trials, s.jobs at a time, and keeps their order.
-func (s *suite) tryAll(ctx context.Context, trials []trial) ([]outcome, error) {
-	outcomes := make([]outcome, len(trials))
+// tryAll makes the trials of a side. Those of servers are made by revision and mode.
+func (s *suite) tryAll(ctx context.Context, of side, trials []trial) ([]outcome, error) {
+	if of.kind == "client" {
+		return atOnce(s.jobs, trials, func(t trial) ([]outcome, error) {
+			o, err := s.try(ctx, t)
+			return []outcome{o}, err
+		})
+	}
+	var places []trial
+	for _, t := range trials {
+		for _, mode := range of.modes {
+			place := trial{revision: t.revision, mode: mode}
+			if !t.extension && has(mode, t.revision) && !slices.Contains(places, place) {
+				places = append(places, place)
+			}
+		}
+	}
+	return atOnce(s.jobs, places, func(t trial) ([]outcome, error) { return s.tryServer(ctx, t) })
+}
+
+// atOnce makes trials, some at a time, and keeps their order.
+func atOnce(jobs int, trials []trial, try func(trial) ([]outcome, error)) ([]outcome, error) {
+	outcomes := make([][]outcome, len(trials))
 	errs := make([]error, len(trials))
-	slots := make(chan struct{}, s.jobs)
+	slots := make(chan struct{}, jobs)
 	var wg sync.WaitGroup
 	for i, t := range trials {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			outcomes[i], errs[i] = s.try(ctx, t)
+			outcomes[i], errs[i] = try(t)
 		})
 	}
 	wg.Wait()
-	return outcomes, errors.Join(errs...)
+	return slices.Concat(outcomes...), errors.Join(errs...)
 }
 
 // try runs one trial: the suite's server, with this program as the client.
@@ -217,13 +269,9 @@ func readResults(dir string) ([]check, string, error) {
 	if err != nil || len(found) != 1 {
 		return nil, "", errors.New("the suite left no verdict")
 	}
-	data, err := os.ReadFile(found[0])
+	checks, err := readChecks(found[0])
 	if err != nil {
 		return nil, "", err
-	}
-	var checks []check
-	if err := json.Unmarshal(data, &checks); err != nil {
-		return nil, "", fmt.Errorf("checks.json: %w", err)
 	}
 	var transcript strings.Builder
 	for _, name := range []string{"stdout.txt", "stderr.txt"} {
@@ -234,6 +282,18 @@ func readResults(dir string) ([]check, string, error) {
 		transcript.Write(text)
 	}
 	return checks, transcript.String(), nil
+}
+
+func readChecks(path string) ([]check, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var checks []check
+	if err := json.Unmarshal(data, &checks); err != nil {
+		return nil, fmt.Errorf("checks.json: %w", err)
+	}
+	return checks, nil
 }
 
 // lastLine returns the last line of text that is not empty.

@@ -23,8 +23,8 @@ type user struct {
 // server is the name of the only server in the configuration.
 const server = "it"
 
-func newUser(mcpl, dir string, j job) (*user, error) {
-	entry, err := json.Marshal(map[string]any{"mcpServers": map[string]any{server: j.entry()}})
+func newUser(mcpl, dir string, entry map[string]any) (*user, error) {
+	config, err := json.Marshal(map[string]any{"mcpServers": map[string]any{server: entry}})
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func newUser(mcpl, dir string, j job) (*user, error) {
 		}
 		u.env = append(u.env, "XDG_"+name+"="+folder)
 	}
-	return u, os.WriteFile(u.config, entry, 0o600)
+	return u, os.WriteFile(u.config, config, 0o600)
 }
 
 // command makes an mcpl process; --verbose leaves in the transcript what went over the wire.
