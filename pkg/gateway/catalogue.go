@@ -126,6 +126,9 @@ func matches(glob, text string) bool {
 
 // named returns the entries that a word of a model means: a name, a glob, or a server with all that it offers.
 func (c *catalogue) named(word string) []entry {
+	if len(word) > maxWord {
+		return nil // a glob costs its length for each entry
+	}
 	for _, word := range meanings(word) {
 		var found []entry
 		for _, e := range c.entries {

@@ -68,17 +68,17 @@ func (c *Client) begin(out notifier) {
 
 // Close cancels what the client has in flight, and returns when all of it has ended.
 func (c *Client) Close() {
-	c.gateway.mu.Lock()
-	delete(c.gateway.clients, c)
-	c.gateway.mu.Unlock()
-	c.gateway.subscriptions.leave(c)
 	c.mu.Lock()
 	c.closed = true
 	for _, r := range c.requests {
 		r.cancel(errGone)
 	}
 	c.mu.Unlock()
-	c.wg.Wait()
+	c.wg.Wait() // a request may still enter the client among those that hear of changes
+	c.gateway.mu.Lock()
+	delete(c.gateway.clients, c)
+	c.gateway.mu.Unlock()
+	c.gateway.subscriptions.leave(c)
 }
 
 // Receive takes one message of the client and does not wait for what it asks for. Answers go to out. A request ends
@@ -102,7 +102,7 @@ func (c *Client) begun(ctx context.Context, m mcp.Message, out Outlet) {
 	defer c.mu.Unlock()
 	if c.closed || c.requests[string(m.ID)] != nil {
 		cancel(nil)
-		out.Send(mcp.Answer(m.ID, nil, &tool.UpstreamError{Code: mcp.InvalidRequest,
+		out.Answer(mcp.Answer(m.ID, nil, &tool.UpstreamError{Code: mcp.InvalidRequest,
 			Message: fmt.Sprintf("a request with the id %s is being answered, or the session has ended", m.ID)}))
 		return
 	}

@@ -58,7 +58,7 @@ type Options struct {
 	Results  results.Store
 	MaxBytes int
 	// Query parses a jq expression, for parts of results that are kept.
-	Query func(expr string) (func(ctx context.Context, value json.RawMessage) ([]json.RawMessage, error), error)
+	Query func(expr string) (Query, error)
 	// Now is the clock of sessions.
 	Now func() time.Time
 	// Catalog is where the exposure Activate shows its catalogue, unless the configuration says so: "description" or
@@ -70,6 +70,9 @@ type Options struct {
 	// Log, if not nil, hears of what happens. Several goroutines may call it at the same time.
 	Log func(who, event string)
 }
+
+// Query returns what a jq expression makes of a JSON value, in order.
+type Query = func(ctx context.Context, value json.RawMessage) ([]json.RawMessage, error)
 
 // Switched is what a person's choice consists of after Switch of [Options]: how many names are on and off, and in which
 // file they stand.
@@ -95,6 +98,8 @@ type Gateway struct {
 
 	sealer *sealer
 	calls  sync.WaitGroup // that may outlast their requests
+
+	querying chan struct{} // holds one while a query runs
 
 	// goroutine runs f until the gateway ends, which waits for it.
 	goroutine     func(f func(ctx context.Context))
@@ -127,8 +132,8 @@ func New(opt Options) (*Gateway, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, clients: make(map[*Client]struct{}),
-		suspended: make(map[string]waiting), renewals: make(chan chan struct{}), active: newActiveSet(),
+	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, querying: make(chan struct{}, 1), active: newActiveSet(),
+		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan struct{}),
 		noticed: make(map[string]bool), announced: make(map[string]bool)}
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
 	g.health, g.subscriptions = newHealth(g), newSubscriptions(g)

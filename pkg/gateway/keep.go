@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/humanize"
@@ -95,6 +96,29 @@ type part struct {
 	JQ    string `json:"jq"`
 }
 
+// queryLimit bounds a query. An expression may run, and take memory, without end.
+const queryLimit = 2 * time.Second
+
+// errQuery is the cause of queries that took too long.
+var errQuery = fmt.Errorf("the expression took more than %s", queryLimit)
+
+// query runs a query of a client. There is one at a time, since each may take much memory.
+func (g *Gateway) query(ctx context.Context, query Query, value json.RawMessage) ([]json.RawMessage, error) {
+	select {
+	case g.querying <- struct{}{}:
+		defer func() { <-g.querying }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, queryLimit, errQuery)
+	defer cancel()
+	values, err := query(ctx, value)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return values, err
+}
+
 // readOn returns a part of a result that is kept.
 func (r *request) readOn(ctx context.Context, p part) (string, error) {
 	opt := r.client.gateway.opt
@@ -115,7 +139,7 @@ func (r *request) readOn(ctx context.Context, p part) (string, error) {
 		if err != nil {
 			return "", fault.New(fault.InvalidArguments, "jq: "+err.Error(), "Correct the expression.")
 		}
-		values, err := query(ctx, value)
+		values, err := r.client.gateway.query(ctx, query, value)
 		if err != nil {
 			return "", fault.New(fault.InvalidArguments, "jq: "+err.Error(), `"." shows the whole result.`)
 		}

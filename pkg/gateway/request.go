@@ -49,6 +49,9 @@ func (r *request) answer(ctx context.Context) []byte {
 	if leaving := r.gen.leave(); leaving != nil {
 		r.client.gateway.opt.Log("", leaving.Error())
 	}
+	if err != nil && ctx.Err() != nil { // it failed because no client waits for it
+		err = &tool.UpstreamError{Code: mcp.InternalError, Message: context.Cause(ctx).Error()}
+	}
 	return mcp.Answer(r.message.ID, result, r.failure(err))
 }
 
@@ -212,6 +215,9 @@ func (r *request) tell(method string, params json.RawMessage, members ...tool.Fi
 	out := r.out
 	if r.suspended != nil {
 		out = r.suspended.current().out
+	}
+	if q, ok := out.(*queue); ok && q.crowded() {
+		return // a client that reads slowly misses news, not answers
 	}
 	out.Send(mcp.Notification(method, tool.JoinObject(fields)))
 }

@@ -149,6 +149,9 @@ func cut(text string, n int) string {
 	return strings.ToValidUTF8(text[:n], "") + "…"
 }
 
+// maxRead bounds the definitions of one answer: a model that needs more of them wants to search.
+const maxRead = 50
+
 func (searching) read(ctx context.Context, r *request) (string, error) {
 	var p struct {
 		Arguments struct {
@@ -165,8 +168,20 @@ func (searching) read(ctx context.Context, r *request) (string, error) {
 	case len(p.Arguments.Names) == 0:
 		return "", fault.New(fault.InvalidArguments, "names is missing", "Give a list of names such as server/tool.")
 	}
+	var names []string
+	for seen := make(map[string]bool); len(names) <= maxRead && len(p.Arguments.Names) > 0; {
+		name := p.Arguments.Names[0]
+		if p.Arguments.Names = p.Arguments.Names[1:]; !seen[name] {
+			seen[name] = true
+			names = append(names, name)
+		}
+	}
+	if len(names) > maxRead {
+		return "", fault.New(fault.InvalidArguments, fmt.Sprintf("more than %d names were given", maxRead),
+			"Search with other words, or read fewer at a time.")
+	}
 	var list []json.RawMessage
-	for _, name := range p.Arguments.Names {
+	for _, name := range names {
 		ref, err := r.resolve(ctx, []string{name})
 		if err != nil {
 			return "", err

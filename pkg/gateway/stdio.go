@@ -6,6 +6,7 @@ import (
 	"io"
 	"sync"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -16,8 +17,10 @@ const maxMessage = 16 << 20
 // maxQueued bounds what waits for a client that does not read, in bytes. A client that exceeds it is given up.
 const maxQueued = 64 << 20
 
-// errUnread is the error of a client that does not read what it is sent.
-var errUnread = errors.New("the client does not read its messages")
+// unread is the fault of a client that does not read what it is sent.
+func unread() error {
+	return fault.New(fault.Timeout, "the client does not read its messages", "Look whether it hangs, and start it again.")
+}
 
 // Serve serves one client on two streams, a message a line (MCP 2025-11-25, transports, stdio), until in ends, out
 // cannot be written or ctx ends. It returns when no request of the client is left. A read of in, or a write to an out
@@ -39,7 +42,7 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 	case err := <-written:
 		return err
 	case <-queue.full:
-		return errUnread
+		return unread()
 	}
 }
 
@@ -86,7 +89,7 @@ func (c *Client) takeAll(ctx context.Context, lines <-chan line, full <-chan str
 		case err := <-written:
 			return err
 		case <-full:
-			return errUnread
+			return unread()
 		case <-ctx.Done():
 			return nil
 		}
@@ -139,6 +142,13 @@ func (q *queue) Send(message []byte) {
 		close(q.full)
 	}
 	q.more.Signal()
+}
+
+// crowded reports whether so much waits that news had better not join it.
+func (q *queue) crowded() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.size > maxQueued/8
 }
 
 // Answer implements [Outlet].

@@ -3,10 +3,11 @@ package gateway
 import (
 	"context"
 	"encoding/json"
-	"maps"
+	"fmt"
 	"sync"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -20,7 +21,14 @@ type subscriptions struct {
 
 	mu    sync.Mutex
 	byRef map[tool.Ref]*subscription
+	of    map[*Client]int // how many each client has
 }
+
+// The most subscriptions of one client, and of all. Each is kept up by a goroutine and asks its server once a minute.
+const (
+	maxOwnSubscriptions = 100
+	maxSubscriptions    = 1000
+)
 
 // subscription is one resource.
 type subscription struct {
@@ -36,7 +44,7 @@ type subscriber struct {
 }
 
 func newSubscriptions(g *Gateway) *subscriptions {
-	return &subscriptions{gateway: g, byRef: make(map[tool.Ref]*subscription)}
+	return &subscriptions{gateway: g, byRef: make(map[tool.Ref]*subscription), of: make(map[*Client]int)}
 }
 
 // subscribe has the client hear of updates of a resource.
@@ -61,18 +69,58 @@ func (r *request) subscribeTo(ctx context.Context, uri string) error {
 		return r.noResource(uri)
 	}
 	s := r.client.gateway.subscriptions
+	own := subscriber{r.client, uri}
+	if err := s.room(ref, own); err != nil {
+		return err
+	}
 	if err := s.renew(ctx, r.gen, ref); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := s.byRef[ref]
-	if one == nil {
-		one = &subscription{ref: ref, subscribers: make(map[subscriber]struct{}), ended: make(chan struct{})}
-		s.byRef[ref] = one
+	if err := s.isRoom(ref, own); err != nil {
+		return err
+	}
+	if one, first := s.enter(ref, own); first {
 		s.gateway.goroutine(func(ctx context.Context) { s.keep(ctx, one) })
 	}
-	one.subscribers[subscriber{r.client, uri}] = struct{}{}
+	return nil
+}
+
+// enter adds a subscriber while mu is held, and reports whether it is the first of this resource.
+func (s *subscriptions) enter(ref tool.Ref, own subscriber) (one *subscription, first bool) {
+	one = s.byRef[ref]
+	if first = one == nil; first {
+		one = &subscription{ref: ref, subscribers: make(map[subscriber]struct{}), ended: make(chan struct{})}
+		s.byRef[ref] = one
+	}
+	if _, has := one.subscribers[own]; !has {
+		one.subscribers[own] = struct{}{}
+		s.of[own.client]++
+	}
+	return one, first
+}
+
+// room returns an error if a client may not subscribe to one more resource.
+func (s *subscriptions) room(ref tool.Ref, own subscriber) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isRoom(ref, own)
+}
+
+// isRoom is room while mu is held.
+func (s *subscriptions) isRoom(ref tool.Ref, own subscriber) error {
+	one := s.byRef[ref]
+	if one != nil {
+		if _, has := one.subscribers[own]; has {
+			return nil
+		}
+	}
+	if s.of[own.client] >= maxOwnSubscriptions || one == nil && len(s.byRef) >= maxSubscriptions {
+		return &tool.UpstreamError{Code: mcp.InternalError,
+			Message: fmt.Sprintf("there are too many subscriptions: a client may have %d, and all clients together %d",
+				maxOwnSubscriptions, maxSubscriptions)}
+	}
 	return nil
 }
 
@@ -91,7 +139,12 @@ func (r *request) unsubscribe(context.Context) (json.RawMessage, error) {
 
 // leave ends the subscriptions of a client.
 func (s *subscriptions) leave(c *Client) {
-	s.remove(func(s subscriber) bool { return s.client == c })
+	s.mu.Lock()
+	has := s.of[c] > 0
+	s.mu.Unlock()
+	if has {
+		s.remove(func(s subscriber) bool { return s.client == c })
+	}
 }
 
 // remove takes out the subscribers that have gone, and ends the subscriptions without one.
@@ -99,7 +152,15 @@ func (s *subscriptions) remove(gone func(subscriber) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for ref, one := range s.byRef {
-		maps.DeleteFunc(one.subscribers, func(s subscriber, _ struct{}) bool { return gone(s) })
+		for sub := range one.subscribers {
+			if !gone(sub) {
+				continue
+			}
+			delete(one.subscribers, sub)
+			if s.of[sub.client]--; s.of[sub.client] == 0 {
+				delete(s.of, sub.client)
+			}
+		}
 		if len(one.subscribers) == 0 {
 			close(one.ended)
 			delete(s.byRef, ref)

@@ -26,6 +26,7 @@ func (c *Client) statePurpose() string { return "requestState of " + c.owner }
 // state is what a requestState of the gateway holds: a call that waits here, or a server's own state.
 type state struct {
 	Call   string          `json:"call,omitempty"`
+	Target string          `json:"target,omitempty"` // of the call
 	Server string          `json:"server,omitempty"`
 	State  json.RawMessage `json:"state,omitempty"`
 }
@@ -74,12 +75,15 @@ func (r *request) suspendable(ctx context.Context) (json.RawMessage, error) {
 	if kept.Call == "" {
 		return r.start(ctx)
 	}
+	if kept.Target != r.target() {
+		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "the requestState is that of another call"}
+	}
 	s, asked := g.resume(kept.Call)
-	answer, ok := p.Responses[theQuestion]
-	switch {
+	answer := p.Responses[theQuestion]
+	switch _, err := tool.SplitObject(answer); {
 	case s == nil:
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "the call that waited for this has ended"}
-	case !ok: // asked once more
+	case err != nil: // asked once more
 		return r.ask(s, asked)
 	}
 	s.mu.Lock()
@@ -87,6 +91,16 @@ func (r *request) suspendable(ctx context.Context) (json.RawMessage, error) {
 	s.mu.Unlock()
 	asked.answer <- answer
 	return r.await(ctx, s)
+}
+
+// target returns what the request calls: its method, and what it names.
+func (r *request) target() string {
+	var p struct {
+		Name string `json:"name"`
+		URI  string `json:"uri"`
+	}
+	_ = r.params(&p) // its method says no more about it then
+	return r.message.Method + " " + p.Name + " " + p.URI
 }
 
 // start makes the call in a goroutine that outlasts this request if the server asks something.
@@ -129,7 +143,7 @@ func (r *request) ask(s *suspended, q question) (json.RawMessage, error) {
 		s.cancel(err)
 		return nil, err
 	}
-	sealed, err := g.sealer.seal(r.client.statePurpose(), state{Call: id}, suspension)
+	sealed, err := g.sealer.seal(r.client.statePurpose(), state{Call: id, Target: r.target()}, suspension)
 	if err != nil {
 		return nil, err
 	}

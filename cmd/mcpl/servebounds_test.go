@@ -1,0 +1,78 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+)
+
+// TestServeReadsFew reads a definition once, however often its name is given, and only so many.
+func TestServeReadsFew(t *testing.T) {
+	t.Parallel()
+	f := newHome(t, servedScript()).serve(t)
+	f.initialize(`{}`)
+	names := func(n int, format string) string {
+		var list []string
+		for i := range n {
+			list = append(list, strings.ReplaceAll(format, "#", fmt.Sprint(i)))
+		}
+		text, err := json.Marshal(map[string][]string{"names": list})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	if text := f.textOf("read_tool", names(10_000, "s/odd")); strings.Count(text, `"name":"odd"`) != 1 {
+		t.Errorf("%d bytes: %.200s", len(text), text)
+	}
+	f.has(f.call("read_tool", names(51, "s/odd#")), `"isError":true`, `more than 50 names`)
+}
+
+// TestServeEndlessQuery ends a query that a model has written and that would never end.
+func TestServeEndlessQuery(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "large", Text: strings.Repeat("a line of text\n", 5000)}}})
+	f := h.serve(t)
+	f.initialize(`{}`)
+	kept := regexp.MustCompile(`kept as (\w+)`).FindStringSubmatch(f.call("call_tool", `{"tool":"s/large"}`))
+	if kept == nil {
+		t.Fatal("no result was kept")
+	}
+	for range 2 { // the first leaves room for the second
+		f.has(f.call("read_tool", fmt.Sprintf(`{"result":%q,"jq":"[limit(1;repeat(1)|select(.==2))]"}`, kept[1])),
+			`"isError":true`, `took more than 2s`)
+	}
+}
+
+// TestServeStateOfAnotherCall refuses the state of a waiting call for another tool, and an answer that is none: the
+// call waits on, and goes on with the right ones.
+func TestServeStateOfAnotherCall(t *testing.T) {
+	t.Parallel()
+	s := newHome(t, servedScript()).serveHTTP(t, "--expose", "all")
+	do := func(name, members string) reply {
+		body, headers := modern("tools/call", name, members)
+		return s.ask("POST", body, headers...)
+	}
+	state := func(r reply) string {
+		var asked struct{ Result struct{ RequestState string } }
+		if err := json.Unmarshal([]byte(r.body), &asked); err != nil || asked.Result.RequestState == "" {
+			t.Fatalf("%v: %+v", err, r)
+		}
+		return asked.Result.RequestState
+	}
+	with := func(state, answer string) string {
+		return fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":%s},`, state, answer)
+	}
+	const ada = `{"action":"accept","content":{"name":"Ada"}}`
+	first := state(do("s_ask", ""))
+	s.is(do("s_odd", with(first, ada)), 200, `"code":-32602`, `another call`)
+	again := do("s_ask", with(first, `null`))
+	s.is(again, 200, `"resultType":"input_required"`, `Who?`)
+	s.is(do("s_ask", with(state(again), ada)), 200, `Ada`, `"resultType":"complete"`)
+}

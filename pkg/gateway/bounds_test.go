@@ -1,0 +1,185 @@
+package gateway
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/catalog"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/mcp"
+	choice "github.com/mcp-launchpad/mcpl/pkg/state"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
+)
+
+// quiet takes events and says nothing.
+type quiet struct{}
+
+func (quiet) Notice(string, ...any)  {}
+func (quiet) Status(string)          {}
+func (quiet) Verbose(string, string) {}
+
+// answers takes the answers to requests.
+type answers chan []byte
+
+func (answers) Send([]byte)       {}
+func (a answers) Answer(r []byte) { a <- r }
+
+// empty returns a gateway without servers.
+func empty(t *testing.T) *Gateway {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, ".mcp.json")
+	if err := os.WriteFile(file, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open := func() (*engine.Engine, error) {
+		env := config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS, Lookup: func(string) (string, bool) { return "", false }}
+		index := catalog.Options{Env: env, Events: quiet{}, Now: time.Now,
+			Selection: config.Selection{Configs: []string{file}}}
+		return engine.New(engine.Options{Switches: choice.All{}, Catalog: index,
+			NewCaller: func(*config.Config, func(string)) engine.Caller { return nil }}), nil
+	}
+	g, err := New(Options{Open: open, Stamp: func() string { return "" }, Now: time.Now, Expose: All})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+func message(t *testing.T, text string) mcp.Message {
+	t.Helper()
+	m, wrong := mcp.Parse([]byte(text))
+	if wrong != nil {
+		t.Fatal(wrong)
+	}
+	return m
+}
+
+// TestClosedClientsAreForgotten has clients gone while their first request is answered.
+func TestClosedClientsAreForgotten(t *testing.T) {
+	t.Parallel()
+	g := empty(t)
+	hello := message(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}`)
+	for range 200 {
+		out := make(answers, 1)
+		c := g.Connect("x", "", All, out)
+		c.Receive(t.Context(), hello, out)
+		c.Close()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.clients) > 0 {
+		t.Errorf("%d of 200 are kept", len(g.clients))
+	}
+}
+
+// TestSameID answers a request with the id of another one, which ends what waits for its answer.
+func TestSameID(t *testing.T) {
+	t.Parallel()
+	c := empty(t).Connect("x", "", All, nil)
+	defer c.Close()
+	c.mu.Lock()
+	c.requests["5"] = &request{cancel: func(error) {}}
+	c.mu.Unlock()
+	out := make(answers, 1)
+	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), out)
+	select {
+	case answer := <-out:
+		if !strings.Contains(string(answer), "a request with the id 5 is being answered") {
+			t.Errorf("%s", answer)
+		}
+	default:
+		t.Error("it is not answered")
+	}
+}
+
+// TestSubscriptionsAreBounded counts the subscriptions of a client, and of all.
+func TestSubscriptionsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := newSubscriptions(nil)
+	add := func(c *Client, uri string) error {
+		ref := tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		err := s.isRoom(ref, subscriber{c, uri})
+		if err == nil {
+			s.enter(ref, subscriber{c, uri})
+		}
+		return err
+	}
+	var clients []*Client
+	for i := range maxSubscriptions / maxOwnSubscriptions {
+		c := new(Client)
+		clients = append(clients, c)
+		for k := range maxOwnSubscriptions {
+			for range 2 { // the second time it is the same
+				if err := add(c, fmt.Sprint(i, "/", k)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := add(c, fmt.Sprint(i, "/more")); err == nil {
+			t.Fatal("a client has one more")
+		}
+	}
+	late := new(Client)
+	if err := add(late, "new"); err == nil {
+		t.Error("all have one more")
+	}
+	if err := add(late, "0/0"); err != nil {
+		t.Errorf("it is subscribed to already: %v", err)
+	}
+	for _, c := range append(clients, late) {
+		s.leave(c)
+	}
+	if len(s.byRef) > 0 || len(s.of) > 0 {
+		t.Errorf("%d resources and %d clients are left", len(s.byRef), len(s.of))
+	}
+	if err := add(clients[0], "new"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLongWordIsUnknown looks for no name that is longer than any: as a glob it would cost its length for each entry.
+func TestLongWordIsUnknown(t *testing.T) {
+	t.Parallel()
+	c := oddCatalogue(t)
+	if found := c.named("*"); found == nil {
+		t.Error("* means nothing")
+	}
+	if found := c.named(strings.Repeat("*", maxWord+1)); found != nil {
+		t.Errorf("it means %d entries", len(found))
+	}
+}
+
+// TestCrowdedQueue has a client that reads nothing miss news, and not answers.
+func TestCrowdedQueue(t *testing.T) {
+	t.Parallel()
+	q := newQueue()
+	r := &request{client: &Client{}, out: q}
+	note := tool.JoinObject([]tool.Field{{Key: "data", Value: tool.Quote(strings.Repeat("x", 1<<20))}})
+	for range 2 * maxQueued >> 20 {
+		r.Message(tool.Message{Level: "error", Raw: note})
+	}
+	q.Answer(json.RawMessage(`{}`))
+	select {
+	case <-q.full:
+		t.Fatal("the client is given up")
+	default:
+	}
+	if last := q.waiting[len(q.waiting)-1]; string(last) != "{}" {
+		t.Errorf("the answer is missing after %d messages", len(q.waiting))
+	}
+}
