@@ -38,12 +38,13 @@ func (e *endpoint) begin() (begun *session, full bool) {
 	n.client = e.opt.Gateway.Connect(n.id, e.owner, e.expose, n.own)
 	e.mu.Lock()
 	var gone *session
-	if len(e.sessions) >= maxSessions {
+	if !e.closed && len(e.sessions) >= maxSessions {
 		if gone = e.longestIdle(); gone != nil {
 			delete(e.sessions, gone.id)
 		}
 	}
-	if full = len(e.sessions) >= maxSessions; !full {
+	// A request that came before Close may get here after it, when there is no map any more.
+	if full = e.closed || len(e.sessions) >= maxSessions; !full {
 		e.sessions[n.id] = n
 	}
 	e.mu.Unlock()
