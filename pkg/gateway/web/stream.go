@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// maxKept bounds what a stream keeps for a client that comes back, in bytes. The oldest messages are dropped first.
+	// maxKept bounds what a stream keeps for a client that comes back, in bytes, and what all streams of a session that
+	// have ended keep together. The oldest messages are dropped first.
 	maxKept = 1 << 20
 	// writeLimit bounds the time that a client may take to read one message.
 	writeLimit = 30 * time.Second
@@ -23,6 +24,8 @@ type stream struct {
 	number string // of its session; empty if it cannot be resumed
 	// plain returns the status of a response that is sent alone. If nil, that is 200.
 	plain func(response []byte) int
+	// finished is called after the last message; nil if nobody wants to know.
+	finished func()
 
 	mu    sync.Mutex
 	kept  [][]byte
@@ -39,7 +42,12 @@ func newStream(number string) *stream { return &stream{number: number, wake: mak
 func (s *stream) Send(message []byte) { s.put(message, false) }
 
 // Answer implements gateway.Outlet.
-func (s *stream) Answer(response []byte) { s.put(response, true) }
+func (s *stream) Answer(response []byte) {
+	s.put(response, true)
+	if s.finished != nil {
+		s.finished()
+	}
+}
 
 func (s *stream) put(message []byte, last bool) {
 	s.mu.Lock()
@@ -57,6 +65,13 @@ func (s *stream) put(message []byte, last bool) {
 	}
 	s.ended = last
 	s.changed()
+}
+
+// weight returns how many bytes the stream keeps, and whether no more come.
+func (s *stream) weight() (size int, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size, s.ended
 }
 
 // close ends the stream.
@@ -95,8 +110,9 @@ func (s *stream) next(from, taker int) (messages [][]byte, begin int, ended, min
 }
 
 // respond answers a request with the messages of the stream: with the response alone if that comes soon and nothing
-// before it, else with events.
-func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
+// before it, else with events. It reports whether a client may come back for the stream: one that has got no event
+// knows no number to resume it by.
+func (s *stream) respond(w http.ResponseWriter, r *http.Request) (resumable bool) {
 	taker := s.take()
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
@@ -104,14 +120,14 @@ func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
 		messages, _, ended, mine, wake := s.next(0, taker)
 		switch {
 		case !mine:
-			return
+			return true // another connection has events of it
 		case ended && len(messages) == 1:
 			w.Header().Set("Content-Type", "application/json")
 			if s.plain != nil {
 				w.WriteHeader(s.plain(messages[0]))
 			}
 			_, _ = w.Write(messages[0]) // a client that has gone reads nothing
-			return
+			return false
 		case len(messages) > 0:
 			waiting = false
 			continue
@@ -121,10 +137,11 @@ func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
 		case <-wait.C:
 			waiting = false
 		case <-r.Context().Done():
-			return
+			return false
 		}
 	}
 	s.events(w, r, 0, taker)
+	return true
 }
 
 // follow sends the messages after number n as events.
