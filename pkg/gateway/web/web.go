@@ -46,6 +46,8 @@ type Options struct {
 	Now func() time.Time
 	// Owner returns the name of a token, "" if it is none. If nil, requests need no token.
 	Owner func(token string) (name string, err error)
+	// Notice is told what a person should know and clients should not. It may be nil, and be called concurrently.
+	Notice func(text string)
 }
 
 // Server is an http.Handler.
@@ -145,7 +147,12 @@ func (e *endpoint) authorized(w http.ResponseWriter, r *http.Request) (owner str
 	owner, err := e.opt.Owner(token)
 	switch {
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError, err.Error())
+		// The error names files of this machine, and the client may be anyone.
+		if e.opt.Notice != nil {
+			e.opt.Notice(err.Error())
+		}
+		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError,
+			"the gateway cannot read its tokens; its log says why")
 	case owner == "":
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpl"`)
 		refuse(w, http.StatusUnauthorized, nil, mcp.InvalidRequest,
