@@ -383,3 +383,23 @@ func TestServeModern(t *testing.T) {
 	s.is(s.ask("POST", strings.ReplaceAll(body, "2026-07-28", "2027-01-01"),
 		"Mcp-Protocol-Version: 2027-01-01", headers[1], headers[2]), 400, `"code":-32022`, `"requested":"2027-01-01"`)
 }
+
+// TestServeEndsSubscriptions: a subscription that a client holds open does not keep mcpl from ending.
+func TestServeEndsSubscriptions(t *testing.T) {
+	t.Parallel()
+	s := newHome(t, servedScript()).serveHTTP(t, "--expose", "all")
+	body, headers := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`)
+	resp := s.open(t.Context(), "POST", body, headers...)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), "subscriptions/acknowledged") {
+	}
+	if lines.Err() != nil || lines.Text() == "" {
+		t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	}
+	began := time.Now()
+	s.end()
+	if took := time.Since(began); took > 5*time.Second { // requests may take 10 s to end
+		t.Errorf("it took %s to end", took)
+	}
+}

@@ -50,8 +50,10 @@ func (s *Server) Listen(ctx context.Context, address string, listening func(url 
 	return errors.Join(err, s.Close())
 }
 
-// endStreams closes the streams that wait for messages, which would keep the server from ending.
+// endStreams ends what waits for messages until its client goes, which would keep the server from ending: the streams
+// of sessions, and subscriptions.
 func (s *Server) endStreams() {
+	close(s.ending)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, session := range s.sessions {

@@ -54,6 +54,8 @@ type Options struct {
 type Server struct {
 	opt Options
 	mux *http.ServeMux
+	// ending is closed when the server begins to end: what lasts until the client goes ends then.
+	ending chan struct{}
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -63,7 +65,8 @@ type Server struct {
 
 // New returns a server.
 func New(opt Options) *Server {
-	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session)}
+	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session),
+		ending: make(chan struct{})}
 	serve := func(path string, expose gateway.Exposure) {
 		s.mux.HandleFunc(path, (&endpoint{Server: s, expose: expose}).serve)
 	}
@@ -260,7 +263,18 @@ func (e *endpoint) single(w http.ResponseWriter, r *http.Request, m mcp.Message,
 	c := e.opt.Gateway.Connect(rand.Text(), e.owner, e.expose, nil)
 	defer c.Close()
 	ctx, cancel := context.WithCancel(r.Context())
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer cancel()
+	if m.Method == "subscriptions/listen" { // it lasts until the client goes, which the end cannot wait for
+		watch.Go(func() {
+			select {
+			case <-e.ending:
+				cancel()
+			case <-ctx.Done():
+			}
+		})
+	}
 	if header != nil {
 		wrong := c.Introduce(m)
 		if wrong == nil {
