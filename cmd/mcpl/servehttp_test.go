@@ -403,3 +403,34 @@ func TestServeEndsSubscriptions(t *testing.T) {
 		t.Errorf("it took %s to end", took)
 	}
 }
+
+// TestServeAnswersAtTheEnd: calls that are still running when mcpl has to end are answered, with and without a session.
+func TestServeAnswersAtTheEnd(t *testing.T) {
+	t.Parallel()
+	script := servedScript()
+	script.Tools = append(script.Tools, mcptest.Tool{Name: "slow", Text: "late",
+		Behaviour: mcptest.Behaviour{Progress: 1, Delay: mcptest.Duration(50 * time.Second)}})
+	s := newHome(t, script).serveHTTP(t, "--expose", "all")
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s_slow","_meta":{"progressToken":1}}}`
+	var open []*bufio.Scanner
+	for _, headers := range [][]string{nil, {s.session()}} {
+		resp := s.open(t.Context(), "POST", call, headers...)
+		defer resp.Body.Close()
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() && !strings.Contains(lines.Text(), "notifications/progress") {
+		}
+		open = append(open, lines)
+	}
+	s.end()
+	for i, lines := range open {
+		answer := ""
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), `"id":2`) {
+				answer = lines.Text()
+			}
+		}
+		if answer == "" || lines.Err() != nil {
+			t.Errorf("call %d got no answer: %v", i, lines.Err())
+		}
+	}
+}

@@ -56,6 +56,8 @@ type Server struct {
 	mux *http.ServeMux
 	// ending is closed when the server begins to end: what lasts until the client goes ends then.
 	ending chan struct{}
+	// cutting is closed when requests have had their time to end: those without a session are cancelled then.
+	cutting chan struct{}
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -66,7 +68,7 @@ type Server struct {
 // New returns a server.
 func New(opt Options) *Server {
 	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session),
-		ending: make(chan struct{})}
+		ending: make(chan struct{}), cutting: make(chan struct{})}
 	serve := func(path string, expose gateway.Exposure) {
 		s.mux.HandleFunc(path, (&endpoint{Server: s, expose: expose}).serve)
 	}
@@ -266,15 +268,17 @@ func (e *endpoint) single(w http.ResponseWriter, r *http.Request, m mcp.Message,
 	var watch sync.WaitGroup
 	defer watch.Wait()
 	defer cancel()
+	stop := e.cutting
 	if m.Method == "subscriptions/listen" { // it lasts until the client goes, which the end cannot wait for
-		watch.Go(func() {
-			select {
-			case <-e.ending:
-				cancel()
-			case <-ctx.Done():
-			}
-		})
+		stop = e.ending
 	}
+	watch.Go(func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
 	if header != nil {
 		wrong := c.Introduce(m)
 		if wrong == nil {
