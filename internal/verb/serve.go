@@ -220,7 +220,7 @@ type HTTPOptions struct {
 	// Owner returns the name of a token, "" if it is none. If nil, clients need no token, and have to be of this machine:
 	// another address is a fault of the kind usage.
 	Owner func(token string) (name string, err error)
-	// Notice is told what a person should know and clients should not.
+	// Notice takes what a person should know and clients should not.
 	Notice func(text string)
 }
 

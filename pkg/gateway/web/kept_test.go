@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestPlainAnswersAreForgotten: nobody can resume a stream that was answered alone, so a session keeps none of it.
+// TestPlainAnswersAreForgotten: no client can resume a stream that was answered alone, so a session keeps none of it.
 func TestPlainAnswersAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, url, _ := start(t)

@@ -17,8 +17,8 @@ const (
 	sweepEvery = time.Minute
 )
 
-// Listen serves HTTP at an address until ctx ends, and then lets requests end for 10 s. Those that run on are cancelled,
-// and answered so. listening is called with the URL once it can be connected to.
+// Listen serves HTTP at an address until ctx ends, and then lets requests end for 10 s. It cancels those that run on,
+// and answers them so. listening is called with the URL once it can be connected to.
 func (s *Server) Listen(ctx context.Context, address string, listening func(url string)) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {

@@ -13,8 +13,10 @@ const (
 	// maxKept bounds what a stream keeps for a client that comes back, in bytes, and what all streams of a session that
 	// have ended keep together. The oldest messages are dropped first.
 	maxKept = 1 << 20
-	// writeLimit bounds the time that a client may take to read one message.
-	writeLimit = 30 * time.Second
+	// writeLimit bounds the time that a client may take to read one message, and a second more for so many bytes of it:
+	// a slow client gets a large answer, one that reads nothing holds it for a limited time.
+	writeLimit     = 30 * time.Second
+	bytesPerSecond = 100_000
 	// beat is how often a comment goes over a stream on which nothing happens, so that proxies keep it open.
 	beat = 25 * time.Second
 )
@@ -24,7 +26,7 @@ type stream struct {
 	number string // of its session; empty if it cannot be resumed
 	// plain returns the status of a response that is sent alone. If nil, that is 200.
 	plain func(response []byte) int
-	// finished is called after the last message; nil if nobody wants to know.
+	// finished is called after the last message; nil if no session keeps the stream.
 	finished func()
 
 	mu    sync.Mutex
@@ -126,6 +128,7 @@ func (s *stream) respond(w http.ResponseWriter, r *http.Request) (resumable bool
 			if s.plain != nil {
 				w.WriteHeader(s.plain(messages[0]))
 			}
+			limitWrite(w, len(messages[0]))
 			_, _ = w.Write(messages[0]) // a client that has gone reads nothing
 			return false
 		case len(messages) > 0:
@@ -157,7 +160,7 @@ func (s *stream) events(w http.ResponseWriter, r *http.Request, from, taker int)
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
 	write := func(b []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(writeLimit)) // a writer without deadlines has its own
+		limitWrite(w, len(b))
 		if _, err := w.Write(b); err != nil {
 			return false
 		}
@@ -193,6 +196,12 @@ func (s *stream) events(w http.ResponseWriter, r *http.Request, from, taker int)
 			return
 		}
 	}
+}
+
+// limitWrite bounds the time that writing so many bytes may take.
+func limitWrite(w http.ResponseWriter, size int) {
+	limit := writeLimit + time.Duration(size)*time.Second/bytesPerSecond
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // a writer without deadlines has its own
 }
 
 // prime returns what a stream begins with: nothing to read, or for clients that know of it an event without a message,

@@ -46,7 +46,7 @@ type Options struct {
 	Now func() time.Time
 	// Owner returns the name of a token, "" if it is none. If nil, requests need no token.
 	Owner func(token string) (name string, err error)
-	// Notice is told what a person should know and clients should not. It may be nil, and be called concurrently.
+	// Notice takes what a person should know and clients should not. It may be nil, and be called concurrently.
 	Notice func(text string)
 }
 
