@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +26,8 @@ type site struct {
 	t     *testing.T
 	url   string
 	token string // that it has made, if it has
+	// end ends it and returns what it has said on stderr since it listens. It may be called more than once.
+	end func() string
 }
 
 // serveHTTP runs mcpl serve --http --no-auth in a home, on a free port.
@@ -61,14 +64,16 @@ func (h home) serveAt(t *testing.T, args ...string) site {
 		said, _ := io.ReadAll(lines) // it ends with the process
 		rest <- string(said)
 	}()
-	t.Cleanup(func() {
+	end := sync.OnceValue(func() string {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // where it has gone, its exit code says so
 		said := <-rest
 		if code := exitCode(t, cmd); code != 0 {
 			t.Errorf("serve ended with %d: %s", code, said)
 		}
+		return said
 	})
-	return site{t, url, strings.TrimSpace(token)}
+	t.Cleanup(func() { end() })
+	return site{t, url, strings.TrimSpace(token), end}
 }
 
 // tokens is the file of the gateway's tokens.
@@ -210,7 +215,7 @@ func TestServeTokens(t *testing.T) {
 	s.is(s.ask("POST", ping, id, other), 404)
 	s.is(s.ask("DELETE", "", id, other), 404)
 	s.is(s.ask("POST", ping, other), 200)
-	byPath := site{t, strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token, ""}
+	byPath := site{t, strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token, "", nil}
 	s.is(byPath.ask("POST", ping), 200)
 	if list := h.serveToken(t); !strings.Contains(list, `"default"`) || !strings.Contains(list, `"laptop"`) {
 		t.Error(list)
@@ -226,7 +231,14 @@ func TestServeTokens(t *testing.T) {
 	if err := os.WriteFile(h.tokens(), []byte("{\n{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.is(s.ask("POST", ping, id, own), 500, "gateway-tokens.json:2: no token in this file counts")
+	r := s.ask("POST", ping, "Authorization: Bearer x") // a stranger hears nothing of this machine's files
+	s.is(r, 500, "cannot read its tokens")
+	if strings.Contains(r.body, "gateway-tokens.json") {
+		t.Error(r.body)
+	}
+	if said := s.end(); !strings.Contains(said, "gateway-tokens.json:2: no token in this file counts") {
+		t.Error(said)
+	}
 }
 
 // TestServeTokensUsage has wrong uses of tokens end with a help, and nothing served.
@@ -370,4 +382,55 @@ func TestServeModern(t *testing.T) {
 	s.is(s.ask("POST", body, append(headers, "Mcp-Name: other")...), 400, `"code":-32020`)
 	s.is(s.ask("POST", strings.ReplaceAll(body, "2026-07-28", "2027-01-01"),
 		"Mcp-Protocol-Version: 2027-01-01", headers[1], headers[2]), 400, `"code":-32022`, `"requested":"2027-01-01"`)
+}
+
+// TestServeEndsSubscriptions: a subscription that a client holds open does not keep mcpl from ending.
+func TestServeEndsSubscriptions(t *testing.T) {
+	t.Parallel()
+	s := newHome(t, servedScript()).serveHTTP(t, "--expose", "all")
+	body, headers := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`)
+	resp := s.open(t.Context(), "POST", body, headers...)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), "subscriptions/acknowledged") {
+	}
+	if lines.Err() != nil || lines.Text() == "" {
+		t.Fatalf("%q, %v", lines.Text(), lines.Err())
+	}
+	began := time.Now()
+	s.end()
+	if took := time.Since(began); took > 5*time.Second { // requests may take 10 s to end
+		t.Errorf("it took %s to end", took)
+	}
+}
+
+// TestServeAnswersAtTheEnd: calls that are still running when mcpl has to end are answered, with and without a session.
+func TestServeAnswersAtTheEnd(t *testing.T) {
+	t.Parallel()
+	script := servedScript()
+	script.Tools = append(script.Tools, mcptest.Tool{Name: "slow", Text: "late",
+		Behaviour: mcptest.Behaviour{Progress: 1, Delay: mcptest.Duration(50 * time.Second)}})
+	s := newHome(t, script).serveHTTP(t, "--expose", "all")
+	call := `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s_slow","_meta":{"progressToken":1}}}`
+	var open []*bufio.Scanner
+	for _, headers := range [][]string{nil, {s.session()}} {
+		resp := s.open(t.Context(), "POST", call, headers...)
+		defer resp.Body.Close()
+		lines := bufio.NewScanner(resp.Body)
+		for lines.Scan() && !strings.Contains(lines.Text(), "notifications/progress") {
+		}
+		open = append(open, lines)
+	}
+	s.end()
+	for i, lines := range open {
+		answer := ""
+		for lines.Scan() {
+			if strings.Contains(lines.Text(), `"id":2`) {
+				answer = lines.Text()
+			}
+		}
+		if answer == "" || lines.Err() != nil {
+			t.Errorf("call %d got no answer: %v", i, lines.Err())
+		}
+	}
 }

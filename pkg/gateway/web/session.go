@@ -38,12 +38,13 @@ func (e *endpoint) begin() (begun *session, full bool) {
 	n.client = e.opt.Gateway.Connect(n.id, e.owner, e.expose, n.own)
 	e.mu.Lock()
 	var gone *session
-	if len(e.sessions) >= maxSessions {
+	if !e.closed && len(e.sessions) >= maxSessions {
 		if gone = e.longestIdle(); gone != nil {
 			delete(e.sessions, gone.id)
 		}
 	}
-	if full = len(e.sessions) >= maxSessions; !full {
+	// A request that came before Close may get here after it, when there is no map any more.
+	if full = e.closed || len(e.sessions) >= maxSessions; !full {
 		e.sessions[n.id] = n
 	}
 	e.mu.Unlock()
@@ -167,12 +168,41 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	s.mu.Lock()
 	s.last++
 	out := newStream(strconv.Itoa(s.last))
+	out.finished = s.trim
 	s.streams[out.number] = out
 	delete(s.streams, strconv.Itoa(s.last-maxStreams))
 	s.mu.Unlock()
 	// "Disconnection SHOULD NOT be interpreted as the client cancelling its request" (MCP 2025-11-25, transports).
 	s.client.Receive(context.WithoutCancel(r.Context()), m, out)
-	out.respond(w, r)
+	if !out.respond(w, r) {
+		s.mu.Lock()
+		delete(s.streams, out.number)
+		s.mu.Unlock()
+	}
+}
+
+// trim forgets streams that have ended, so that those that are left keep no more than maxKept together. What fits is
+// kept from the newest on, since a client comes back for what it has just missed.
+func (s *session) trim() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := 0
+	for n := s.last; n > s.last-maxStreams; n-- {
+		number := strconv.Itoa(n)
+		out := s.streams[number]
+		if out == nil {
+			continue
+		}
+		size, ended := out.weight()
+		if !ended {
+			continue
+		}
+		if kept+size > maxKept {
+			delete(s.streams, number)
+		} else {
+			kept += size
+		}
+	}
 }
 
 // idleSince returns since when nothing uses the session.

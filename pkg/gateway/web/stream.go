@@ -10,10 +10,13 @@ import (
 )
 
 const (
-	// maxKept bounds what a stream keeps for a client that comes back, in bytes. The oldest messages are dropped first.
+	// maxKept bounds what a stream keeps for a client that comes back, in bytes, and what all streams of a session that
+	// have ended keep together. The oldest messages are dropped first.
 	maxKept = 1 << 20
-	// writeLimit bounds the time that a client may take to read one message.
-	writeLimit = 30 * time.Second
+	// writeLimit bounds the time that a client may take to read one message, and a second more for so many bytes of it:
+	// a slow client gets a large answer, one that reads nothing holds it for a limited time.
+	writeLimit     = 30 * time.Second
+	bytesPerSecond = 100_000
 	// beat is how often a comment goes over a stream on which nothing happens, so that proxies keep it open.
 	beat = 25 * time.Second
 )
@@ -23,6 +26,8 @@ type stream struct {
 	number string // of its session; empty if it cannot be resumed
 	// plain returns the status of a response that is sent alone. If nil, that is 200.
 	plain func(response []byte) int
+	// finished is called after the last message; nil if no session keeps the stream.
+	finished func()
 
 	mu    sync.Mutex
 	kept  [][]byte
@@ -39,7 +44,12 @@ func newStream(number string) *stream { return &stream{number: number, wake: mak
 func (s *stream) Send(message []byte) { s.put(message, false) }
 
 // Answer implements gateway.Outlet.
-func (s *stream) Answer(response []byte) { s.put(response, true) }
+func (s *stream) Answer(response []byte) {
+	s.put(response, true)
+	if s.finished != nil {
+		s.finished()
+	}
+}
 
 func (s *stream) put(message []byte, last bool) {
 	s.mu.Lock()
@@ -57,6 +67,13 @@ func (s *stream) put(message []byte, last bool) {
 	}
 	s.ended = last
 	s.changed()
+}
+
+// weight returns how many bytes the stream keeps, and whether no more come.
+func (s *stream) weight() (size int, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.size, s.ended
 }
 
 // close ends the stream.
@@ -95,8 +112,9 @@ func (s *stream) next(from, taker int) (messages [][]byte, begin int, ended, min
 }
 
 // respond answers a request with the messages of the stream: with the response alone if that comes soon and nothing
-// before it, else with events.
-func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
+// before it, else with events. It reports whether a client may come back for the stream: one that has got no event
+// knows no number to resume it by.
+func (s *stream) respond(w http.ResponseWriter, r *http.Request) (resumable bool) {
 	taker := s.take()
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
@@ -104,14 +122,15 @@ func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
 		messages, _, ended, mine, wake := s.next(0, taker)
 		switch {
 		case !mine:
-			return
+			return true // another connection has events of it
 		case ended && len(messages) == 1:
 			w.Header().Set("Content-Type", "application/json")
 			if s.plain != nil {
 				w.WriteHeader(s.plain(messages[0]))
 			}
+			limitWrite(w, len(messages[0]))
 			_, _ = w.Write(messages[0]) // a client that has gone reads nothing
-			return
+			return false
 		case len(messages) > 0:
 			waiting = false
 			continue
@@ -121,10 +140,11 @@ func (s *stream) respond(w http.ResponseWriter, r *http.Request) {
 		case <-wait.C:
 			waiting = false
 		case <-r.Context().Done():
-			return
+			return false
 		}
 	}
 	s.events(w, r, 0, taker)
+	return true
 }
 
 // follow sends the messages after number n as events.
@@ -140,7 +160,7 @@ func (s *stream) events(w http.ResponseWriter, r *http.Request, from, taker int)
 	w.WriteHeader(http.StatusOK)
 	control := http.NewResponseController(w)
 	write := func(b []byte) bool {
-		_ = control.SetWriteDeadline(time.Now().Add(writeLimit)) // a writer without deadlines has its own
+		limitWrite(w, len(b))
 		if _, err := w.Write(b); err != nil {
 			return false
 		}
@@ -176,6 +196,12 @@ func (s *stream) events(w http.ResponseWriter, r *http.Request, from, taker int)
 			return
 		}
 	}
+}
+
+// limitWrite bounds the time that writing so many bytes may take.
+func limitWrite(w http.ResponseWriter, size int) {
+	limit := writeLimit + time.Duration(size)*time.Second/bytesPerSecond
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // a writer without deadlines has its own
 }
 
 // prime returns what a stream begins with: nothing to read, or for clients that know of it an event without a message,

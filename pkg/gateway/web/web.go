@@ -46,12 +46,18 @@ type Options struct {
 	Now func() time.Time
 	// Owner returns the name of a token, "" if it is none. If nil, requests need no token.
 	Owner func(token string) (name string, err error)
+	// Notice takes what a person should know and clients should not. It may be nil, and be called concurrently.
+	Notice func(text string)
 }
 
 // Server is an http.Handler.
 type Server struct {
 	opt Options
 	mux *http.ServeMux
+	// ending is closed when the server begins to end: what lasts until the client goes ends then.
+	ending chan struct{}
+	// cutting is closed when requests have had their time to end: those without a session are cancelled then.
+	cutting chan struct{}
 
 	mu       sync.Mutex
 	sessions map[string]*session
@@ -61,7 +67,8 @@ type Server struct {
 
 // New returns a server.
 func New(opt Options) *Server {
-	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session)}
+	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session),
+		ending: make(chan struct{}), cutting: make(chan struct{})}
 	serve := func(path string, expose gateway.Exposure) {
 		s.mux.HandleFunc(path, (&endpoint{Server: s, expose: expose}).serve)
 	}
@@ -145,7 +152,12 @@ func (e *endpoint) authorized(w http.ResponseWriter, r *http.Request) (owner str
 	owner, err := e.opt.Owner(token)
 	switch {
 	case err != nil:
-		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError, err.Error())
+		// The error names files of this machine, and the client may be anyone.
+		if e.opt.Notice != nil {
+			e.opt.Notice(err.Error())
+		}
+		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError,
+			"the gateway cannot read its tokens; its log says why")
 	case owner == "":
 		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpl"`)
 		refuse(w, http.StatusUnauthorized, nil, mcp.InvalidRequest,
@@ -253,7 +265,20 @@ func (e *endpoint) single(w http.ResponseWriter, r *http.Request, m mcp.Message,
 	c := e.opt.Gateway.Connect(rand.Text(), e.owner, e.expose, nil)
 	defer c.Close()
 	ctx, cancel := context.WithCancel(r.Context())
+	var watch sync.WaitGroup
+	defer watch.Wait()
 	defer cancel()
+	stop := e.cutting
+	if m.Method == "subscriptions/listen" { // it lasts until the client goes, which the end cannot wait for
+		stop = e.ending
+	}
+	watch.Go(func() {
+		select {
+		case <-stop:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
 	if header != nil {
 		wrong := c.Introduce(m)
 		if wrong == nil {
