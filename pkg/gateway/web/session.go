@@ -138,7 +138,7 @@ func (e *endpoint) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, "there is no such session, or it has ended")
 		return
 	}
-	defer s.leave(e.opt.Now())
+	defer s.leave(e.opt.Now)
 	number, after, _ := strings.Cut(r.Header.Get("Last-Event-Id"), "-")
 	n, err := strconv.Atoi(after)
 	out := s.stream(number)
@@ -213,11 +213,11 @@ func (s *session) idleSince() (since time.Time, isIdle bool) {
 }
 
 // leave ends a use of the session.
-func (s *session) leave(now time.Time) {
+func (s *session) leave(now func() time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.using--
-	s.used = now
+	s.used = now()
 }
 
 // end cancels the requests of the session and closes its streams.

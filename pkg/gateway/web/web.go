@@ -62,6 +62,7 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[string]*session
 	closed   bool
+	noticed  string         // last
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
 }
 
@@ -153,9 +154,7 @@ func (e *endpoint) authorized(w http.ResponseWriter, r *http.Request) (owner str
 	switch {
 	case err != nil:
 		// The error names files of this machine, and the client may be anyone.
-		if e.opt.Notice != nil {
-			e.opt.Notice(err.Error())
-		}
+		e.notice(err.Error())
 		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError,
 			"the gateway cannot read its tokens; its log says why")
 	case owner == "":
@@ -164,6 +163,17 @@ func (e *endpoint) authorized(w http.ResponseWriter, r *http.Request) (owner str
 			"a token is needed: a person makes one with mcpl serve token add NAME")
 	}
 	return owner, owner != ""
+}
+
+// notice tells a person a text, unless it is the last one again: strangers could fill a log with it.
+func (s *Server) notice(text string) {
+	s.mu.Lock()
+	again := s.noticed == text
+	s.noticed = text
+	s.mu.Unlock()
+	if s.opt.Notice != nil && !again {
+		s.opt.Notice(text)
+	}
 }
 
 // refuse answers with an error of the protocol.
@@ -218,7 +228,7 @@ func (e *endpoint) message(w http.ResponseWriter, r *http.Request, m mcp.Message
 			refuse(w, http.StatusServiceUnavailable, m.ID, mcp.InternalError, "there are too many sessions in use")
 			return
 		}
-		defer s.leave(e.opt.Now())
+		defer s.leave(e.opt.Now)
 		w.Header().Set(sessionHeader, s.id)
 		s.serve(w, r, m)
 	case revision != "" && !mcp.Knows(revision):
@@ -231,7 +241,7 @@ func (e *endpoint) message(w http.ResponseWriter, r *http.Request, m mcp.Message
 			refuse(w, http.StatusNotFound, m.ID, mcp.InvalidRequest, "there is no such session, or it has ended")
 			return
 		}
-		defer s.leave(e.opt.Now())
+		defer s.leave(e.opt.Now)
 		s.serve(w, r, m)
 	}
 }

@@ -155,6 +155,31 @@ func TestSessionsExpire(t *testing.T) {
 	leave()
 }
 
+// TestStreamIsUse: the time of a session without requests begins when its stream ends, however long that was open.
+func TestStreamIsUse(t *testing.T) {
+	t.Parallel()
+	s, url, clock := start(t)
+	_, id := post(t, url, "", initialize)
+	ctx, leave := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set(sessionHeader, id)
+	stream, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Body.Close()
+	clock.pass(2 * idle)
+	leave()
+	s.busy.Wait() // the handler of the stream ends
+	if status, _ := post(t, url, id, ping); status != 200 {
+		t.Errorf("%d", status)
+	}
+}
+
 // TestAbandonedSessions: sessions that their clients leave cost little, and nothing once they have expired.
 func TestAbandonedSessions(t *testing.T) {
 	t.Parallel()
