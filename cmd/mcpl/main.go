@@ -59,7 +59,7 @@ func run() int {
 			return fault.New(fault.Usage, "--no-auth is only for addresses of this machine, not for "+opt.Address,
 				"Leave --no-auth away, so that clients need a token, or serve at 127.0.0.1.")
 		}
-		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Owner: opt.Owner, Now: app.Now, Notice: opt.Notice})
+		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Owner: opt.Owner, Now: app.Now})
 		return server.Listen(ctx, opt.Address, opt.Listening)
 	}
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }

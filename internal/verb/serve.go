@@ -123,10 +123,9 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		doors.clients = make(map[string]*daemon.Client)
 	}
 	defer func() { err = errors.Join(err, doors.close()) }()
-	notice := func(text string) { s.Printer.Notice("%s", text) }
 	g, err := gateway.New(gateway.Options{Expose: expose, Version: s.App.Version, Now: s.App.Now,
 		Log: log, Results: s.App.results(), MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
-		Catalog: string(s.Settings.Catalog), Notice: notice,
+		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
 		Switch: s.switchTools,
 		Open:   func() (*engine.Engine, error) { return s.openAnew(doors) }})
 	if err != nil {
@@ -134,7 +133,7 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if v.HTTP != "" {
-		opt := HTTPOptions{Address: v.HTTP, Expose: expose, Notice: notice}
+		opt := HTTPOptions{Address: v.HTTP, Expose: expose}
 		if !v.NoAuth {
 			if err := s.needToken(ctx); err != nil {
 				return err
@@ -220,8 +219,6 @@ type HTTPOptions struct {
 	// Owner returns the name of a token, "" if it is none. If nil, clients need no token, and have to be of this machine:
 	// another address is a fault of the kind usage.
 	Owner func(token string) (name string, err error)
-	// Notice takes what a person should know and clients should not.
-	Notice func(text string)
 }
 
 // stamp identifies the files that the engine of this session is made from.

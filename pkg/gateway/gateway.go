@@ -259,8 +259,8 @@ func (g *Gateway) listeners() []*Client {
 	return slices.Collect(maps.Keys(g.clients))
 }
 
-// notice passes on what a person should mend, unless it was said before.
-func (g *Gateway) notice(text string) {
+// Notice passes on what a person should mend, unless it was said before: strangers could fill a log with it.
+func (g *Gateway) Notice(text string) {
 	g.mu.Lock()
 	said := g.noticed[text]
 	g.noticed[text] = true

@@ -32,7 +32,7 @@ type generation struct {
 // begin begins a generation, and lists the servers that were never listed, until ctx ends.
 func (g *Gateway) begin(ctx context.Context, e *engine.Engine, stamp string, unsure error) *generation {
 	gen := &generation{Engine: e, stamp: stamp, unsure: unsure, health: g.health, users: 1, replaced: make(chan struct{}),
-		listed: make(chan struct{}), notice: g.notice}
+		listed: make(chan struct{}), notice: g.Notice}
 	ctx, cancel := context.WithCancel(ctx)
 	g.wg.Go(func() {
 		defer close(gen.listed)

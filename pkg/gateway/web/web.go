@@ -46,8 +46,6 @@ type Options struct {
 	Now func() time.Time
 	// Owner returns the name of a token, "" if it is none. If nil, requests need no token.
 	Owner func(token string) (name string, err error)
-	// Notice takes what a person should know and clients should not. It may be nil, and be called concurrently.
-	Notice func(text string)
 }
 
 // Server is an http.Handler.
@@ -62,7 +60,6 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[string]*session
 	closed   bool
-	noticed  string         // last
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
 }
 
@@ -154,7 +151,7 @@ func (e *endpoint) authorized(w http.ResponseWriter, r *http.Request) (owner str
 	switch {
 	case err != nil:
 		// The error names files of this machine, and the client may be anyone.
-		e.notice(err.Error())
+		e.opt.Gateway.Notice(err.Error())
 		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError,
 			"the gateway cannot read its tokens; its log says why")
 	case owner == "":
@@ -163,17 +160,6 @@ func (e *endpoint) authorized(w http.ResponseWriter, r *http.Request) (owner str
 			"a token is needed: a person makes one with mcpl serve token add NAME")
 	}
 	return owner, owner != ""
-}
-
-// notice tells a person a text, unless it is the last one again: strangers could fill a log with it.
-func (s *Server) notice(text string) {
-	s.mu.Lock()
-	again := s.noticed == text
-	s.noticed = text
-	s.mu.Unlock()
-	if s.opt.Notice != nil && !again {
-		s.opt.Notice(text)
-	}
 }
 
 // refuse answers with an error of the protocol.
