@@ -15,6 +15,8 @@ import (
 type Outlet interface {
 	// Send takes a message that others follow.
 	Send(message []byte)
+	// Tell takes news of a request, as Send does: a client that reads slowly may miss it.
+	Tell(message []byte)
 	// Answer takes the response to the request that the outlet was given with: its last message.
 	Answer(response []byte)
 }

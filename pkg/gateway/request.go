@@ -216,10 +216,7 @@ func (r *request) tell(method string, params json.RawMessage, members ...tool.Fi
 	if r.suspended != nil {
 		out = r.suspended.current().out
 	}
-	if q, ok := out.(*queue); ok && q.crowded() {
-		return // a client that reads slowly misses news, not answers
-	}
-	out.Send(mcp.Notification(method, tool.JoinObject(fields)))
+	out.Tell(mcp.Notification(method, tool.JoinObject(fields)))
 }
 
 // askClient asks the client and returns its answer.

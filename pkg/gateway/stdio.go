@@ -130,10 +130,16 @@ func newQueue() *queue {
 }
 
 // Send implements [Outlet].
-func (q *queue) Send(message []byte) {
+func (q *queue) Send(message []byte) { q.put(message, maxQueued) }
+
+// Tell implements [Outlet]. News does not join a queue that is already long.
+func (q *queue) Tell(message []byte) { q.put(message, maxQueued/8) }
+
+// put has a message wait, unless more than most bytes wait already.
+func (q *queue) put(message []byte, most int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.ended {
+	if q.ended || q.size > most {
 		return
 	}
 	q.waiting = append(q.waiting, message)
@@ -142,13 +148,6 @@ func (q *queue) Send(message []byte) {
 		close(q.full)
 	}
 	q.more.Signal()
-}
-
-// crowded reports whether so much waits that news had better not join it.
-func (q *queue) crowded() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.size > maxQueued/8
 }
 
 // Answer implements [Outlet].

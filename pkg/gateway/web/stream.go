@@ -43,6 +43,9 @@ func newStream(number string) *stream { return &stream{number: number, wake: mak
 // Send implements gateway.Outlet.
 func (s *stream) Send(message []byte) { s.put(message, false) }
 
+// Tell implements gateway.Outlet. A stream keeps the last of all its messages.
+func (s *stream) Tell(message []byte) { s.put(message, false) }
+
 // Answer implements gateway.Outlet.
 func (s *stream) Answer(response []byte) {
 	s.put(response, true)
