@@ -31,11 +31,11 @@ type tokenAction struct {
 }
 
 func (a *tokenAction) flags(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&a.Servers, "servers", nil, "the token opens only these servers, by `GLOB`")
-	fs.StringVar(&a.Tier, "tier", "", "the token calls no tools beyond this `TIER`: read, write, destructive")
-	fs.StringVar(&a.Expires, "expires", "", "the token counts for this `TIME`, such as 90d or 12h")
-	fs.IntVar(&a.PerMinute, "per-minute", 0, "the token makes at most `N` calls in a minute")
-	fs.IntVar(&a.AtOnce, "at-once", 0, "the token makes at most `N` calls at the same time")
+	fs.StringSliceVar(&a.Servers, "servers", nil, "with token add: open only servers by `GLOB`")
+	fs.StringVar(&a.Tier, "tier", "", "with token add: `TIER` of tools: read, write")
+	fs.StringVar(&a.Expires, "expires", "", "with token add: `TIME`, as 90d or 12h")
+	fs.IntVar(&a.PerMinute, "per-minute", 0, "with token add: `N` calls in a minute")
+	fs.IntVar(&a.AtOnce, "at-once", 0, "with token add: `N` calls at the same time")
 }
 
 // limited reports whether a limit is given.
@@ -109,7 +109,7 @@ func (a *tokenAction) parseLimits() (err error) {
 		a.lasts = 0
 	}
 	if a.lasts <= 0 {
-		return fault.New(fault.Usage, fmt.Sprintf("--expires %s is no time of at most %d days", a.Expires, maxDays),
+		return fault.New(fault.Usage, fmt.Sprintf("--expires %s is not a time of at most %d days", a.Expires, maxDays),
 			"Write it as in --expires 90d or --expires 12h.")
 	}
 	return nil

@@ -14,7 +14,8 @@ import (
 // Profile is a choice of servers and tools that clients of a gateway can ask for by its name.
 type Profile struct {
 	// Servers are globs of the names of servers, and Tools of "server/tool". What any of them fits belongs to the profile.
-	// If Servers is empty, the servers are those that Tools names. If Tools is empty, all tools of the servers belong to it.
+	// If Servers is empty, the servers are those that Tools names. If Tools is empty, all tools of the servers belong to
+	// the profile.
 	Servers, Tools []policy.Glob
 	// Mode is the exposure: "search", "activate" or "all".
 	Mode string
@@ -73,7 +74,7 @@ func isProfileName(name string) bool {
 	return name != "" && len(name) <= maxProfileName && !strings.ContainsFunc(name, odd)
 }
 
-// profiles returns the profiles of the settings file. One that cannot be used is a fault.Config.
+// profiles returns the profiles of the settings file. A fault.Config names a profile that cannot be used.
 func (f *settingsFile) profiles() (map[string]Profile, error) {
 	if len(f.values.Profiles) == 0 {
 		return nil, nil

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// limits bound the calls of principals: those at the same time, and those in a minute by a bucket that holds as many and
-// fills up evenly.
+// limits bound the calls of principals: those at the same time, and those in a minute by a bucket that holds as many
+// and fills up evenly.
 type limits struct {
 	now func() time.Time
 

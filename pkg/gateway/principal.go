@@ -17,8 +17,8 @@ type Principal struct {
 	AtOnce    int `json:"atOnce,omitempty"`
 }
 
-// Tier is the most that a tool may do, as its annotations say (MCP 2025-11-25, ToolAnnotations). A tool without them may
-// do anything.
+// Tier is the most that a tool may do, as its annotations say (MCP 2025-11-25, ToolAnnotations). A tool without them
+// may do anything.
 type Tier string
 
 // The tiers. An empty one is TierDestructive.

@@ -112,7 +112,8 @@ func (searching) search(ctx context.Context, r *request) (string, error) {
 	if a.Limit <= 0 {
 		a.Limit = 5
 	}
-	request := engine.SearchRequest{Query: search.Query{Text: a.Query, Method: search.BM25, Limit: a.Limit * deniedReserve}}
+	query := search.Query{Text: a.Query, Method: search.BM25, Limit: a.Limit * deniedReserve}
+	request := engine.SearchRequest{Query: query}
 	if a.Server != "" {
 		request.Servers = []string{a.Server}
 	}

@@ -213,7 +213,8 @@ func (s *subscriptions) end(ctx context.Context, gen *generation, ref tool.Ref) 
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}})
-	_, _ = gen.Engine.Ask(ctx, ref.Server, "resources/unsubscribe", params, tool.CallOptions{}) // a server may have forgotten it
+	// A server may have forgotten it.
+	_, _ = gen.Engine.Ask(ctx, ref.Server, "resources/unsubscribe", params, tool.CallOptions{})
 }
 
 // updated passes the news of a resource on to the clients that are subscribed to it.

@@ -43,8 +43,8 @@ func ProjectFile(dir, project string) File {
 	return File{Path: filepath.Join(projects(dir), projectName(project)), Project: project}
 }
 
-// PrincipalFile returns the file of a principal of a gateway. What it has on is on for the principal only as far as the
-// other files have it on, too.
+// PrincipalFile returns the file of a principal of a gateway. It only narrows the other files: something is on for the
+// principal if all of them have it on.
 func PrincipalFile(dir, principal string) File {
 	sum := sha256.Sum256([]byte("mcpl principal 1\x00" + principal))
 	return File{Path: filepath.Join(Principals(dir), hex.EncodeToString(sum[:16])+".json")}

@@ -47,8 +47,8 @@ type Token struct {
 	AtOnce    int `json:"at_once,omitempty"`
 }
 
-// version is that of the file's layout, {"version": 2, "tokens": [...]}. In version 1 a token had only a name, a hash and
-// a time.
+// version is that of the file's layout, {"version": 2, "tokens": [...]}. In version 1 a token had only a name, a hash
+// and a time.
 const version = 2
 
 type layout struct {

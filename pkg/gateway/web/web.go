@@ -44,8 +44,8 @@ type Options struct {
 	Expose gateway.Exposure
 	// Now is the clock of sessions.
 	Now func() time.Time
-	// Principal returns whose a token is, nil if it is none, or none any more. If Principal is nil, requests need no token.
-	// An error says why tokens cannot be judged now.
+	// Principal returns whose a token is; nil if it is none, or none any more. If Principal is nil, requests need no
+	// token. An error says why tokens cannot be judged now.
 	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
 }
 
