@@ -73,7 +73,7 @@ func (v *serveVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.HTTP, "http", "", "serve Streamable HTTP at this `ADDR`")
 	fs.Lookup("http").NoOptDefVal = "127.0.0.1:7332"
 	fs.BoolVar(&v.NoAuth, "no-auth", false, "with --http: clients need no token")
-	fs.StringVar(&v.Profile, "profile", "", "show the servers and tools of profile `NAME`")
+	fs.StringVar(&v.Profile, "profile", "", "show what belongs to the profile `NAME`")
 	v.token.flags(fs)
 	fs.StringVar(&v.Daemon, "daemon", "auto", "use daemon `WHEN`: on, off")
 }

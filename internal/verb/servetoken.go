@@ -32,7 +32,7 @@ type tokenAction struct {
 
 func (a *tokenAction) flags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&a.Servers, "servers", nil, "with token add: open only servers by `GLOB`")
-	fs.StringVar(&a.Tier, "tier", "", "with token add: `TIER` of tools: read, write")
+	fs.StringVar(&a.Tier, "tier", "", "with token add: tools of `TIER` read, write")
 	fs.StringVar(&a.Expires, "expires", "", "with token add: `TIME`, as 90d or 12h")
 	fs.IntVar(&a.PerMinute, "per-minute", 0, "with token add: `N` calls in a minute")
 	fs.IntVar(&a.AtOnce, "at-once", 0, "with token add: `N` calls at the same time")

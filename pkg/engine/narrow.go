@@ -11,8 +11,8 @@ import (
 
 // Narrowing takes away from what an engine finds and calls.
 type Narrowing struct {
-	// Shows reports whether a server, or a tool of it unless name is empty, is there. Whoever asks for another is told
-	// that it does not exist. If nil, everything is there.
+	// Shows reports whether a server, or a tool of it unless name is empty, is there. Whoever asks for another hears that
+	// nothing is of that name. If nil, everything is there.
 	Shows func(server, name string) bool
 	// Refuses returns why a server cannot be used that is there; nil if it can. If Refuses is nil, all can.
 	Refuses func(server string) error
