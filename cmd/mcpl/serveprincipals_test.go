@@ -214,3 +214,64 @@ func TestServePrincipalsExpire(t *testing.T) {
 		t.Errorf("%d: %s", code, stderr)
 	}
 }
+
+// TestServeApproves: where the policy asks about a call, the person in front of the client is asked, if that can be.
+func TestServeApproves(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, servedScript())
+	h.writeText(t, "mcpl/config.toml", `
+[[policy]]
+match = "s/odd"
+action = "ask"
+[[policy]]
+match = "s/steps"
+action = "ask"
+by = ["token"]
+`)
+	const odd = `{"name":"s_odd","arguments":{"a":1}}`
+	f := h.serve(t, "--expose", "all")
+	f.initialize(`{"elicitation":{}}`)
+	answered := make(map[string]bool)
+	for _, c := range []struct{ reply, want string }{
+		{`{"action":"decline"}`, "was not approved"}, {`{"action":"accept","content":{"yes":false}}`, "was not approved"},
+		{`7`, "is not an object"}, {`{"action":"accept","content":{"yes":true}}`, `"type":"novel"`},
+	} {
+		id := f.begin("tools/call", odd)
+		var asked struct{ ID json.RawMessage }
+		mcptest.Wait(t, "the client is asked", func() bool {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			for _, m := range f.heard {
+				if !strings.Contains(m, `"elicitation/create"`) {
+					continue
+				}
+				if err := json.Unmarshal([]byte(m), &asked); err == nil && !answered[string(asked.ID)] {
+					f.has(m, "may s/odd be called?", `\"a\":1`)
+					answered[string(asked.ID)] = true
+					return true
+				}
+			}
+			return false
+		})
+		f.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, asked.ID, c.reply))
+		f.has(f.until(id, `"jsonrpc"`), c.want)
+	}
+	f.has(f.do("tools/call", `{"name":"s_steps"}`), `"isError":true`, "needs an approval", "mcpl approvals")
+	for _, capabilities := range []string{`{}`, `{"elicitation":{"url":{}}}`} {
+		other := h.serve(t, "--expose", "search")
+		other.initialize(capabilities)
+		other.has(other.do("tools/call", `{"name":"call_tool","arguments":{"server":"s","tool":"odd","arguments":{"a":1}}}`),
+			`"isError":true`, "needs an approval", "mcpl approvals")
+	}
+	s := h.serveHTTP(t, "--expose", "all")
+	body, headers := modern("tools/call", "s_odd", `"arguments":{"a":1},`)
+	asked := s.ask("POST", body, headers...)
+	s.is(asked, 200, `"resultType":"input_required"`, "may s/odd be called?")
+	var state struct{ Result struct{ RequestState string } }
+	if err := json.Unmarshal([]byte(asked.body), &state); err != nil {
+		t.Fatal(err)
+	}
+	body, headers = modern("tools/call", "s_odd", fmt.Sprintf(`"arguments":{"a":1},"requestState":%q,`+
+		`"inputResponses":{"question":{"action":"accept","content":{"yes":true}}},`, state.Result.RequestState))
+	s.is(s.ask("POST", body, headers...), 200, `"type":"novel"`)
+}

@@ -14,8 +14,7 @@ import (
 // server answers. args are the arguments of a tool or prompt, for the gate.
 func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage, members ...tool.Field) (
 	json.RawMessage, error) {
-	asGiven := func([]byte) (json.RawMessage, error) { return args, nil }
-	plan, err := r.view.Plan(ctx, ref, asGiven, false)
+	plan, err := r.planned(ctx, ref, args, false)
 	if err != nil {
 		return nil, err
 	}
@@ -28,6 +27,9 @@ func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage,
 	}
 	defer end()
 	result, err := r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options())
+	if r.loggedIn(ctx, err) {
+		result, err = r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options())
+	}
 	r.gen.health.used(ref.Server, err)
 	if err != nil {
 		return nil, err
