@@ -44,6 +44,8 @@ type Entry struct {
 	// say. Lifecycle says how long the server lives altogether.
 	Idle      time.Duration
 	Lifecycle Lifecycle
+	// Scope says who shares the server while it runs. If empty, the entry does not say.
+	Scope Scope
 	// Pin is the setting pins for this server. If empty, the entry does not say.
 	Pin Pins
 	// Namespace stands before the names of the server's tools and prompts where names of several servers stand side by
@@ -58,7 +60,7 @@ type Entry struct {
 // field is one field of an entry or of its "oauth": its key in a file, and the place of its value.
 type field struct {
 	key string
-	at  any // *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle, *Pins, **string or **OAuth
+	at  any // *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle, *Scope, *Pins, **string or **OAuth
 }
 
 // fields lists the fields that mcpl knows, but "type", in the order of a file that mcpl writes.
@@ -66,7 +68,8 @@ func (d *Entry) fields() []field {
 	return []field{{"command", &d.Command}, {"args", &d.Args}, {"env", &d.Env}, {"cwd", &d.Cwd}, {"url", &d.URL},
 		{"headers", &d.Headers}, {"roots", &d.Roots}, {"oauth", &d.OAuth}, {"connectTimeout", &d.ConnectTimeout},
 		{"callTimeout", &d.CallTimeout}, {"ttl", &d.TTL}, {"idle", &d.Idle}, {"lifecycle", &d.Lifecycle},
-		{"protocol", &d.Protocol}, {"pin", &d.Pin}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP},
+		{"scope", &d.Scope}, {"protocol", &d.Protocol}, {"pin", &d.Pin}, {"disabled", &d.Disabled},
+		{"allowHTTP", &d.allowHTTP},
 		{"inheritEnv", &d.InheritEnv}, {"namespace", &d.Namespace}}
 }
 
@@ -171,6 +174,8 @@ func (e *entryParser) fields(members []member, known ...field) {
 			*at = e.port(m)
 		case *Lifecycle:
 			*at = e.lifecycle(m)
+		case *Scope:
+			*at = e.scope(m)
 		case *Pins:
 			*at = e.pins(m)
 		case **OAuth:
@@ -340,6 +345,15 @@ func (e *entryParser) lifecycle(m member) Lifecycle {
 	e.problem(Warning, m.at, e.name, `"lifecycle" is unknown and is ignored`,
 		`Use "ephemeral" (a process for each call) or "keep-alive" (never stopped for being idle), or omit it.`)
 	return ""
+}
+
+// scope reads who shares the server. Another word makes the entry unusable: it may be meant to keep users apart.
+func (e *entryParser) scope(m member) Scope {
+	s := Scope(text(m.value))
+	if k := m.value.Kind(); k != 'n' && (k != '"' || !slices.Contains([]Scope{"", Shared, SessionOnly, UserOnly}, s)) {
+		e.fail(m.at, `"scope" is not "shared", "session" or "user"`, "Use one of these, or omit it.")
+	}
+	return s
 }
 
 // pins reads what becomes of definitions that have changed. Another word makes the entry unusable: it may be meant to
