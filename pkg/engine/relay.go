@@ -30,10 +30,21 @@ func (e *Engine) Ask(ctx context.Context, server, method string, params json.Raw
 }
 
 // Watch calls tell with each notification of a server that belongs to no call, as [Caller.Watch] does.
-func (e *Engine) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
+func (e *Engine) Watch(ctx context.Context, server string, opt tool.CallOptions, tell func(tool.Event)) (
+	stop func(), err error) {
 	caller, err := e.callable()
 	if err != nil {
 		return nil, err
 	}
-	return caller.Watch(ctx, server, tell)
+	return caller.Watch(ctx, server, opt, tell)
+}
+
+// PerSession reports whether each session has a server of this name for itself.
+func (e *Engine) PerSession(server string) bool {
+	cfg, err := e.catalog.Config()
+	if err != nil {
+		return false
+	}
+	entry, err := cfg.Server(server)
+	return err == nil && entry.PerSession()
 }

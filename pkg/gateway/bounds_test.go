@@ -111,7 +111,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSubscriptions(nil)
 	add := func(c *Client, uri string) error {
-		ref := tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}
+		ref := topic{Ref: tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		err := s.isRoom(ref, subscriber{c, uri})
@@ -145,8 +145,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	for _, c := range append(clients, late) {
 		s.leave(c)
 	}
-	if len(s.byRef) > 0 || len(s.of) > 0 {
-		t.Errorf("%d resources and %d clients are left", len(s.byRef), len(s.of))
+	if len(s.byTopic) > 0 || len(s.of) > 0 {
+		t.Errorf("%d resources and %d clients are left", len(s.byTopic), len(s.of))
 	}
 	if err := add(clients[0], "new"); err != nil {
 		t.Error(err)

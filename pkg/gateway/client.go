@@ -27,8 +27,9 @@ type Client struct {
 	id      string // that tells clients apart; of a session its ID
 	owner   string // what it keeps sealed, it can bring back only to clients of the same owner
 	expose  Exposure
-	out     Outlet         // of messages that belong to no request; nil if there is none
-	active  *activeSet     // of a session
+	out     Outlet     // of messages that belong to no request; nil if it has no session
+	active  *activeSet // of a session
+	own     ownServers
 	wg      sync.WaitGroup // requests; Add only while mu is held and closed is false
 
 	mu       sync.Mutex
@@ -50,11 +51,11 @@ type abilities struct {
 	Roots       *json.RawMessage `json:"roots"`
 }
 
-// Connect returns a client. Messages that belong to no request go to out, which may be nil. id tells it from others,
-// and owner is whose it is. Whoever connects it closes it.
+// Connect returns a client. Messages that belong to no request go to out; if that is nil, the client has no session. id
+// tells it from the clients of all gateways, and owner is whose it is. Whoever connects it closes it.
 func (g *Gateway) Connect(id, owner string, expose Exposure, out Outlet) *Client {
 	return &Client{gateway: g, id: id, owner: owner, expose: expose, out: out,
-		active:   newActiveSet(),
+		active: newActiveSet(), own: ownServers{watches: make(map[string]ownWatch)},
 		requests: make(map[string]*request), asked: make(map[int64]chan<- mcp.Message), told: make(map[tool.Kind]string)}
 }
 
@@ -68,7 +69,8 @@ func (c *Client) begin(out notifier) {
 	c.gateway.clients[c] = struct{}{}
 }
 
-// Close cancels what the client has in flight, and returns when all of it has ended.
+// Close cancels what the client has in flight, and returns when all of it has ended. The servers that it has for itself
+// stop then.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -80,7 +82,15 @@ func (c *Client) Close() {
 	c.gateway.mu.Lock()
 	delete(c.gateway.clients, c)
 	c.gateway.mu.Unlock()
+	c.own.end()
 	c.gateway.subscriptions.leave(c)
+}
+
+// hasEnded reports whether Close was called.
+func (c *Client) hasEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
 }
 
 // Receive takes one message of the client and does not wait for what it asks for. Answers go to out. A request ends
@@ -187,7 +197,7 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 }
 
 // tellChanged tells the client which of the lists that it has read differ now, or are said to have changed.
-func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[string]bool) {
+func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[news]bool) {
 	c.mu.Lock()
 	out := c.hears
 	c.mu.Unlock()
@@ -200,14 +210,15 @@ func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[stri
 			continue
 		}
 		now, err := c.digest(ctx, gen, kind)
-		announced := said[listOf(kind)] && (kind != tool.Tool || c.expose == All)
+		list := listOf(kind)
+		announced := (said[news{list, nil}] || said[news{list, c}]) && (kind != tool.Tool || c.expose == All)
 		if err != nil || now == before && !announced {
 			continue
 		}
 		c.mu.Lock()
 		c.told[kind] = now
 		c.mu.Unlock()
-		if method := "notifications/" + listOf(kind) + "/list_changed"; !told[method] {
+		if method := "notifications/" + list + "/list_changed"; !told[method] {
 			told[method] = true
 			out(method, nil)
 		}

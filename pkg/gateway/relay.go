@@ -22,7 +22,7 @@ func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage,
 	if r.state.Server == ref.Server && r.state.State != nil {
 		members = append(members, tool.Field{Key: "requestState", Value: r.state.State})
 	}
-	result, err := r.gen.Relay(ctx, plan, r.message.Method, r.with(members...), r.options())
+	result, err := r.gen.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
 	r.gen.health.used(ref.Server, err)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (r *request) complete(ctx context.Context) (json.RawMessage, error) {
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "the ref is of no known type"}
 	}
 	params := r.with(tool.Field{Key: "ref", Value: tool.JoinObject(fields)})
-	return r.gen.Ask(ctx, ref.Server, r.message.Method, params, r.options())
+	return r.gen.Ask(ctx, ref.Server, r.message.Method, params, r.options(ctx, ref.Server))
 }
 
 // template returns the server of a template, or of a resource.

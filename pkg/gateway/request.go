@@ -168,9 +168,10 @@ func passable(meta json.RawMessage) json.RawMessage {
 	return tool.JoinObject(slices.DeleteFunc(fields, func(f tool.Field) bool { return slices.Contains(own, f.Key) }))
 }
 
-// options returns the options of requests to servers that are made for this one.
-func (r *request) options() tool.CallOptions {
-	return tool.CallOptions{Audience: r, Client: r.client.id, Resolve: !r.client.modern()}
+// options returns the options of requests to a server that are made for this one.
+func (r *request) options(ctx context.Context, server string) tool.CallOptions {
+	return tool.CallOptions{Audience: r, Client: r.client.id, Session: r.client.sessionAt(ctx, r.gen, server),
+		Resolve: !r.client.modern()}
 }
 
 // Can implements [tool.Audience].

@@ -244,7 +244,7 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.gen.Call(ctx, plan, r.options())
+	result, err := r.gen.Call(ctx, plan, r.options(ctx, plan.Ref.Server))
 	r.gen.health.used(ref.Server, err)
 	if err != nil {
 		return nil, err

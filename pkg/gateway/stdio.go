@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"sync"
@@ -29,7 +30,7 @@ func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	queue := newQueue()
-	c := g.Connect("stdio", "", g.opt.Expose, queue)
+	c := g.Connect(rand.Text(), "", g.opt.Expose, queue)
 	written := make(chan error, 1)
 	go func() { written <- queue.write(out) }()
 	failed := c.takeAll(ctx, readLines(ctx, in), queue.full, written)
