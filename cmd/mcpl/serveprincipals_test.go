@@ -70,8 +70,8 @@ func (s site) call(name, args string, headers ...string) reply {
 		args), headers...)
 }
 
-// TestServePrincipals: a token opens the servers and tools that it is limited to. It does not see the others, and cannot
-// call them under any name.
+// TestServePrincipals: a token opens the servers and tools that it is limited to. It does not see the others, and
+// cannot call them under any name.
 func TestServePrincipals(t *testing.T) {
 	t.Parallel()
 	h := principalsHome(t)

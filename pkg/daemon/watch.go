@@ -18,15 +18,16 @@ const (
 // Watch calls tell with the events of a server in the daemon. If the daemon ends, or this client is too slow, the
 // watch connects again, to a new daemon if need be, and tells with an event without a method that others may have been
 // lost. If this process makes the server's requests itself, the events are those of its own server.
-func (c *Client) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
-	r := c.newRequest(query{Op: opWatch, Server: server}, nil, nil)
+func (c *Client) Watch(ctx context.Context, server string, opt tool.CallOptions, tell func(tool.Event)) (
+	stop func(), err error) {
+	r := c.newRequest(query{Op: opWatch, Server: server, Options: opt}, nil, nil)
 	s, _, err := c.ask(ctx, r)
 	if errors.Is(err, host.ErrDeclined) {
 		own, err := c.local()
 		if err != nil {
 			return nil, err
 		}
-		return own.Watch(ctx, server, tell)
+		return own.Watch(ctx, server, opt, tell)
 	}
 	if err != nil {
 		return nil, err

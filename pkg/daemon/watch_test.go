@@ -124,7 +124,7 @@ func TestWatch(t *testing.T) {
 	ended := h.serve(first, nil)
 	c := h.client(nil)
 	heard := make(chan tool.Event, 9)
-	stop, err := c.Watch(t.Context(), "s", func(e tool.Event) { heard <- e })
+	stop, err := c.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { heard <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestWatch(t *testing.T) {
 	if len(heard) != 0 {
 		t.Error("an event came after the end")
 	}
-	if _, err := h.client(nil).Watch(t.Context(), "unknown", nil); !fault.Is(err, fault.ServerNotFound) {
+	if _, err := h.client(nil).Watch(t.Context(), "unknown", tool.CallOptions{}, nil); !fault.Is(err, fault.ServerNotFound) {
 		t.Errorf("an unknown server: %v", err)
 	}
 }
@@ -184,7 +184,7 @@ func TestWatchInProcess(t *testing.T) {
 				change(o)
 			})
 			heard := make(chan tool.Event, 1)
-			if _, err := c.Watch(t.Context(), "s", func(e tool.Event) { heard <- e }); err != nil {
+			if _, err := c.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { heard <- e }); err != nil {
 				t.Fatal(err)
 			}
 			if e := <-heard; e.Method != "local" {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
@@ -15,9 +16,15 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// planned plans a call. If the policy asks about it, the person in front of the client is asked, if the client can do
-// that. check is that of [engine.Engine.Plan].
+// planned plans a call, unless the client has not sent what its server gets of it. If the policy asks about the call,
+// the person in front of the client is asked, if the client can do that. check is that of [engine.Engine.Plan].
 func (r *request) planned(ctx context.Context, ref tool.Ref, args json.RawMessage, check bool) (*engine.Plan, error) {
+	if _, lacking := r.forwarded(ref.Server); len(lacking) > 0 {
+		message := fmt.Sprintf("%s gets its credentials from the client, which has not sent %s", ref.Server,
+			strings.Join(lacking, ", "))
+		return nil, fault.New(fault.AuthRequired, message,
+			"A person adds this header, with the credentials, to the client's configuration.").On(ref.Server, "")
+	}
 	plan, err := r.view.Plan(ctx, ref, func([]byte) (json.RawMessage, error) { return args, nil }, check)
 	if err != nil || !r.canConfirm() {
 		return plan, err
@@ -36,7 +43,7 @@ func (r *request) planned(ctx context.Context, ref tool.Ref, args json.RawMessag
 	return plan, nil
 }
 
-// canConfirm reports whether the client can show a form. One that says nothing of its ways can (MCP 2025-11-25,
+// canConfirm reports whether the client can show a form: it says so, or does not say what it can show (MCP 2025-11-25,
 // client/elicitation).
 func (r *request) canConfirm() bool {
 	r.client.mu.Lock()

@@ -260,9 +260,9 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 		return nil, err
 	}
 	defer end()
-	result, err := r.view.Call(ctx, plan, r.options())
+	result, err := r.view.Call(ctx, plan, r.options(ctx, ref.Server))
 	if r.loggedIn(ctx, err) {
-		result, err = r.view.Call(ctx, plan, r.options())
+		result, err = r.view.Call(ctx, plan, r.options(ctx, ref.Server))
 	}
 	r.gen.health.used(ref.Server, err)
 	if err != nil {

@@ -250,4 +250,6 @@ func TestLocal(t *testing.T) {
 }
 
 // narrowNothing takes nothing away.
-func narrowNothing(gateway.Principal, string) (n engine.Narrowing, err error) { return n, nil }
+func narrowNothing(context.Context, gateway.Principal, string) (n engine.Narrowing, err error) {
+	return n, nil
+}
