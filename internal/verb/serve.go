@@ -56,6 +56,7 @@ type serveVerb struct {
 	HTTP   string
 	NoAuth bool
 	Daemon string
+	Cwd    string
 
 	token tokenAction
 }
@@ -67,6 +68,7 @@ func (v *serveVerb) Flags(fs *pflag.FlagSet) {
 	fs.Lookup("http").NoOptDefVal = "127.0.0.1:7332"
 	fs.BoolVar(&v.NoAuth, "no-auth", false, "with --http: clients need no token")
 	fs.StringVar(&v.Daemon, "daemon", "auto", "use daemon `WHEN`: on, off")
+	fs.StringVar(&v.Cwd, "cwd", "", "work in `FOLDER`, as if started there")
 }
 
 // Parse implements [Verb].
@@ -108,6 +110,11 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	if behind, _ := s.App.Env.Lookup(config.Behind); behind != "" {
 		return fault.New(fault.Config, "mcpl serve was started by mcpl, as a server behind itself",
 			"Remove its entry from the configuration that mcpl reads, or have another client start it.")
+	}
+	if v.Cwd != "" {
+		if err := s.workIn(v.Cwd); err != nil {
+			return err
+		}
 	}
 	log := func(string, string) {}
 	if s.Globals.Verbose {
