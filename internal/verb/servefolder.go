@@ -113,7 +113,7 @@ func (w *way) name(here *config.Sources, cfg *config.Config, sel *config.Selecti
 func (w *way) noteShell(env config.Env, cfg *config.Config) {
 	var names []string
 	for _, v := range cfg.Variables {
-		if v.From == "process environment" {
+		if v.From == "process environment" && !config.IsPlain(v.Name) {
 			names = append(names, v.Name)
 		}
 	}

@@ -123,12 +123,12 @@ func (o Outlet) Plan(data []byte, command string, args []string) (*Edit, error) 
 
 // entry returns the command line of the entry that is there, nil if there is none.
 func (o Outlet) entry(data []byte) (*config.Launch, error) {
-	if len(strings.TrimSpace(string(data))) == 0 {
-		return nil, nil
-	}
 	parse := parseJSON
-	if o.isTOML() {
+	switch {
+	case o.isTOML():
 		parse = parseTOML
+	case len(strings.TrimSpace(string(data))) == 0:
+		return nil, nil
 	}
 	data = []byte(strings.TrimPrefix(string(data), byteOrderMark))
 	servers, err := parse(place{path: o.Path, keys: [][]string{{o.section}}}, data)

@@ -158,7 +158,7 @@ func TestOutletOf(t *testing.T) {
 // FuzzPlan: of any file of a client, an edit is a fault or leaves every other byte where it was, and a second one
 // changes nothing.
 func FuzzPlan(f *testing.F) {
-	for _, seed := range []string{"", "{}", "{\"mcpServers\": {\"mcpl\": {\"command\": \"x\"},\n // c\n}}", `{"servers":{"mcpl":{"args":[1],"command":"x","command":"y"}}}`,
+	for _, seed := range []string{"", "\r", "{}", "{\"mcpServers\": {\"mcpl\": {\"command\": \"x\"},\n // c\n}}", `{"servers":{"mcpl":{"args":[1],"command":"x","command":"y"}}}`,
 		"/**/{//\n\"mcpServers\"/*:*/:/**/{/**/\"mcpl\"/**/:/**/{/**/\"command\":\"\"/**/,/**/}/**/,/**/}/**/,/**/}//",
 		"[mcp_servers.mcpl]\ncommand = 'x'\nargs = [\n# c\n'a',] # d\n", "mcp_servers.mcpl.command = 'x'\n", "[mcp_servers]\n[mcp_servers.'mcpl']#]\n", "a = 1 #", "[[mcp_servers.mcpl]]",
 		"[mcp_servers.mcpl]\nargs = \"\"\"\n]\"\"\"\r\n'command' = \"x\"\r\n[a]"} {
@@ -166,7 +166,7 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, name := range OutletNames() {
-			o := outlet(&testing.T{}, name)
+			o := outlet(t, name)
 			edit, err := o.Plan(data, "/bin/mcpl", []string{"serve"})
 			if err != nil {
 				var report *fault.Fault
