@@ -38,8 +38,8 @@ func (s *Session) workIn(dir string) error {
 
 // serveHere returns how mcpl serve finds the configuration of this session from any folder: by itself, if it is the
 // user's own; a tools.toml by its folder, so that it stays a file that comes with a project; else by the paths of all
-// files. Servers that are found with a project and that no one has approved are a fault.ApprovalRequired: a file that is
-// named needs no approval.
+// files. Servers that are found with a project and that no one has approved are a fault.ApprovalRequired: a file that
+// is named needs no approval.
 func (s *Session) serveHere() (*way, error) {
 	env, w := s.App.Env, &way{args: []string{"serve"}}
 	here, err := env.Locate(s.selection())
@@ -55,7 +55,8 @@ func (s *Session) serveHere() (*way, error) {
 		return nil, err
 	}
 	w.noteShell(env, cfg)
-	if there, err := elsewhere(env).Locate(config.Selection{Trusted: s.Settings.Trusted}); err == nil && sameFiles(here, there) {
+	own, err := elsewhere(env).Locate(config.Selection{Trusted: s.Settings.Trusted})
+	if err == nil && sameFiles(here, own) {
 		return w, nil
 	}
 	for _, file := range here.Configs {
@@ -103,8 +104,8 @@ func (w *way) name(here *config.Sources, cfg *config.Config, sel *config.Selecti
 				"file would do without", strings.Join(waiting, ", "), file.Path), "").
 				Then("A person approves first, and types this again after it", fault.Step{Verb: "trust"})
 		}
-		w.notes = append(w.notes, fmt.Sprintf("The entry names %s, so the client starts all servers in it without an approval, "+
-			"also those that are put there later.", file.Path))
+		w.notes = append(w.notes, fmt.Sprintf("The entry names %s, so the client starts all servers in it without an "+
+			"approval, also those that are put there later.", file.Path))
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (w *way) noteShell(env config.Env, cfg *config.Config) {
 		}
 	}
 	if len(names) > 0 {
-		w.notes = append(w.notes, fmt.Sprintf("%s has its value from this shell, which the client may not have: put it into %s.",
+		w.notes = append(w.notes, fmt.Sprintf("From this shell alone, which the client may not have: %s. Put values into %s.",
 			strings.Join(names, ", "), env.WhereToPut(cfg.Sources)))
 	}
 }

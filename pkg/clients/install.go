@@ -26,8 +26,8 @@ type Outlet struct {
 	typed   bool // entries have a "type"
 }
 
-// outlets lists the clients that mcpl can be put into. Sources of the formats: https://code.claude.com/docs/en/mcp (user
-// scope), https://modelcontextprotocol.io/quickstart/user, https://cursor.com/docs/mcp,
+// outlets lists the clients that mcpl can be put into. Sources of the formats: https://code.claude.com/docs/en/mcp
+// (user scope), https://modelcontextprotocol.io/quickstart/user, https://cursor.com/docs/mcp,
 // https://code.visualstudio.com/docs/copilot/reference/mcp-configuration, https://developers.openai.com/codex/mcp.
 func outlets() []Outlet {
 	return []Outlet{
@@ -82,14 +82,14 @@ type Edit struct {
 	Before, After []byte
 	// Entry is the command line that the file has then.
 	Entry config.Launch
-	// Diff are the lines of the entry, in the form of the file: with "+" if they are added, "-" if they go, and " " if they
-	// stay. Secrets of an earlier command line are masked. It is empty if nothing changes.
+	// Diff are the lines of the entry, in the form of the file: with "+" if they are added, "-" if they go, and " " if
+	// they stay. Secrets of an earlier command line are masked. It is empty if nothing changes.
 	Diff []string
 }
 
-// Plan returns the edit that puts a command line into the bytes of the client's file; nil is a file that does not exist.
-// Other fields of an entry that is there stay. If the file is damaged, or has an entry of that name for another kind of
-// server, the error is a fault.Config.
+// Plan returns the edit that puts a command line into the bytes of the client's file, which are nil if it does not
+// exist. Other fields of an entry that is there stay. If the file is damaged, or has an entry of that name for another
+// kind of server, the error is a fault.Config.
 func (o Outlet) Plan(data []byte, command string, args []string) (*Edit, error) {
 	entry := config.Launch{Command: command, Args: args}
 	if o.typed {

@@ -3,7 +3,9 @@ package clients
 import (
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -81,7 +83,8 @@ func TestPlan(t *testing.T) {
 		if (tc.want == tc.file) != (len(edit.Diff) == 0) {
 			t.Errorf("%s: diff %q", name, edit.Diff)
 		}
-		if again, err := o.Plan(edit.After, "/bin/mcpl", []string{"serve", "--cwd", "/p"}); err != nil || len(again.Diff) > 0 || !bytes.Equal(again.After, edit.After) {
+		again, err := o.Plan(edit.After, "/bin/mcpl", []string{"serve", "--cwd", "/p"})
+		if err != nil || len(again.Diff) > 0 || !bytes.Equal(again.After, edit.After) {
 			t.Errorf("%s: a second time: %+v, %v", name, again, err)
 		}
 	}
@@ -152,6 +155,43 @@ func TestOutletOf(t *testing.T) {
 	}
 	if _, err := OutletOf(env, "zed", ""); !fault.Is(err, fault.Usage) {
 		t.Errorf("a client that has no outlet: %v", err)
+	}
+}
+
+// TestSetUp holds that the blocks of the documentation are what the clients read: the first one of each what
+// serve install writes, the second one an address with a token.
+func TestSetUp(t *testing.T) {
+	t.Parallel()
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "gateway.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := config.Env{Dir: "/d", Home: "/h", GOOS: "linux", Lookup: func(string) (string, bool) { return "", false }}
+	for name, title := range map[string]string{"claude-code": "Claude Code", "claude-desktop": "Claude Desktop",
+		"cursor": "Cursor", "vscode": "VS Code", "codex": "Codex"} {
+		_, section, _ := strings.Cut(string(doc), "\n### "+title+"\n")
+		section, _, _ = strings.Cut(section, "\n### ")
+		blocks := regexp.MustCompile("(?s)```(?:json|toml)\n(.*?)```").FindAllStringSubmatch(section, -1)
+		if len(blocks) != 2 && (name != "claude-desktop" || len(blocks) != 1) {
+			t.Errorf("%s has %d blocks", title, len(blocks))
+			continue
+		}
+		o := outlet(t, name)
+		edit, err := o.Plan([]byte(blocks[0][1]), "/usr/local/bin/mcpl", []string{"serve"})
+		if err != nil || len(edit.Diff) > 0 {
+			t.Errorf("%s: %+v, %v", title, edit, err)
+		}
+		if len(blocks) == 1 {
+			continue
+		}
+		c := all()[slices.IndexFunc(all(), func(c client) bool { return c.name == name })]
+		places := c.places(finder{env})
+		found, err := c.parse(env, places[len(places)-1], []byte(blocks[1][1]))
+		if err != nil || len(found) != 1 || found[0].Name != "mcpl" || found[0].Skip != "" && name != "vscode" ||
+			found[0].Entry.URL != "http://127.0.0.1:7332/mcp" || len(found[0].Entry.Headers) != 1 ||
+			!strings.HasPrefix(found[0].Entry.Headers[0].Value, "Bearer ") {
+			t.Errorf("%s over HTTP: %+v, %v", title, found, err)
+		}
 	}
 }
 

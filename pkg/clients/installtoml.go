@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// Rule of this file: an edit cuts bytes out of the text and puts bytes in, so that comments, order and layout stay. Before
-// a caller gets the new text, it is parsed and compared with the old one.
+// Rule of this file: an edit cuts bytes out of the text and puts bytes in, so that comments, order and layout stay.
+// Before a caller gets the new text, it is parsed and compared with the old one.
 
 // tomlHeader begins mcpl's entry in Codex's file.
 const tomlHeader = "[mcp_servers." + EntryName + "]"
@@ -57,7 +57,8 @@ func tomlString(text string) string {
 	return b.String() + `"`
 }
 
-// setTOML returns the bytes of Codex's file with mcpl's command line in them. Other keys of an entry that is there stay.
+// setTOML returns the bytes of Codex's file with mcpl's command line in them. Other keys of an entry that is there
+// stay.
 func setTOML(path string, text []byte, l config.Launch) ([]byte, error) {
 	data := bytes.TrimPrefix(text, []byte(byteOrderMark))
 	mark := text[:len(text)-len(data)]

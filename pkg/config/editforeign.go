@@ -55,8 +55,8 @@ func (l Launch) Masked() Launch {
 
 // SetLaunch returns the bytes of another client's JSON file with a server's command line put in: into the entry of that
 // name in the object of servers that is the file's member section. Members of the entry that Launch does not have, all
-// else in the file, comments and layout stay. If there is no such entry, or no such object, it is added. The path is only
-// named in faults, of which each is a fault.Config.
+// else in the file, comments and layout stay. If there is no such entry, or no such object, it is added. The path is
+// only named in faults, of which each is a fault.Config.
 func SetLaunch(path string, data []byte, section, name string, l Launch) ([]byte, error) {
 	first, err := newEditor(path, data)
 	if err != nil {
