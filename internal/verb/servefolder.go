@@ -11,8 +11,11 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
-// workIn makes another folder the working directory of the session. The process stays where it is.
+// workIn makes another folder, unless it is "", the working directory of the session. The process stays where it is.
 func (s *Session) workIn(dir string) error {
+	if dir == "" {
+		return nil
+	}
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(s.App.Env.Dir, dir)
 	}

@@ -25,8 +25,7 @@ type Outlet interface {
 type Client struct {
 	gateway *Gateway
 	id      string // that tells clients apart; of a session its ID
-	owner   string // what it keeps sealed, it can bring back only to clients of the same owner
-	expose  Exposure
+	who     Identity
 	out     Outlet         // of messages that belong to no request; nil if there is none
 	active  *activeSet     // of a session
 	wg      sync.WaitGroup // requests; Add only while mu is held and closed is false
@@ -50,10 +49,23 @@ type abilities struct {
 	Roots       *json.RawMessage `json:"roots"`
 }
 
-// Connect returns a client. Messages that belong to no request go to out, which may be nil. id tells it from others,
-// and owner is whose it is. Whoever connects it closes it.
-func (g *Gateway) Connect(id, owner string, expose Exposure, out Outlet) *Client {
-	return &Client{gateway: g, id: id, owner: owner, expose: expose, out: out,
+// Identity says whose a client is, and what it asked to see.
+type Identity struct {
+	Principal Principal
+	// Profile is what the client uses; "" for none.
+	Profile string
+	Expose  Exposure
+}
+
+// Equal reports whether clients of these identities may stand for one another.
+func (i Identity) Equal(other Identity) bool {
+	return i.Profile == other.Profile && i.Expose == other.Expose && i.Principal.Equal(other.Principal)
+}
+
+// Connect returns a client. Messages that belong to no request go to out, which may be nil. id tells it from others.
+// Whoever connects it closes it.
+func (g *Gateway) Connect(id string, who Identity, out Outlet) *Client {
+	return &Client{gateway: g, id: id, who: who, out: out,
 		active:   newActiveSet(),
 		requests: make(map[string]*request), asked: make(map[int64]chan<- mcp.Message), told: make(map[tool.Kind]string)}
 }
@@ -188,6 +200,10 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 
 // tellChanged tells the client which of the lists that it has read differ now, or are said to have changed.
 func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[string]bool) {
+	v, err := gen.viewOf(c)
+	if err != nil {
+		return // the next request of the client says so
+	}
 	c.mu.Lock()
 	out := c.hears
 	c.mu.Unlock()
@@ -199,8 +215,8 @@ func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[stri
 		if !has {
 			continue
 		}
-		now, err := c.digest(ctx, gen, kind)
-		announced := said[listOf(kind)] && (kind != tool.Tool || c.expose == All)
+		now, err := c.digest(ctx, v, kind)
+		announced := said[listOf(kind)] && (kind != tool.Tool || c.who.Expose == All)
 		if err != nil || now == before && !announced {
 			continue
 		}

@@ -17,6 +17,7 @@ type lists struct {
 	tools, resources, templates, prompts []offer              // that are on
 	every                                []offer              // tools, on or off
 	off                                  map[tool.Ref]string  // the names of tools that are off
+	denied                               map[tool.Ref]bool    // what the policy allows no call of
 	byName                               map[exposed]tool.Ref // of tools and prompts, on or off
 	// catalogue is what the exposure Activate shows of the same, and under which names.
 	catalogue func() *catalogue
@@ -94,15 +95,19 @@ func prefix(server string, namespace *string) string {
 
 // newLists returns the lists of what servers offer, in their order.
 func newLists(all []engine.Offered, namespaces map[string]string) *lists {
-	l := &lists{byName: make(map[exposed]tool.Ref), off: make(map[tool.Ref]string)}
+	l := &lists{byName: make(map[exposed]tool.Ref), off: make(map[tool.Ref]string),
+		denied: make(map[tool.Ref]bool)}
 	uris := make(map[exposed]bool)
 	for _, o := range all {
+		if o.Denied {
+			l.denied[o.Ref] = true
+		}
 		switch uri := (exposed{o.Kind, o.Name}); {
 		case o.Kind != tool.Resource && o.Kind != tool.Template:
 			l.addNamed(o, l.name(namespaces[o.Server], o.Ref))
 		case !o.Off && !uris[uri]: // a URI is read from the first server that lists it
 			uris[uri] = true
-			l.add(offer{name: o.Name, ref: o.Ref, raw: o.Definition.Whole()})
+			l.add(offer{name: o.Name, ref: o.Ref, raw: o.Definition.Whole(), denied: o.Denied})
 		}
 	}
 	return l

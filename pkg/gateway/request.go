@@ -19,6 +19,7 @@ type request struct {
 	out     Outlet
 	cancel  context.CancelCauseFunc
 	gen     *generation
+	view    *view // of gen, for the client
 	meta    meta
 	// suspended is set if the client can be asked only by the result of the request. state is what it has kept.
 	suspended *suspended
@@ -41,11 +42,7 @@ func (r *request) answer(ctx context.Context) []byte {
 	}
 	r.meta = params.Meta
 	r.gen = r.client.gateway.enter()
-	answer := r.handleSession
-	if r.client.modern() {
-		answer = r.handleModern
-	}
-	result, err := answer(ctx)
+	result, err := r.result(ctx)
 	if leaving := r.gen.leave(); leaving != nil {
 		r.client.gateway.opt.Log("", leaving.Error())
 	}
@@ -53,6 +50,17 @@ func (r *request) answer(ctx context.Context) []byte {
 		err = &tool.UpstreamError{Code: mcp.InternalError, Message: context.Cause(ctx).Error()}
 	}
 	return mcp.Answer(r.message.ID, result, r.failure(err))
+}
+
+// result returns the result of the request.
+func (r *request) result(ctx context.Context) (result json.RawMessage, err error) {
+	if r.view, err = r.gen.viewOf(r.client); err != nil {
+		return nil, err
+	}
+	if r.client.modern() {
+		return r.handleModern(ctx)
+	}
+	return r.handleSession(ctx)
 }
 
 // handleSession answers a request of a revision with sessions.
@@ -87,8 +95,8 @@ func (r *request) handle(ctx context.Context) (json.RawMessage, error) {
 	case "prompts/list":
 		return r.list(ctx, tool.Prompt)
 	}
-	if r.gen.unsure != nil {
-		return nil, r.gen.unsure
+	if r.gen.Unsure != nil {
+		return nil, r.gen.Unsure
 	}
 	switch r.message.Method {
 	case "resources/read":
@@ -170,7 +178,8 @@ func passable(meta json.RawMessage) json.RawMessage {
 
 // options returns the options of requests to servers that are made for this one.
 func (r *request) options() tool.CallOptions {
-	return tool.CallOptions{Audience: r, Client: r.client.id, Resolve: !r.client.modern()}
+	return tool.CallOptions{Audience: r, Client: r.client.id, Resolve: !r.client.modern(),
+		Principal: tool.Principal(r.client.who.Principal.Name)}
 }
 
 // Can implements [tool.Audience].

@@ -60,7 +60,7 @@ func (r *request) subscribe(ctx context.Context) (json.RawMessage, error) {
 
 // subscribeTo subscribes the client to a resource.
 func (r *request) subscribeTo(ctx context.Context, uri string) error {
-	l, err := r.client.lists(ctx, r.gen)
+	l, err := r.client.lists(ctx, r.view)
 	if err != nil {
 		return err
 	}
@@ -171,7 +171,7 @@ func (s *subscriptions) remove(gone func(subscriber) bool) {
 // renew subscribes at the server.
 func (s *subscriptions) renew(ctx context.Context, gen *generation, ref tool.Ref) error {
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}})
-	_, err := gen.Ask(ctx, ref.Server, "resources/subscribe", params, tool.CallOptions{})
+	_, err := gen.Engine.Ask(ctx, ref.Server, "resources/subscribe", params, tool.CallOptions{})
 	return err
 }
 
@@ -182,7 +182,7 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 	defer tick.Stop()
 	for kept := true; kept; {
 		gen := s.gateway.enter()
-		stop, err := gen.Watch(ctx, one.ref.Server, func(e tool.Event) { s.updated(one.ref, e) })
+		stop, err := gen.Engine.Watch(ctx, one.ref.Server, func(e tool.Event) { s.updated(one.ref, e) })
 		if err == nil {
 			err = s.renew(ctx, gen, one.ref)
 		}
@@ -213,7 +213,8 @@ func (s *subscriptions) end(ctx context.Context, gen *generation, ref tool.Ref) 
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}})
-	_, _ = gen.Ask(ctx, ref.Server, "resources/unsubscribe", params, tool.CallOptions{}) // a server may have forgotten it
+	// A server may have forgotten it.
+	_, _ = gen.Engine.Ask(ctx, ref.Server, "resources/unsubscribe", params, tool.CallOptions{})
 }
 
 // updated passes the news of a resource on to the clients that are subscribed to it.

@@ -61,15 +61,14 @@ func start(t *testing.T) (*Server, string, *clock) {
 		t.Fatal(err)
 	}
 	clock := &clock{now: time.Now()}
-	open := func() (*engine.Engine, error) {
+	open := func() (gateway.Opened, error) {
 		env := config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS, Lookup: func(string) (string, bool) { return "", false }}
 		index := catalog.Options{Env: env, Events: quiet{}, Now: time.Now,
 			Selection: config.Selection{Configs: []string{file}}}
-		return engine.New(engine.Options{Switches: state.All{}, Catalog: index,
-			NewCaller: func(*config.Config, func(string)) engine.Caller { return noServers{} }}), nil
+		return gateway.Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: state.All{}, Catalog: index,
+			NewCaller: func(*config.Config, func(string)) engine.Caller { return noServers{} }})}, nil
 	}
-	g, err := gateway.New(gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time,
-		Expose: gateway.All})
+	g, err := gateway.New(gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,3 +248,6 @@ func TestLocal(t *testing.T) {
 		}
 	}
 }
+
+// narrowNothing takes nothing away.
+func narrowNothing(gateway.Principal, string) (n engine.Narrowing, err error) { return n, nil }
