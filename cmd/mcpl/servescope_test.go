@@ -278,3 +278,66 @@ func TestServeWhoAsks(t *testing.T) {
 		t.Errorf("the other one was asked:\n%s", all)
 	}
 }
+
+// TestServeUsers: the sessions of one token share a process of a server whose entry says so, and hear its news; those
+// of another token have another.
+func TestServeUsers(t *testing.T) {
+	t.Parallel()
+	for _, door := range []string{"off", "on"} {
+		t.Run("daemon "+door, func(t *testing.T) {
+			t.Parallel()
+			script := servedScript()
+			script.Methods = map[string]mcptest.Behaviour{"resources/subscribe": {Result: `{}`}}
+			script.Tools = append(script.Tools, mcptest.Tool{Name: "touch", Text: "touched",
+				Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{{Method: "notifications/tools/list_changed", ID: "none"},
+					{Method: "notifications/resources/updated", Params: `{"uri":"a:one"}`, ID: "none"}}}})
+			h, _ := scopeHome(t, "user", script)
+			s := h.serveAt(t, "127.0.0.1:0", "--expose", "all", "--daemon", door)
+			var added struct{ Token string }
+			if err := json.Unmarshal([]byte(h.serveToken(t, "add", "bob")), &added); err != nil {
+				t.Fatal(err)
+			}
+			ada, bob := "Authorization: Bearer "+s.token, "Authorization: Bearer "+added.Token
+			do := func(token, session, method, params string) {
+				t.Helper()
+				s.is(s.ask("POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"method":%q,"params":%s}`, method, params), token, session),
+					200, `"result":`)
+			}
+			const touch = `{"name":"s_touch"}`
+			var first string
+			var streams []*bufio.Scanner
+			for _, token := range []string{ada, ada, bob} {
+				session := s.session(token)
+				do(token, session, "tools/list", `{}`)
+				do(token, session, "resources/subscribe", `{"uri":"a:one"}`)
+				resp := s.open(t.Context(), "GET", "", token, session)
+				defer resp.Body.Close()
+				streams = append(streams, bufio.NewScanner(resp.Body))
+				if first == "" {
+					first = session
+				}
+				if token == bob {
+					do(ada, first, "tools/call", touch)
+					do(bob, session, "tools/call", touch)
+				}
+			}
+			for _, stream := range streams {
+				updates := 0
+				for stream.Scan() && !strings.Contains(stream.Text(), "tools/list_changed") {
+					updates += strings.Count(stream.Text(), "resources/updated")
+				}
+				if updates != 1 {
+					t.Errorf("%d updates before the news of the list", updates)
+				}
+			}
+			if n := alive(t, h.starts); n != 2 {
+				t.Errorf("%d processes run", n)
+			}
+			s.is(s.ask("DELETE", "", ada, first), 204)
+			do(ada, s.session(ada), "tools/call", touch)
+			if n := len(mcptest.Lines(t, h.starts)); n > 3 { // one may have been listed
+				t.Errorf("%d processes were started", n)
+			}
+		})
+	}
+}

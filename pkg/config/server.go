@@ -127,6 +127,9 @@ func (s *Server) PerSession() bool {
 	return s.Scope == SessionOnly || s.Scope == "" && s.Transport != Stdio
 }
 
+// PerUser reports whether each principal gets the server for itself.
+func (s *Server) PerUser() bool { return s.Scope == UserOnly }
+
 // Fingerprint identifies how the server is started or reached: the hex SHA-256 of the entry, variables filled in.
 // Secrets enter it only through the hash; time limits and the scope do not enter it.
 func (s *Server) Fingerprint() string {

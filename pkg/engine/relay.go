@@ -39,12 +39,15 @@ func (e *Engine) Watch(ctx context.Context, server string, opt tool.CallOptions,
 	return caller.Watch(ctx, server, opt, tell)
 }
 
-// PerSession reports whether each session has a server of this name for itself.
-func (e *Engine) PerSession(server string) bool {
+// Scope reports whether each session, and whether each principal, has a server of this name for itself.
+func (e *Engine) Scope(server string) (perSession, perUser bool) {
 	cfg, err := e.catalog.Config()
 	if err != nil {
-		return false
+		return false, false
 	}
 	entry, err := cfg.Server(server)
-	return err == nil && entry.PerSession()
+	if err != nil {
+		return false, false
+	}
+	return entry.PerSession(), entry.PerUser()
 }

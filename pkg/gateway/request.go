@@ -170,8 +170,10 @@ func passable(meta json.RawMessage) json.RawMessage {
 
 // options returns the options of requests to a server that are made for this one.
 func (r *request) options(ctx context.Context, server string) tool.CallOptions {
-	return tool.CallOptions{Audience: r, Client: r.client.id, Session: r.client.sessionAt(ctx, r.gen, server),
-		Resolve: !r.client.modern()}
+	opt := r.client.use(ctx, r.gen, server).options()
+	opt.Audience, opt.Client, opt.Resolve = r, r.client.id, !r.client.modern()
+	opt.Principal = tool.Principal(r.client.owner)
+	return opt
 }
 
 // Can implements [tool.Audience].

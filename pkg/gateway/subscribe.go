@@ -30,18 +30,10 @@ const (
 	maxSubscriptions    = 1000
 )
 
-// topic is a resource of a server that clients share, or of one that a client has for itself.
+// topic is a resource of a server, and whose server that is.
 type topic struct {
 	tool.Ref
-	of *Client // nil if it is shared
-}
-
-// options returns the options of requests to the server of a topic.
-func (t topic) options() tool.CallOptions {
-	if t.of == nil {
-		return tool.CallOptions{}
-	}
-	return tool.CallOptions{Session: t.of.id}
+	of owner
 }
 
 // subscription is one topic.
@@ -83,10 +75,7 @@ func (r *request) subscribeTo(ctx context.Context, uri string) error {
 		return r.noResource(uri)
 	}
 	s := r.client.gateway.subscriptions
-	own, about := subscriber{r.client, uri}, topic{Ref: ref}
-	if r.client.sessionAt(ctx, r.gen, ref.Server) != "" {
-		about.of = r.client
-	}
+	own, about := subscriber{r.client, uri}, topic{ref, r.client.use(ctx, r.gen, ref.Server)}
 	if err := s.room(about, own); err != nil {
 		return err
 	}
@@ -188,7 +177,7 @@ func (s *subscriptions) remove(gone func(subscriber) bool) {
 // renew subscribes at the server.
 func (s *subscriptions) renew(ctx context.Context, gen *generation, about topic) error {
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
-	_, err := gen.Ask(ctx, about.Server, "resources/subscribe", params, about.options())
+	_, err := gen.Ask(ctx, about.Server, "resources/subscribe", params, about.of.options())
 	return err
 }
 
@@ -199,7 +188,7 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 	defer tick.Stop()
 	for kept := true; kept; {
 		gen := s.gateway.enter()
-		stop, err := gen.Watch(ctx, one.Server, one.options(), func(e tool.Event) { s.updated(one.topic, e) })
+		stop, err := gen.Watch(ctx, one.Server, one.of.options(), func(e tool.Event) { s.updated(one.topic, e) })
 		if err == nil {
 			err = s.renew(ctx, gen, one.topic)
 		}
@@ -227,13 +216,13 @@ const endLimit = 5 * time.Second
 
 // end unsubscribes at the server, unless that ends with its session.
 func (s *subscriptions) end(ctx context.Context, gen *generation, about topic) {
-	if about.of != nil && about.of.hasEnded() {
+	if about.of.session != nil && about.of.session.hasEnded() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
-	_, _ = gen.Ask(ctx, about.Server, "resources/unsubscribe", params, about.options()) // a server may have forgotten it
+	_, _ = gen.Ask(ctx, about.Server, "resources/unsubscribe", params, about.of.options()) // a server may have forgotten it
 }
 
 // updated passes the news of a resource on to the clients that are subscribed to it.

@@ -48,7 +48,9 @@ func TestAbandonedServers(t *testing.T) {
 	t.Cleanup(func() { warm.Close() })
 	surroundings := host.Surroundings{Dir: dir, Home: dir, Environ: os.Environ(),
 		Configs: []string{filepath.Join(dir, ".mcp.json")}}
-	s, url, clock := serve(t, dir, func(*config.Config, func(string)) engine.Caller { return warm.Caller(surroundings, nil) })
+	s, url, clock := serve(t, dir, func(*config.Config, func(string)) engine.Caller {
+		return warm.Caller(surroundings, nil)
+	})
 
 	const call = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"%s_t"}}`
 	use := func(sessions, withOwn int) {

@@ -68,7 +68,8 @@ func start(t *testing.T) (*Server, string, *clock) {
 }
 
 // serve serves a gateway over the configuration in a folder.
-func serve(t *testing.T, dir string, callers func(*config.Config, func(string)) engine.Caller) (*Server, string, *clock) {
+func serve(t *testing.T, dir string, callers func(*config.Config, func(string)) engine.Caller) (
+	*Server, string, *clock) {
 	t.Helper()
 	file := filepath.Join(dir, ".mcp.json")
 	clock := &clock{now: time.Now()}
