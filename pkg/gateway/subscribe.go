@@ -222,7 +222,7 @@ func (s *subscriptions) end(ctx context.Context, gen *generation, about topic) {
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
-	_, _ = gen.Ask(ctx, about.Server, "resources/unsubscribe", params, about.of.options()) // a server may have forgotten it
+	_, _ = gen.Ask(ctx, about.Server, "resources/unsubscribe", params, about.of.options()) // it may have forgotten it
 }
 
 // updated passes the news of a resource on to the clients that are subscribed to it.
