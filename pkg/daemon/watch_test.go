@@ -193,3 +193,31 @@ func TestWatchInProcess(t *testing.T) {
 		})
 	}
 }
+
+// A client that gives the daemon up goes on with the events of the server in this process.
+func TestWatchGivenUp(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	ctx, end := context.WithCancel(t.Context())
+	ended := h.serve(ctx, nil)
+	c := h.client(func(o *ClientOptions) { o.Start = nil })
+	heard := make(chan tool.Event, 9)
+	if _, err := c.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { heard <- e }); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	<-ended
+	res, err := c.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{})
+	if err != nil || string(res.Raw) != "local" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if e := <-heard; e.Method != "local" {
+		t.Errorf("heard %+v", e)
+	}
+	if e := <-heard; e.Method != "" || e.Server != "s" { // others may have been lost
+		t.Errorf("heard %+v", e)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}

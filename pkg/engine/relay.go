@@ -57,12 +57,6 @@ func (e *Engine) Forwards(server string) iter.Seq2[string, string] {
 	}
 }
 
-// PerUser reports whether each principal has a server of this name for itself.
-func (e *Engine) PerUser(server string) bool {
-	entry := e.entry(server)
-	return entry != nil && entry.PerUser()
-}
-
 // entry returns the entry of a server; nil if it cannot be used.
 func (e *Engine) entry(server string) *config.Server {
 	cfg, err := e.catalog.Config()
@@ -76,8 +70,11 @@ func (e *Engine) entry(server string) *config.Server {
 	return entry
 }
 
-// PerSession reports whether each session has a server of this name for itself.
-func (e *Engine) PerSession(server string) bool {
+// Scope reports whether each session, and whether each principal, has a server of this name for itself.
+func (e *Engine) Scope(server string) (perSession, perUser bool) {
 	entry := e.entry(server)
-	return entry != nil && entry.PerSession()
+	if entry == nil {
+		return false, false
+	}
+	return entry.PerSession(), entry.PerUser()
 }

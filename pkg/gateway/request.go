@@ -180,8 +180,10 @@ func passable(meta json.RawMessage) json.RawMessage {
 // options returns the options of requests to a server that are made for this one.
 func (r *request) options(ctx context.Context, server string) tool.CallOptions {
 	headers, _ := r.forwarded(server) // a call without one of them is not made
-	return tool.CallOptions{Audience: r, Client: r.client.id, Session: r.client.sessionAt(ctx, r.gen, server),
-		Resolve: !r.client.modern(), Principal: tool.Principal(r.client.who.Principal.Name), Forward: headers}
+	opt := r.client.use(ctx, r.gen, server).options()
+	opt.Audience, opt.Client, opt.Resolve = r, r.client.id, !r.client.modern()
+	opt.Principal, opt.Forward = tool.Principal(r.client.who.Principal.Name), headers
+	return opt
 }
 
 // forwarded returns the headers of the client that a server gets, and the names of those that it lacks.

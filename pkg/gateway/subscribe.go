@@ -30,19 +30,10 @@ const (
 	maxSubscriptions    = 1000
 )
 
-// topic is a resource of a server that clients share, or of one that a client has for itself.
+// topic is a resource of a server, and whose server that is.
 type topic struct {
 	tool.Ref
-	of        *Client // nil if clients share it, those of a principal or all
-	principal tool.Principal
-}
-
-// options returns the options of requests to the server of a topic.
-func (t topic) options() tool.CallOptions {
-	if t.of == nil {
-		return tool.CallOptions{Principal: t.principal}
-	}
-	return t.of.ownOptions()
+	of owner
 }
 
 // subscription is one topic.
@@ -84,12 +75,7 @@ func (r *request) subscribeTo(ctx context.Context, uri string) error {
 		return r.noResource(uri)
 	}
 	s := r.client.gateway.subscriptions
-	own, about := subscriber{r.client, uri}, topic{Ref: ref}
-	if r.client.sessionAt(ctx, r.gen, ref.Server) != "" {
-		about.of = r.client
-	} else if r.gen.Engine.PerUser(ref.Server) {
-		about.principal = tool.Principal(r.client.who.Principal.Name)
-	}
+	own, about := subscriber{r.client, uri}, topic{ref, r.client.use(ctx, r.gen, ref.Server)}
 	if err := s.room(about, own); err != nil {
 		return err
 	}
@@ -191,7 +177,7 @@ func (s *subscriptions) remove(gone func(subscriber) bool) {
 // renew subscribes at the server.
 func (s *subscriptions) renew(ctx context.Context, gen *generation, about topic) error {
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
-	_, err := gen.Engine.Ask(ctx, about.Server, "resources/subscribe", params, about.options())
+	_, err := gen.Engine.Ask(ctx, about.Server, "resources/subscribe", params, about.of.options())
 	return err
 }
 
@@ -202,7 +188,7 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 	defer tick.Stop()
 	for kept := true; kept; {
 		gen := s.gateway.enter()
-		stop, err := gen.Engine.Watch(ctx, one.Server, one.options(), func(e tool.Event) { s.updated(one.topic, e) })
+		stop, err := gen.Engine.Watch(ctx, one.Server, one.of.options(), func(e tool.Event) { s.updated(one.topic, e) })
 		if err == nil {
 			err = s.renew(ctx, gen, one.topic)
 		}
@@ -230,14 +216,14 @@ const endLimit = 5 * time.Second
 
 // end unsubscribes at the server, unless that ends with its session.
 func (s *subscriptions) end(ctx context.Context, gen *generation, about topic) {
-	if about.of != nil && about.of.hasEnded() {
+	if about.of.session != nil && about.of.session.hasEnded() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
-	// A server may have forgotten it.
-	_, _ = gen.Engine.Ask(ctx, about.Server, "resources/unsubscribe", params, about.options())
+	// It may have forgotten it.
+	_, _ = gen.Engine.Ask(ctx, about.Server, "resources/unsubscribe", params, about.of.options())
 }
 
 // updated passes the news of a resource on to the clients that are subscribed to it.

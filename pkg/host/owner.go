@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxVariants bounds how many servers of one name run at once that nobody has for itself: one entry gives several if
-	// clients differ in environment or folder. The one that has been idle for longest stops first; one in use does not.
+	// maxVariants bounds how many shared servers of one name run at once: one entry gives several if clients differ in
+	// environment or folder. The one that has been idle for longest stops first; one in use does not.
 	maxVariants = 8
 	// maxOwnProcesses and maxOwnConnections bound how many servers of one name run at once that sessions or users have for
 	// themselves. The one that has been idle for longest stops first. If all are in use, no other starts.
@@ -47,34 +47,22 @@ func ownerOf(entry *config.Server, opt tool.CallOptions) owner {
 // makeRoom stops the server that has been idle for longest, if too many of a name run. It fails if that is needed and
 // none is idle.
 func (v *supervisor) makeRoom(s spec) error {
-	own := s.owner != owner{}
-	most := maxVariants
-	switch {
-	case own && s.isProcess:
-		most = maxOwnProcesses
-	case own:
-		most = maxOwnConnections
-	}
-	var oldest *server
-	n := 0
-	for _, other := range v.servers {
-		if other.name != s.name || other.run == nil || (other.owner != owner{}) != own {
-			continue
-		}
-		n++
-		if len(other.run.uses) == 0 && (oldest == nil || other.run.used.Before(oldest.run.used)) {
-			oldest = other
+	own, most := s.owner != owner{}, maxVariants
+	if own {
+		if most = maxOwnConnections; s.isProcess {
+			most = maxOwnProcesses
 		}
 	}
+	n, idle := v.running(s.name, own)
 	switch {
 	case n < most:
-	case oldest != nil && own:
-		v.log(s.name, fmt.Sprintf("%d servers of this name run for sessions or users of their own; one that is idle ends", n))
-		v.retire(oldest)
-	case oldest != nil:
-		v.log(s.name, fmt.Sprintf("%d servers of this name run for clients that differ in environment or folder; "+
-			"one that is idle ends", n))
-		v.retire(oldest)
+	case idle != nil:
+		who := "clients that differ in environment or folder"
+		if own {
+			who = "sessions or users of their own"
+		}
+		v.log(s.name, fmt.Sprintf("%d servers of this name run for %s; one that is idle ends", n, who))
+		v.retire(idle)
 	case own:
 		message := fmt.Sprintf("%d sessions or users use %s at this moment, each with a server of its own, and more are "+
 			"not started", n, s.name)
@@ -82,6 +70,21 @@ func (v *supervisor) makeRoom(s spec) error {
 			`kept apart, set "scope": "shared" in the server's entry.`).On(s.name, "").Because(tool.ErrNotSent)
 	}
 	return nil
+}
+
+// running counts the servers of a name that run, those that have an owner of their own or the others. idle is the one
+// that has been idle for longest, nil if all are in use.
+func (v *supervisor) running(name string, own bool) (n int, idle *server) {
+	for _, srv := range v.servers {
+		if srv.name != name || srv.run == nil || (srv.owner != owner{}) != own {
+			continue
+		}
+		n++
+		if len(srv.run.uses) == 0 && (idle == nil || srv.run.used.Before(idle.run.used)) {
+			idle = srv
+		}
+	}
+	return n, idle
 }
 
 // leave stops the server that a session has for itself, after the requests that use it.

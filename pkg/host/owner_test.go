@@ -90,7 +90,7 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
-// What the server of a session says reaches those who watch it, also after its entry has changed. When it says that its
+// Events of the server of a session reach those who watch it, also after its entry has changed. When it says that its
 // lists have changed, it is listed for the index; of many that say so at once, one is.
 func TestSessionEvents(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestSessionEvents(t *testing.T) {
 		if len(listed) != 1 || len(f.made) != 1 {
 			t.Errorf("listed %v with %d catalogs", listed, len(f.made))
 		}
-		// What is said after that is listed later.
+		// A change after that has its own listing.
 		h.opened[4].Changed("own")
 		time.Sleep(relistGap + relistAfter)
 		h.want(5, 2)
