@@ -12,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 const (
@@ -194,6 +196,15 @@ func (r *router) became(task string, c *call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tasks[task] = c
+}
+
+// about notes that the requests of the task that these params name, if they do, belong to c until c leaves.
+func (r *router) about(params []tool.Field, c *call) {
+	for _, p := range params {
+		if id := tool.Text(p.Value); p.Key == "taskId" && id != "" {
+			r.became(id, c)
+		}
+	}
 }
 
 // byRequest returns the call of the request with that id, or nil.

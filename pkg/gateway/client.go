@@ -48,6 +48,16 @@ type abilities struct {
 	Elicitation *json.RawMessage `json:"elicitation"`
 	Sampling    *json.RawMessage `json:"sampling"`
 	Roots       *json.RawMessage `json:"roots"`
+	// Extensions are those since MCP 2026-07-28.
+	Extensions map[string]json.RawMessage `json:"extensions"`
+}
+
+// followsTasks reports whether a call of the client may become a task without its asking (SEP-2663).
+func (c *Client) followsTasks() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, follows := c.can.Extensions[tasksExtension]
+	return follows
 }
 
 // Identity says whose a client is, and what it asked to see.

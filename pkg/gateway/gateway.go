@@ -132,7 +132,7 @@ func New(opt Options) (*Gateway, error) {
 	if opt.Log == nil {
 		opt.Log = func(string, string) {}
 	}
-	sealer, err := newSealer(opt.Now)
+	sealer, err := newSealer(nil, opt.Now)
 	if err != nil {
 		return nil, err
 	}

@@ -154,7 +154,7 @@ func (r *request) discover() json.RawMessage {
 	meta := tool.JoinObject([]tool.Field{{Key: metaServer, Value: r.client.gateway.self()}})
 	return cacheable(tool.JoinObject([]tool.Field{
 		{Key: "supportedVersions", Value: revisions()},
-		{Key: "capabilities", Value: json.RawMessage(capabilities)},
+		{Key: "capabilities", Value: capabilities(mcp.Latest)},
 		{Key: "instructions", Value: tool.Quote(r.client.exposure().instructions())},
 		{Key: "_meta", Value: meta},
 	}))

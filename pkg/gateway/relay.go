@@ -26,6 +26,7 @@ func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage,
 		return nil, err
 	}
 	defer end()
+	r.about = ref.Server
 	result, err := r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
 	if r.loggedIn(ctx, err) {
 		result, err = r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
@@ -34,7 +35,7 @@ func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage,
 	if err != nil {
 		return nil, err
 	}
-	return r.withState(ref.Server, result)
+	return r.withState(ref.Server, r.withTasks(ref.Server, result))
 }
 
 // withState returns a result with its requestState sealed: the client brings it back, and must not change it, nor bring

@@ -25,6 +25,7 @@ type request struct {
 	// suspended is set if the client can be asked only by the result of the request. state is what it has kept.
 	suspended *suspended
 	state     state
+	about     string // the server that it went to
 }
 
 // meta is what the gateway reads of the _meta of a request.
@@ -106,6 +107,8 @@ func (r *request) handle(ctx context.Context) (json.RawMessage, error) {
 		return r.getPrompt(ctx)
 	case "completion/complete":
 		return r.complete(ctx)
+	case "tasks/get", "tasks/result", "tasks/cancel", "tasks/update":
+		return r.task(ctx)
 	}
 	return nil, r.noMethod()
 }
@@ -182,6 +185,7 @@ func (r *request) options(ctx context.Context, server string) tool.CallOptions {
 	headers, _ := r.forwarded(server) // a call without one of them is not made
 	opt := r.client.use(ctx, r.gen, server).options()
 	opt.Audience, opt.Client, opt.Resolve = r, r.client.id, !r.client.modern()
+	opt.Tasks = r.client.followsTasks()
 	opt.Principal, opt.Forward = tool.Principal(r.client.who.Principal.Name), headers
 	return opt
 }
@@ -250,6 +254,7 @@ func (r *request) tell(method string, params json.RawMessage, members ...tool.Fi
 
 // askClient asks the client and returns its answer.
 func (r *request) askClient(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	params = r.withTasks(r.about, params)
 	if r.suspended != nil {
 		return r.suspended.askBack(ctx, method, params)
 	}

@@ -71,6 +71,9 @@ type CallOptions struct {
 	// Resolve has a request that is sent verbatim made again with the input that the server requires (MCP 2026-07-28,
 	// multi round-trip requests), which the audience gives. Else the caller gets the server's wish as the result.
 	Resolve bool `json:",omitempty"`
+	// Tasks says that the caller of a request that is sent verbatim follows a task that the server makes of it. Else that is
+	// followed for it, and the result is that of the call.
+	Tasks bool `json:",omitempty"`
 	// Pin is the hash of the definition (its canonical JSON, without icons and _meta) that the call was checked with. If
 	// the server has listed another one in the connection that the call uses, or says that its list has changed and then
 	// lists another one, the call is not made, and its fault holds that definition. If empty, nothing is compared. PinNow
