@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
@@ -40,7 +41,7 @@ stdin ends, or over Streamable HTTP with --http.
 Over HTTP a client needs a token, in "Authorization: Bearer TOKEN" or in the
 path /api/mcp/TOKEN. If there is none yet, one is made and printed, once, on
 stderr. serve token adds, lists and revokes them; --no-auth does without, for
-programs of this machine only.
+programs of this machine only. SIGHUP has it read its configuration again.
 
 A tools.toml of Toolman in the working directory, or one that --config names, is
 taken as the configuration. Then the default is activate, else search.`,
@@ -54,6 +55,7 @@ taken as the configuration. Then the default is activate, else search.`,
 type serveVerb struct {
 	Expose string
 	HTTP   string
+	Audit  string
 	NoAuth bool
 	Daemon string
 
@@ -65,6 +67,7 @@ func (v *serveVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.Expose, "expose", "", "show tools by `MODE`: search, activate, all")
 	fs.StringVar(&v.HTTP, "http", "", "serve Streamable HTTP at this `ADDR`")
 	fs.Lookup("http").NoOptDefVal = "127.0.0.1:7332"
+	fs.StringVar(&v.Audit, "audit", "", "log calls to `FILE`, or to stderr with -")
 	fs.BoolVar(&v.NoAuth, "no-auth", false, "with --http: clients need no token")
 	fs.StringVar(&v.Daemon, "daemon", "auto", "use daemon `WHEN`: on, off")
 }
@@ -123,17 +126,28 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		doors.clients = make(map[string]*daemon.Client)
 	}
 	defer func() { err = errors.Join(err, doors.close()) }()
-	g, err := gateway.New(gateway.Options{Expose: expose, Version: s.App.Version, Now: s.App.Now,
+	seen, err := v.operate(s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, seen.close()) }()
+	opt := gateway.Options{Expose: expose, Version: s.App.Version, Now: s.App.Now,
 		Log: log, Results: s.App.results(), MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
 		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
 		Switch: s.switchTools,
-		Open:   func() (*engine.Engine, error) { return s.openAnew(doors) }})
+		Open:   func() (*engine.Engine, error) { return s.openAnew(doors) }}
+	seen.options(&opt)
+	g, err := gateway.New(opt)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if v.HTTP != "" {
-		opt := HTTPOptions{Address: v.HTTP, Expose: expose}
+		seen.gauge(g, doors)
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer seen.followHangups(ctx, s, g, end)()
+		opt := HTTPOptions{Address: v.HTTP, Expose: expose, Metrics: seen.metrics}
 		if !v.NoAuth {
 			if err := s.needToken(ctx); err != nil {
 				return err
@@ -216,6 +230,8 @@ type HTTPOptions struct {
 	Listening func(url string)
 	// Expose is the exposure at the path /mcp.
 	Expose gateway.Exposure
+	// Metrics are served at /metrics.
+	Metrics *telemetry.Metrics
 	// Owner returns the name of a token, "" if it is none. If nil, clients need no token, and have to be of this machine:
 	// another address is a fault of the kind usage.
 	Owner func(token string) (name string, err error)

@@ -78,6 +78,7 @@ func namesOwn(name string) func(own string) bool {
 // callTool calls a tool of a server.
 func (all) callTool(ctx context.Context, r *request, l *lists, ref tool.Ref) (json.RawMessage, error) {
 	if name, off := l.off[ref]; off {
+		r.refused(ctx, ref)
 		return textResult(fmt.Sprintf(`%s is switched off. Switch it on with: %s {"enable":[%q]}`, ref, enableTools, name),
 			true), nil
 	}
@@ -105,7 +106,7 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	g.renew(ctx)
+	g.Renew(ctx)
 	still, err := r.stillOff(ctx, slices.DeleteFunc(on, func(name string) bool { return slices.Contains(off, name) }))
 	if err != nil {
 		return "", err

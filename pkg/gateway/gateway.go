@@ -67,6 +67,12 @@ type Options struct {
 	// Notice, if not nil, takes what a person should mend in the configuration, each text once. Several goroutines may
 	// call it at the same time.
 	Notice func(text string)
+	// Observe, if not nil, takes the record of each call that has reached a server, or that the gateway has refused to
+	// make. It must not wait. Several goroutines may call it at the same time.
+	Observe func(Record)
+	// Trace, if not nil, returns the span of a call that is about to begin, below the span of the client's request, which
+	// may be the zero Trace. The server gets it. If Trace is nil, the server gets that of the client.
+	Trace func(parent tool.Trace) tool.Trace
 	// Log, if not nil, hears of what happens. Several goroutines may call it at the same time.
 	Log func(who, event string)
 }
@@ -111,6 +117,7 @@ type Gateway struct {
 
 	mu        sync.Mutex
 	current   *generation
+	loaded    bool                 // the first lists have been waited for
 	clients   map[*Client]struct{} // that have to hear of changes
 	announced map[string]bool      // lists of which servers have said that they have changed
 	suspended map[string]waiting
@@ -138,7 +145,9 @@ func New(opt Options) (*Gateway, error) {
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
 	g.health, g.subscriptions = newHealth(g), newSubscriptions(g)
 	g.current = g.begin(ctx, e, stamp, err)
+	first := g.current
 	g.wg.Go(func() { g.watch(ctx) })
+	g.wg.Go(func() { g.load(ctx, first) })
 	return g, nil
 }
 
@@ -203,8 +212,31 @@ func (g *Gateway) watch(ctx context.Context) {
 	}
 }
 
-// renew looks at the configuration, which has changed, at once.
-func (g *Gateway) renew(ctx context.Context) {
+// load waits for the first lists of a generation, for at most firstListing: a server that does not answer does not keep
+// the others from being used.
+func (g *Gateway) load(ctx context.Context, first *generation) {
+	first.awaitListed(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.loaded = true
+}
+
+// Loaded reports whether the gateway knows what its servers offer, as far as they have answered. It stays true.
+func (g *Gateway) Loaded() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.loaded
+}
+
+// Down returns how many servers are down: they crashed, or could not be started.
+func (g *Gateway) Down() int {
+	g.health.mu.Lock()
+	defer g.health.mu.Unlock()
+	return len(g.health.down)
+}
+
+// Renew looks at the configuration at once, as if it had changed, and returns when that is in force.
+func (g *Gateway) Renew(ctx context.Context) {
 	renewed := make(chan struct{})
 	select {
 	case g.renewals <- renewed:

@@ -14,16 +14,19 @@ import (
 // server answers. args are the arguments of a tool or prompt, for the gate.
 func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage, members ...tool.Field) (
 	json.RawMessage, error) {
-	asGiven := func([]byte) (json.RawMessage, error) { return args, nil }
-	plan, err := r.gen.Plan(ctx, ref, asGiven, false)
-	if err != nil {
-		return nil, err
-	}
 	if r.state.Server == ref.Server && r.state.State != nil {
 		members = append(members, tool.Field{Key: "requestState", Value: r.state.State})
 	}
-	result, err := r.gen.Relay(ctx, plan, r.message.Method, r.with(members...), r.options())
-	r.gen.health.used(ref.Server, err)
+	result, err := r.observed(ctx, ref, func() (json.RawMessage, error) {
+		asGiven := func([]byte) (json.RawMessage, error) { return args, nil }
+		plan, err := r.gen.Plan(ctx, ref, asGiven, false)
+		if err != nil {
+			return nil, err
+		}
+		result, err := r.gen.Relay(ctx, plan, r.message.Method, r.with(members...), r.options())
+		r.gen.health.used(ref.Server, err)
+		return result, err
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ type request struct {
 	cancel  context.CancelCauseFunc
 	gen     *generation
 	meta    meta
+	trace   tool.Trace // that it belongs to; while it calls a server, the span of the call
 	// suspended is set if the client can be asked only by the result of the request. state is what it has kept.
 	suspended *suspended
 	state     state
@@ -28,6 +29,8 @@ type request struct {
 // meta is what the gateway reads of the _meta of a request.
 type meta struct {
 	Progress json.RawMessage `json:"progressToken"`
+	Parent   json.RawMessage `json:"traceparent"`
+	State    json.RawMessage `json:"tracestate"`
 }
 
 // answer returns the response to the request.
@@ -40,6 +43,7 @@ func (r *request) answer(ctx context.Context) []byte {
 			Message: "the _meta of a request is an object"})
 	}
 	r.meta = params.Meta
+	r.trace = tool.ParseTrace(tool.Text(params.Meta.Parent), tool.Text(params.Meta.State))
 	r.gen = r.client.gateway.enter()
 	answer := r.handleSession
 	if r.client.modern() {
@@ -170,7 +174,8 @@ func passable(meta json.RawMessage) json.RawMessage {
 
 // options returns the options of requests to servers that are made for this one.
 func (r *request) options() tool.CallOptions {
-	return tool.CallOptions{Audience: r, Client: r.client.id, Resolve: !r.client.modern()}
+	return tool.CallOptions{Audience: r, Client: r.client.id, Resolve: !r.client.modern(),
+		Trace: r.trace}
 }
 
 // Can implements [tool.Audience].

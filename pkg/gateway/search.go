@@ -240,16 +240,22 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	if text := tool.Text(args); text != "" { // models often write the object as a string
 		args = json.RawMessage(text)
 	}
-	plan, err := r.gen.Plan(ctx, ref, func([]byte) (json.RawMessage, error) { return args, nil }, true)
+	raw, err := r.observed(ctx, ref, func() (json.RawMessage, error) {
+		plan, err := r.gen.Plan(ctx, ref, func([]byte) (json.RawMessage, error) { return args, nil }, true)
+		if err != nil {
+			return nil, err
+		}
+		result, err := r.gen.Call(ctx, plan, r.options())
+		r.gen.health.used(ref.Server, err)
+		if err != nil {
+			return nil, err
+		}
+		return result.Raw, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.gen.Call(ctx, plan, r.options())
-	r.gen.health.used(ref.Server, err)
-	if err != nil {
-		return nil, err
-	}
-	return r.fitted(ref, result.Raw), nil
+	return r.fitted(ref, raw), nil
 }
 
 func (searching) servers(ctx context.Context, r *request) (string, error) {

@@ -84,6 +84,9 @@ type CallOptions struct {
 	// Client names the program run, or the session, that makes the request. A question of a server that names no call
 	// goes to a client only if no other client's call is in flight.
 	Client string `json:",omitempty"`
+	// Trace is the span that the request belongs to. It goes to the server in the _meta of the request (SEP-414), and over
+	// HTTP also in its headers.
+	Trace Trace `json:",omitzero"`
 	// HeaderSchema is the tool's input schema if it marks arguments to be repeated in headers (x-mcp-header, MCP
 	// 2026-07-28). It is empty if the schema marks none.
 	HeaderSchema string

@@ -16,9 +16,11 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -46,6 +48,8 @@ type Options struct {
 	Now func() time.Time
 	// Owner returns the name of a token, "" if it is none. If nil, requests need no token.
 	Owner func(token string) (name string, err error)
+	// Metrics, if not nil, count responses, sessions and streams, and are served at /metrics.
+	Metrics *telemetry.Metrics
 }
 
 // Server is an http.Handler.
@@ -61,6 +65,8 @@ type Server struct {
 	sessions map[string]*session
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
+
+	streams atomic.Int64 // that are open
 }
 
 // New returns a server.
@@ -75,6 +81,7 @@ func New(opt Options) *Server {
 		serve("/mcp/"+string(expose), expose)
 	}
 	serve("/api/mcp/{token}", opt.Expose)
+	s.operate()
 	return s
 }
 
@@ -103,7 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	s.mu.Unlock()
 	defer s.busy.Done()
-	s.mux.ServeHTTP(w, r)
+	s.serveCounted(w, r)
 }
 
 // endpoint serves one exposure.
@@ -198,7 +205,7 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		refuseWith(w, http.StatusBadRequest, m.ID, wrong)
 		return
 	}
-	e.message(w, r, m)
+	e.message(w, r, gateway.Traced(m, r.Header.Get("Traceparent"), r.Header.Get("Tracestate")))
 }
 
 // message takes a message: of a session, of a client without one, or of a revision that has none.
