@@ -178,7 +178,7 @@ func TestServeAuditFull(t *testing.T) {
 	}
 	for _, c := range []struct{ args, variable, want string }{
 		{"--audit nowhere/audit", "", "cannot be opened: it is not there"},
-		{"", "MCPL_AUDIT=relative", `MCPL_AUDIT: it is neither "-"`},
+		{"", "MCPL_AUDIT=relative", `MCPL_AUDIT: it is not the path of a file`},
 	} {
 		cmd, _, stderr := h.mcpl(t, append([]string{"serve", "--http", "127.0.0.1:0"}, strings.Fields(c.args)...)...)
 		cmd.Env = append(cmd.Env, c.variable)
@@ -355,10 +355,23 @@ func TestServeTerminalGone(t *testing.T) {
 		}
 	}
 	until("listening on")
-	if err := own.Process.Signal(syscall.SIGHUP); err != nil {
+	hangUp := func() {
+		t.Helper()
+		if err := own.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hangUp()
+	until("read again")
+	settings := filepath.Join(h.dir, "mcpl", "config.toml")
+	if err := os.MkdirAll(filepath.Dir(settings), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	until("read again")
+	if err := os.WriteFile(settings, []byte("nonsense = 1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hangUp()
+	until("left as it was")
 	terminal.Close()
 	if code := exitCode(t, own); code != 0 {
 		t.Errorf("it ended with %d", code)

@@ -190,3 +190,20 @@ func TestServeTracesOff(t *testing.T) {
 		}
 	}
 }
+
+// TestServeTracesThroughDaemon hands the span of a client on to a server that the daemon keeps.
+func TestServeTracesThroughDaemon(t *testing.T) {
+	t.Parallel()
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	h := newWarmHome(t, watchedScript())
+	f := h.serve(t)
+	f.send(hello)
+	f.until(`"id":1`)
+	call := strings.Replace(callOf(2, "call_tool", `{"server":"s","tool":"say"}`), `"arguments"`,
+		`"_meta":{"traceparent":"`+parent+`"},"arguments"`, 1)
+	f.send(call)
+	f.until(`"id":2`, canary)
+	if received := strings.Join(mcptest.Lines(t, h.received), "\n"); !strings.Contains(received, `"traceparent":"`+parent+`"`) {
+		t.Error(received)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
@@ -40,16 +41,16 @@ type operations struct {
 func (v *serveVerb) operate(s *Session) (*operations, error) {
 	o := new(operations)
 	notice := func(text string) { s.Printer.Notice("%s", text) }
-	path := v.Audit
-	if path == "" {
-		path = string(s.Settings.Audit)
+	file := s.Settings.Audit
+	if v.Audit != "" {
+		file = config.AuditFile(v.Audit)
 	}
-	if path != "" {
-		opt := telemetry.AuditOptions{Path: path, Notice: notice}
-		if path == "-" {
+	if file != config.NoAudit {
+		opt := telemetry.AuditOptions{Path: string(file), Notice: notice}
+		if file == config.AuditToStderr {
 			opt.Path, opt.Line = "", s.Printer.Aside
-		} else if !filepath.IsAbs(path) {
-			opt.Path = filepath.Join(s.App.Env.Dir, path)
+		} else if !filepath.IsAbs(opt.Path) {
+			opt.Path = filepath.Join(s.App.Env.Dir, opt.Path)
 		}
 		var err error
 		if o.audit, err = telemetry.NewAudit(opt); err != nil {
@@ -142,8 +143,12 @@ func (o *operations) followHangups(ctx context.Context, s *Session, g *gateway.G
 					s.Printer.Notice("%s", err)
 				}
 			}
-			g.Renew(ctx)
-			s.Printer.Notice("the configuration was read again")
+			switch err := g.Renew(ctx); {
+			case err == nil:
+				s.Printer.Notice("the configuration was read again")
+			case ctx.Err() == nil:
+				s.Printer.Notice("the configuration is left as it was: %s", err)
+			}
 		}
 	})
 	return func() {

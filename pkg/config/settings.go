@@ -45,7 +45,7 @@ type Settings struct {
 	Pins Pins
 	// Catalog is where a gateway shows what can be activated. A tools.toml wins over it.
 	Catalog CatalogPlace
-	// Audit is the file that a gateway appends a line to for each call; "-" is stderr, "" none.
+	// Audit is the file that a gateway appends a line to for each call.
 	Audit AuditFile
 	// Trusted are folders, as written: the servers of projects in them need no approval, and their files count whoever
 	// owns them. Only the settings file can name them.
@@ -77,13 +77,19 @@ const (
 	NoPins   Pins = "off"  // the new one counts
 )
 
-// AuditFile is the path of a file, "-" for stderr, or "".
+// AuditFile is the path of a file, or one of these.
 type AuditFile string
+
+// The values that are not the path of a file.
+const (
+	NoAudit       AuditFile = "off"
+	AuditToStderr AuditFile = "-"
+)
 
 // valid fails for a path that would mean another file in each folder.
 func (a AuditFile) valid() error {
-	if a != "-" && !filepath.IsAbs(string(a)) {
-		return errors.New(`it is neither "-", which is stderr, nor the path of a file from the root on`)
+	if a != NoAudit && a != AuditToStderr && !filepath.IsAbs(string(a)) {
+		return errors.New(`it is not the path of a file from the root on, nor "-", which is stderr, nor "off"`)
 	}
 	return nil
 }
@@ -103,12 +109,13 @@ type Setting struct {
 // MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE,
 // MCPL_ROOTS, MCPL_CREDENTIALS, MCPL_PINS, MCPL_CATALOG and MCPL_AUDIT; else the same names in small letters in the
 // settings file; else 30 s, 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto, warn, description and
-// none. Times are texts with a unit, such as "30s" or "24h". An unknown key and an invalid value are a fault.Config
+// off. Times are texts with a unit, such as "30s" or "24h". An unknown key and an invalid value are a fault.Config
 // that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
 		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, MaxBytes: 24_000, Daemon: true, Idle: 15 * time.Minute,
-		Credentials: AutoCredentials, Pins: WarnPins, Catalog: InDescription}
+		Credentials: AutoCredentials, Pins: WarnPins, Catalog: InDescription,
+		Audit: NoAudit}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err

@@ -106,7 +106,7 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	g.Renew(ctx)
+	_ = g.Renew(ctx) // if it fails, the log says why
 	still, err := r.stillOff(ctx, slices.DeleteFunc(on, func(name string) bool { return slices.Contains(off, name) }))
 	if err != nil {
 		return "", err

@@ -113,7 +113,7 @@ type Gateway struct {
 	subscriptions *subscriptions
 	active        *activeSet // of clients without sessions
 
-	renewals chan chan struct{} // requests to look at the configuration at once; each is closed then
+	renewals chan chan error // requests to look at the configuration at once; each takes what came of it
 
 	mu        sync.Mutex
 	current   *generation
@@ -140,7 +140,7 @@ func New(opt Options) (*Gateway, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, querying: make(chan struct{}, 1), active: newActiveSet(),
-		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan struct{}),
+		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan error),
 		noticed: make(map[string]bool), announced: make(map[string]bool)}
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
 	g.health, g.subscriptions = newHealth(g), newSubscriptions(g)
@@ -187,7 +187,7 @@ func (g *Gateway) watch(ctx context.Context) {
 	tell.Stop()
 	failed := ""
 	for waiting := false; ; {
-		var renewed chan struct{}
+		var renewed chan error
 		select {
 		case <-ctx.Done():
 			return
@@ -198,9 +198,13 @@ func (g *Gateway) watch(ctx context.Context) {
 		case renewed = <-g.renewals:
 		case <-tick.C:
 		}
-		changed, complaint := g.look(ctx, renewed != nil)
+		changed, err := g.look(ctx, renewed != nil)
 		if renewed != nil {
-			close(renewed)
+			renewed <- err // it has room
+		}
+		complaint := ""
+		if err != nil {
+			complaint = err.Error()
 		}
 		if complaint != failed && complaint != "" {
 			g.opt.Log("", "the configuration is left as it was: "+complaint)
@@ -235,30 +239,32 @@ func (g *Gateway) Down() int {
 	return len(g.health.down)
 }
 
-// Renew looks at the configuration at once, as if it had changed, and returns when that is in force.
-func (g *Gateway) Renew(ctx context.Context) {
-	renewed := make(chan struct{})
+// Renew looks at the configuration at once, as if it had changed, and returns when that is in force. If it cannot be
+// read, what was in force before stays so, and the error says why.
+func (g *Gateway) Renew(ctx context.Context) error {
+	renewed := make(chan error, 1)
 	select {
 	case g.renewals <- renewed:
-		<-renewed
+		return <-renewed
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
 // look begins a new generation if the configuration has changed, or anew says so, and reports whether what clients see
 // may have changed.
-func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, complaint string) {
+func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, err error) {
 	g.mu.Lock()
 	now := g.current
 	g.mu.Unlock()
 	stamp := g.opt.Stamp()
 	if stamp == now.stamp && !anew {
 		moved := now.changed()
-		return g.health.changed() || moved || g.hasNews(), ""
+		return g.health.changed() || moved || g.hasNews(), nil
 	}
 	e, err := g.opt.Open()
 	if e == nil {
-		return false, err.Error()
+		return false, err
 	}
 	next := g.begin(ctx, e, stamp, err)
 	g.mu.Lock()
@@ -268,7 +274,7 @@ func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, complaint 
 	if err := now.leave(); err != nil {
 		g.opt.Log("", err.Error())
 	}
-	return true, ""
+	return true, nil
 }
 
 // tellChanges tells each client which of its lists have changed, or are said to have.
