@@ -345,6 +345,8 @@ func TestServeTerminalGone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	late := time.AfterFunc(time.Minute, func() { _ = own.Process.Kill() }) // its exit code says so
+	defer late.Stop()
 	lines := bufio.NewScanner(terminal)
 	until := func(text string) {
 		t.Helper()

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -203,6 +205,31 @@ func TestSilentCollector(t *testing.T) {
 	}
 	if took := time.Since(began); took > 2*lastFlush || e.Lost() != maxWaiting+8 || len(h.texts) != 1 {
 		t.Errorf("it took %s, %d are lost, %q", took, e.Lost(), h.texts)
+	}
+}
+
+// TestOfficialForm has the request read by the official message, which knows each member that may be there. It takes
+// ids for base64, as protobuf has bytes in JSON; OTLP has them in hexadecimal.
+func TestOfficialForm(t *testing.T) {
+	t.Parallel()
+	failed := aCall(tool.Trace{ID: strings.Repeat("ab", 16), Span: strings.Repeat("cd", 8), Sampled: true, State: "a=b"})
+	failed.Parent = tool.Trace{ID: failed.Trace.ID, Span: strings.Repeat("ef", 8)}
+	failed.Outcome, failed.Name = gateway.Reported, "x\xff"
+	body, err := encode(resourceOf([][2]string{{"a", "b"}}, "", "1"), "1", []gateway.Record{aCall(failed.Trace), failed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got tracepb.TracesData
+	if err := protojson.Unmarshal(body, &got); err != nil {
+		t.Fatalf("%v: %s", err, body)
+	}
+	of := got.GetResourceSpans()[0]
+	spans := of.GetScopeSpans()[0].GetSpans()
+	s := spans[1]
+	if len(spans) != 2 || s.GetKind() != tracepb.Span_SPAN_KIND_SERVER || s.GetEndTimeUnixNano() != 2e9 ||
+		s.GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR || s.GetName() != "tools/call x\uFFFD" ||
+		len(of.GetResource().GetAttributes()) != 3 || len(s.GetTraceId()) != 24 || len(s.GetParentSpanId()) != 12 {
+		t.Errorf("%v", &got)
 	}
 }
 

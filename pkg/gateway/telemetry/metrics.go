@@ -145,7 +145,7 @@ func (m *Metrics) writeCounts(w *bufio.Writer) {
 			count += calls.buckets[i]
 			sample(w, duration+"_bucket", fmt.Sprintf(`%s,le="%g"`, of, limit.Seconds()), strconv.FormatUint(count, 10))
 		}
-		count += calls.buckets[len(bounds())]
+		count += calls.buckets[len(calls.buckets)-1]
 		sample(w, duration+"_bucket", of+`,le="+Inf"`, strconv.FormatUint(count, 10))
 		sample(w, duration+"_sum", of, strconv.FormatFloat(calls.sum.Seconds(), 'f', -1, 64))
 		sample(w, duration+"_count", of, strconv.FormatUint(count, 10))
