@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/otlp"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/web"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -59,8 +60,15 @@ func run() int {
 			return fault.New(fault.Usage, "--no-auth is only for addresses of this machine, not for "+opt.Address,
 				"Leave --no-auth away, so that clients need a token, or serve at 127.0.0.1.")
 		}
-		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Now: app.Now})
+		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Now: app.Now,
+			Metrics: opt.Metrics})
 		return server.Listen(ctx, opt.Address, opt.Listening)
+	}
+	app.NewSpans = func(notice func(string)) verb.Spans {
+		if e := otlp.New(otlp.Options{Lookup: os.LookupEnv, Version: app.Version, Notice: notice}); e != nil {
+			return e
+		}
+		return nil
 	}
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }
 	return cli.Execute(ctx, os.Args[1:], app)

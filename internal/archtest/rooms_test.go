@@ -11,7 +11,8 @@ type room struct {
 var rooms = map[string]room{
 	"cmd/mcpl": {
 		imports: []string{"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config",
-			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/gateway", "pkg/gateway/web", "pkg/host", "pkg/output"},
+			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/gateway", "pkg/gateway/otlp", "pkg/gateway/web", "pkg/host",
+			"pkg/output"},
 		why: "main is the only place that chooses: what reaches servers in this process, where logins are kept, which streams " +
 			"are written. Every other package gets its choice as a value, so a test can choose otherwise",
 	},
@@ -61,8 +62,8 @@ var rooms = map[string]room{
 	"internal/verb": {
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/approval", "pkg/atomicfile",
 			"pkg/auth/login", "pkg/catalog", "pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault",
-			"pkg/gateway", "pkg/gateway/tokens", "pkg/hidden", "pkg/host", "pkg/humanize", "pkg/index", "pkg/output",
-			"pkg/pin", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool", "pkg/trust"},
+			"pkg/gateway", "pkg/gateway/telemetry", "pkg/gateway/tokens", "pkg/hidden", "pkg/host", "pkg/humanize",
+			"pkg/index", "pkg/output", "pkg/pin", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool", "pkg/trust"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -138,12 +139,21 @@ var rooms = map[string]room{
 		why: "it is a face of the engine: it decides what a client sees and relays the rest. How messages travel is the " +
 			"business of its doors, and an SDK's messages would lose bytes of other people's",
 	},
+	"pkg/gateway/otlp": {
+		imports: []string{"pkg/gateway", "pkg/tool"},
+		why:     "it needs net/http, which no verb has: main gives it to the gateway as two functions",
+	},
+	"pkg/gateway/telemetry": {
+		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/gateway", "pkg/hidden"},
+		why: "what is seen of calls is made of their records, which hold nothing secret; a gateway does not know who looks, " +
+			"and a verb opens the file without net/http",
+	},
 	"pkg/gateway/tokens": {
 		imports: []string{"pkg/atomicfile", "pkg/fault"},
 		why:     "who may use a gateway is kept by itself: what asks for a token, and what a token opens, is the business of others",
 	},
 	"pkg/gateway/web": {
-		imports: []string{"pkg/gateway", "pkg/mcp", "pkg/tool"},
+		imports: []string{"pkg/gateway", "pkg/gateway/telemetry", "pkg/mcp", "pkg/tool"},
 		why: "it knows headers, bodies and streams, and the gateway none of these; apart from it, no verb needs net/http " +
 			"and a search starts without it",
 	},

@@ -59,6 +59,8 @@ type App struct {
 	ExampleServer func(ctx context.Context, stdin io.Reader, stdout io.Writer) error
 	// ServeHTTP serves a gateway over HTTP until ctx ends. It is nil on the early path.
 	ServeHTTP func(ctx context.Context, g *gateway.Gateway, opt HTTPOptions) error
+	// NewSpans returns what sends spans as the environment asks for; nil if it does not. It is nil on the early path.
+	NewSpans func(notice func(text string)) Spans
 	// Query parses a jq expression. It is nil on the early path.
 	Query func(expr string) (render.Query, error)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 )
 
@@ -41,7 +42,7 @@ path /api/mcp/TOKEN. If there is none yet, one is made and printed, once, on
 stderr. serve token adds, lists and revokes them; --no-auth does without, for
 programs of this machine only. A token may be limited: to --servers, to a
 --tier of tools (read, write), to a --profile, in time (--expires), and in its
-calls (--per-minute, --at-once).
+calls (--per-minute, --at-once). SIGHUP has serve read its configuration again.
 
 A profile of config.toml names servers, tools and an exposure. Over HTTP its
 path is /mcp/p/NAME, else --profile NAME shows it.
@@ -59,6 +60,7 @@ taken as the configuration. Then the default is activate, else search.`,
 type serveVerb struct {
 	Expose string
 	HTTP   string
+	Audit  string
 	NoAuth bool
 	Daemon string
 	Cwd    string
@@ -73,6 +75,7 @@ func (v *serveVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.Expose, "expose", "", "show tools by `MODE`: search, activate, all")
 	fs.StringVar(&v.HTTP, "http", "", "serve Streamable HTTP at this `ADDR`")
 	fs.Lookup("http").NoOptDefVal = "127.0.0.1:7332"
+	fs.StringVar(&v.Audit, "audit", "", "log calls to `FILE`, or to stderr with -")
 	fs.BoolVar(&v.NoAuth, "no-auth", false, "with --http: clients need no token")
 	fs.StringVar(&v.Profile, "profile", "", "show what belongs to the profile `NAME`")
 	v.token.flags(fs)
@@ -143,17 +146,28 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		doors.clients = make(map[string]*daemon.Client)
 	}
 	defer func() { err = errors.Join(err, doors.close()) }()
-	g, err := gateway.New(gateway.Options{Version: s.App.Version, Now: s.App.Now,
+	seen, err := v.operate(s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, seen.close()) }()
+	opt := gateway.Options{Version: s.App.Version, Now: s.App.Now,
 		Log: log, Results: s.App.resultsOf, MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
 		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
 		Switch: s.switchTools,
-		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }})
+		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }}
+	seen.options(&opt)
+	g, err := gateway.New(opt)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, g.Close()) }()
 	if v.HTTP != "" {
-		opt := HTTPOptions{Address: v.HTTP, Expose: expose}
+		seen.gauge(g, doors)
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer seen.followHangups(ctx, s, g, end)()
+		opt := HTTPOptions{Address: v.HTTP, Expose: expose, Metrics: seen.metrics}
 		if !v.NoAuth {
 			if err := s.needToken(ctx); err != nil {
 				return err
@@ -242,6 +256,8 @@ type HTTPOptions struct {
 	Listening func(url string)
 	// Expose is the exposure at the path /mcp.
 	Expose gateway.Exposure
+	// Metrics are served at /metrics.
+	Metrics *telemetry.Metrics
 	// Principal returns whose a token is, nil if it is none. If Principal is nil, clients need no token, and have to be of
 	// this machine: another address is a fault of the kind usage.
 	Principal func(ctx context.Context, token string) (*gateway.Principal, error)

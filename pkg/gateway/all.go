@@ -81,6 +81,7 @@ func (all) callTool(ctx context.Context, r *request, l *lists, ref tool.Ref) (js
 		return r.asResult(nil, refused)
 	}
 	if name, off := l.off[ref]; off {
+		r.refused(ctx, ref)
 		return textResult(fmt.Sprintf(`%s is switched off. Switch it on with: %s {"enable":[%q]}`, ref, enableTools, name),
 			true), nil
 	}
@@ -108,7 +109,7 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	g.renew(ctx)
+	_ = g.Renew(ctx) // if it fails, the log says why
 	still, err := r.stillOff(ctx, slices.DeleteFunc(on, func(name string) bool { return slices.Contains(off, name) }))
 	if err != nil {
 		return "", err

@@ -16,6 +16,30 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
+// passed makes a call by send, if the gate and the limits of the principal let it pass, and has it recorded. args and
+// check are those of [engine.Engine.Plan].
+func (r *request) passed(ctx context.Context, ref tool.Ref, args json.RawMessage, check bool,
+	send func(*engine.Plan) (json.RawMessage, error)) (json.RawMessage, error) {
+	return r.observed(ctx, ref, func() (json.RawMessage, error) {
+		plan, err := r.planned(ctx, ref, args, check)
+		if err != nil {
+			return nil, err
+		}
+		end, err := r.client.gateway.limits.begin(r.client.who.Principal)
+		if err != nil {
+			return nil, err
+		}
+		defer end()
+		r.about = ref.Server
+		result, err := send(plan)
+		if r.loggedIn(ctx, err) {
+			result, err = send(plan)
+		}
+		r.gen.health.used(ref.Server, err)
+		return result, err
+	})
+}
+
 // planned plans a call, unless the client has not sent what its server gets of it. If the policy asks about the call,
 // the person in front of the client is asked, if the client can do that. check is that of [engine.Engine.Plan].
 func (r *request) planned(ctx context.Context, ref tool.Ref, args json.RawMessage, check bool) (*engine.Plan, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -14,24 +15,12 @@ import (
 // server answers. args are the arguments of a tool or prompt, for the gate.
 func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage, members ...tool.Field) (
 	json.RawMessage, error) {
-	plan, err := r.planned(ctx, ref, args, false)
-	if err != nil {
-		return nil, err
-	}
 	if r.state.Server == ref.Server && r.state.State != nil {
 		members = append(members, tool.Field{Key: "requestState", Value: r.state.State})
 	}
-	end, err := r.client.gateway.limits.begin(r.client.who.Principal)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	r.about = ref.Server
-	result, err := r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
-	if r.loggedIn(ctx, err) {
-		result, err = r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
-	}
-	r.gen.health.used(ref.Server, err)
+	result, err := r.passed(ctx, ref, args, false, func(plan *engine.Plan) (json.RawMessage, error) {
+		return r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func FuzzFits(f *testing.F) {
 func TestSeal(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	s, err := newSealer(func() time.Time { return now })
+	s, err := newSealer(nil, func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,6 +22,7 @@ type request struct {
 	gen     *generation
 	view    *view // of gen, for the client
 	meta    meta
+	trace   tool.Trace // that it belongs to; while it calls a server, the span of the call
 	// suspended is set if the client can be asked only by the result of the request. state is what it has kept.
 	suspended *suspended
 	state     state
@@ -31,6 +32,8 @@ type request struct {
 // meta is what the gateway reads of the _meta of a request.
 type meta struct {
 	Progress json.RawMessage `json:"progressToken"`
+	Parent   json.RawMessage `json:"traceparent"`
+	State    json.RawMessage `json:"tracestate"`
 }
 
 // answer returns the response to the request.
@@ -43,6 +46,7 @@ func (r *request) answer(ctx context.Context) []byte {
 			Message: "the _meta of a request is an object"})
 	}
 	r.meta = params.Meta
+	r.trace = tool.ParseTrace(tool.Text(params.Meta.Parent), tool.Text(params.Meta.State))
 	r.gen = r.client.gateway.enter()
 	result, err := r.result(ctx)
 	if leaving := r.gen.leave(); leaving != nil {
@@ -185,7 +189,7 @@ func (r *request) options(ctx context.Context, server string) tool.CallOptions {
 	headers, _ := r.forwarded(server) // a call without one of them is not made
 	opt := r.client.use(ctx, r.gen, server).options()
 	opt.Audience, opt.Client, opt.Resolve = r, r.client.id, !r.client.modern()
-	opt.Tasks = r.client.followsTasks()
+	opt.Tasks, opt.Trace = r.client.followsTasks(), r.trace
 	opt.Principal, opt.Forward = tool.Principal(r.client.who.Principal.Name), headers
 	return opt
 }

@@ -252,24 +252,17 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	if text := tool.Text(args); text != "" { // models often write the object as a string
 		args = json.RawMessage(text)
 	}
-	plan, err := r.planned(ctx, ref, args, true)
+	raw, err := r.passed(ctx, ref, args, true, func(plan *engine.Plan) (json.RawMessage, error) {
+		result, err := r.view.Call(ctx, plan, r.options(ctx, ref.Server))
+		if err != nil {
+			return nil, err
+		}
+		return result.Raw, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	end, err := r.client.gateway.limits.begin(r.client.who.Principal)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	result, err := r.view.Call(ctx, plan, r.options(ctx, ref.Server))
-	if r.loggedIn(ctx, err) {
-		result, err = r.view.Call(ctx, plan, r.options(ctx, ref.Server))
-	}
-	r.gen.health.used(ref.Server, err)
-	if err != nil {
-		return nil, err
-	}
-	return r.fitted(ref, result.Raw), nil
+	return r.fitted(ref, raw), nil
 }
 
 func (searching) servers(ctx context.Context, r *request) (string, error) {

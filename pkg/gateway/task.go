@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// Tasks (MCP 2025-11-25, basic/utilities/tasks; since 2026-07-28 the extension of SEP-2663) are handed on: the id of one
-// names its server too, for the principal alone that began it.
+// Tasks (MCP 2025-11-25, basic/utilities/tasks; since 2026-07-28 the extension of SEP-2663) are handed on: the id of
+// one names its server too, for the principal alone that began it.
 
 // tasksExtension is the name of the extension.
 const tasksExtension = "io.modelcontextprotocol/tasks"
@@ -46,8 +46,8 @@ func (r *request) task(ctx context.Context) (json.RawMessage, error) {
 	return r.withTasks(server, result), err
 }
 
-// withTasks returns a message of a server in which the ids of tasks are those for the client: in the state of a task that
-// it holds, or is, and in _meta.
+// withTasks returns a message of a server in which the ids of tasks are those for the client: in the state of a task
+// that it holds, or is, and in _meta.
 func (r *request) withTasks(server string, message json.RawMessage) json.RawMessage {
 	fields, err := tool.SplitObject(message)
 	if err != nil {

@@ -71,8 +71,8 @@ type CallOptions struct {
 	// Resolve has a request that is sent verbatim made again with the input that the server requires (MCP 2026-07-28,
 	// multi round-trip requests), which the audience gives. Else the caller gets the server's wish as the result.
 	Resolve bool `json:",omitempty"`
-	// Tasks says that the caller of a request that is sent verbatim follows a task that the server makes of it. Else that is
-	// followed for it, and the result is that of the call.
+	// Tasks says that the caller of a request that is sent verbatim follows a task that the server makes of it. Else that
+	// is followed for it, and the result is that of the call.
 	Tasks bool `json:",omitempty"`
 	// Pin is the hash of the definition (its canonical JSON, without icons and _meta) that the call was checked with. If
 	// the server has listed another one in the connection that the call uses, or says that its list has changed and then
@@ -93,6 +93,9 @@ type CallOptions struct {
 	// Session names the session that the request belongs to. No other request gets a server that each session has for
 	// itself, by its entry. If empty, the request belongs to none, and such a server is that of all such requests.
 	Session string `json:",omitempty"`
+	// Trace is the span that the request belongs to. It goes to the server in the _meta of the request (SEP-414), and over
+	// HTTP also in its headers.
+	Trace Trace `json:",omitzero"`
 	// HeaderSchema is the tool's input schema if it marks arguments to be repeated in headers (x-mcp-header, MCP
 	// 2026-07-28). It is empty if the schema marks none.
 	HeaderSchema string

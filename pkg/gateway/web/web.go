@@ -16,9 +16,11 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -47,6 +49,8 @@ type Options struct {
 	// Principal returns whose a token is; nil if it is none, or none any more. If Principal is nil, requests need no
 	// token. An error says why tokens cannot be judged now.
 	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
+	// Metrics, if not nil, count responses, sessions and streams, and are served at /metrics.
+	Metrics *telemetry.Metrics
 }
 
 // Server is an http.Handler.
@@ -62,6 +66,8 @@ type Server struct {
 	sessions map[string]*session
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
+
+	streams atomic.Int64 // that are open
 }
 
 // New returns a server.
@@ -72,6 +78,7 @@ func New(opt Options) *Server {
 		"/api/mcp/{token}"} {
 		s.mux.HandleFunc(path, s.serve)
 	}
+	s.operate()
 	return s
 }
 
@@ -100,7 +107,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	s.mu.Unlock()
 	defer s.busy.Done()
-	s.mux.ServeHTTP(w, r)
+	s.serveCounted(w, r)
 }
 
 // endpoint serves the requests of one identity.
@@ -174,7 +181,7 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 		refuseWith(w, http.StatusBadRequest, m.ID, wrong)
 		return
 	}
-	e.message(w, r, m)
+	e.message(w, r, gateway.Traced(m, r.Header.Get("Traceparent"), r.Header.Get("Tracestate")))
 }
 
 // message takes a message: of a session, of a client without one, or of a revision that has none.
