@@ -87,6 +87,9 @@ type CallOptions struct {
 	// Session names the session that the request belongs to. No other request gets a server that each session has for
 	// itself, by its entry. If empty, the request belongs to none, and such a server is that of all such requests.
 	Session string `json:",omitempty"`
+	// Sampling says that the client of the session has a language model. A server that it has for itself hears of that in
+	// the handshake, if it starts with this request.
+	Sampling bool `json:",omitempty"`
 	// HeaderSchema is the tool's input schema if it marks arguments to be repeated in headers (x-mcp-header, MCP
 	// 2026-07-28). It is empty if the schema marks none.
 	HeaderSchema string
