@@ -49,7 +49,7 @@ func run() int {
 	app.InProcess = func(cfg *config.Config, o host.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			Limits: o.Limits, Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
-			Changed: o.Changed, Listen: o.Listen, Tokens: manager,
+			Changed: o.Changed, Listen: o.Listen, Sampling: o.Sampling, Tokens: manager,
 		})
 	}
 	app.ExampleServer = func(ctx context.Context, in io.Reader, out io.Writer) error {

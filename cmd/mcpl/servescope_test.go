@@ -341,3 +341,39 @@ func TestServeUsers(t *testing.T) {
 		})
 	}
 }
+
+// TestServeModel: a server that a session has for itself hears in the handshake whether the session's client has a
+// language model, and asks that; a server that is shared does not.
+func TestServeModel(t *testing.T) {
+	t.Parallel()
+	script := servedScript()
+	script.Tools = append(script.Tools, mcptest.Tool{Name: "ponder", Replies: true,
+		Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{{Method: "sampling/createMessage", Wait: true,
+			Params: `{"messages":[],"maxTokens":9}`}}}})
+	for scope, declared := range map[string]int{"session": 1, "shared": 0} {
+		t.Run(scope, func(t *testing.T) {
+			t.Parallel()
+			h, _ := scopeHome(t, scope, script)
+			f, other := h.serve(t, "--expose", "all"), h.serve(t, "--expose", "all")
+			f.initialize(`{"sampling":{}}`)
+			other.initialize(`{}`)
+			other.has(other.call("s_ponder", `{}`), `no language model`)
+			asking := f.begin("tools/call", `{"name":"s_ponder"}`)
+			var q struct{ ID json.RawMessage }
+			if err := json.Unmarshal([]byte(f.until(`sampling/createMessage`, `"maxTokens":9`)), &q); err != nil {
+				t.Fatal(err)
+			}
+			f.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"role":"assistant","model":"m","content":{"type":"text","text":"42"}}}`, q.ID))
+			f.has(f.until(asking), `42`)
+			n := 0
+			for _, line := range mcptest.Lines(t, h.received) {
+				if strings.Contains(line, `"initialize"`) && strings.Contains(line, `"sampling":{`) {
+					n++
+				}
+			}
+			if n != declared {
+				t.Errorf("%d handshakes declare a language model, not %d", n, declared)
+			}
+		})
+	}
+}

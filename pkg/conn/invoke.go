@@ -59,6 +59,9 @@ func (s *session) verbatim(ctx context.Context, method string, params json.RawMe
 		return nil, fault.New(fault.InvalidArguments, fmt.Sprintf("the params of %s are not a JSON object", method),
 			"Give an object, or no params.").On(s.server.Name, "").Because(err)
 	}
+	if s.modern() && (method == methodSubscribe || method == methodUnsubscribe) {
+		return s.hearOf(ctx, method, fields)
+	}
 	var refused *refusal
 	err = s.pinned(ctx, method, s.refIn(method, fields), limit, opt, func(ctx context.Context, c *call) (err error) {
 		s.router.about(fields, c)

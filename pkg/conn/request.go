@@ -136,13 +136,14 @@ func (s *session) self() mcp.Implementation {
 }
 
 // capabilities are what mcpl offers a server, in a revision before 2026-07-28 or since. Those of the handshake do not
-// depend on the caller, or lists would. Since then each request declares what the audience of its call, in, can do.
+// depend on the caller, or lists would, unless all requests are of one. Since then each request declares what the
+// audience of its call, in, can do.
 func (s *session) capabilities(modern bool, in *call) mcp.ClientCapabilities {
 	c := mcp.ClientCapabilities{}
 	if modern {
 		c.Extensions = map[string]any{tasksExtension: struct{}{}}
 	}
-	can := tool.Capabilities{Elicit: true}
+	can := tool.Capabilities{Elicit: true, Sample: s.opt.Sampling}
 	if in != nil && in.audience != nil {
 		can = in.audience.Can()
 	}

@@ -42,8 +42,10 @@ func (c *Client) ownerAt(gen *generation, server string) (o owner) {
 // options returns the options of requests to the server of the owner.
 func (o owner) options() tool.CallOptions {
 	opt := tool.CallOptions{Principal: o.principal}
-	if o.session != nil {
-		opt.Session = o.session.id
+	if c := o.session; c != nil {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		opt.Session, opt.Sampling = c.id, c.can.Sampling != nil
 	}
 	return opt
 }

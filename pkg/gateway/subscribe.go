@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -244,7 +245,7 @@ func (s *subscriptions) updated(about topic, e tool.Event) {
 		sub.client.mu.Lock()
 		out := sub.client.hears
 		sub.client.mu.Unlock()
-		params := e.Params
+		params := withoutTag(e.Params)
 		if fields, err := tool.SplitObject(params); err == nil && sub.uri != about.Name {
 			params = renamed(fields, "uri", sub.uri)
 		}
@@ -252,4 +253,29 @@ func (s *subscriptions) updated(about topic, e tool.Event) {
 			out(e.Method, params)
 		}
 	}
+}
+
+// withoutTag returns the params of a notification without the subscription that a server since MCP 2026-07-28 has sent
+// it for: that is mcpl's own.
+func withoutTag(params json.RawMessage) json.RawMessage {
+	fields, err := tool.SplitObject(params)
+	if err != nil {
+		return params
+	}
+	for i, f := range fields {
+		if f.Key != "_meta" {
+			continue
+		}
+		meta, err := tool.SplitObject(f.Value)
+		isTag := func(f tool.Field) bool { return f.Key == metaSubscription }
+		if err != nil || !slices.ContainsFunc(meta, isTag) {
+			return params
+		}
+		if meta = slices.DeleteFunc(meta, isTag); len(meta) == 0 {
+			return tool.JoinObject(slices.Delete(fields, i, i+1))
+		}
+		fields[i].Value = tool.JoinObject(meta)
+		return tool.JoinObject(fields)
+	}
+	return params
 }

@@ -142,7 +142,7 @@ func (c *Caller) spec(env *clientEnv, name string, opt tool.CallOptions) (spec, 
 		current:   func(name string, of owner) string { return env.keyIn(cfg, name, of) },
 		open: func(log func(server, event string), changed func()) engine.Caller {
 			return c.host.open(env, cfg, entryFor(entry, opt), CallerOptions{Limits: c.surroundings.Limits, Log: log,
-				Changed: func(string) { changed() }, Listen: true})
+				Changed: func(string) { changed() }, Listen: true, Sampling: of.session != "" && opt.Sampling})
 		},
 	}, nil
 }

@@ -77,6 +77,8 @@ type CallerOptions struct {
 	Changed func(server string)
 	// Listen keeps a connection open for servers that say so on no other.
 	Listen bool
+	// Sampling declares in the handshake that there is a language model.
+	Sampling bool
 }
 
 // Host keeps servers warm. Its methods may be called concurrently.

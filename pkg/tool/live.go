@@ -96,6 +96,9 @@ type CallOptions struct {
 	// Trace is the span that the request belongs to. It goes to the server in the _meta of the request (SEP-414), and over
 	// HTTP also in its headers.
 	Trace Trace `json:",omitzero"`
+	// Sampling says that the client of the session has a language model. A server that it has for itself hears of that in
+	// the handshake, if it starts with this request.
+	Sampling bool `json:",omitempty"`
 	// HeaderSchema is the tool's input schema if it marks arguments to be repeated in headers (x-mcp-header, MCP
 	// 2026-07-28). It is empty if the schema marks none.
 	HeaderSchema string
