@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -40,7 +41,12 @@ func (h home) serveHTTP(t *testing.T, args ...string) site {
 func (h home) serveAt(t *testing.T, args ...string) site {
 	t.Helper()
 	cmd, _, _ := h.mcpl(t, append([]string{"serve", "--http"}, args...)...)
-	cmd = lasting(cmd)
+	return serving(t, lasting(cmd))
+}
+
+// serving starts a command that becomes mcpl serve --http, and waits until it listens.
+func serving(t *testing.T, cmd *exec.Cmd) site {
+	t.Helper()
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
