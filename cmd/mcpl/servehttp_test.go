@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -29,6 +30,8 @@ type site struct {
 	token string // that it has made, if it has
 	// end ends it and returns what it has said on stderr since it listens. It may be called more than once.
 	end func() string
+	// client sends its requests; nil for http.DefaultClient.
+	client *http.Client
 }
 
 // serveHTTP runs mcpl serve --http --no-auth in a home, on a free port.
@@ -79,7 +82,7 @@ func serving(t *testing.T, cmd *exec.Cmd) site {
 		return said
 	})
 	t.Cleanup(func() { end() })
-	return site{t, url, strings.TrimSpace(token), end}
+	return site{t: t, url: url, token: strings.TrimSpace(token), end: end}
 }
 
 // tokens is the file of the gateway's tokens.
@@ -133,7 +136,7 @@ func (s site) open(ctx context.Context, method, body string, headers ...string) 
 			req.Header.Set(name, value)
 		}
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := cmp.Or(s.client, http.DefaultClient).Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -221,7 +224,7 @@ func TestServeTokens(t *testing.T) {
 	s.is(s.ask("POST", ping, id, other), 404)
 	s.is(s.ask("DELETE", "", id, other), 404)
 	s.is(s.ask("POST", ping, other), 200)
-	byPath := site{t, strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token, "", nil}
+	byPath := site{t: t, url: strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token}
 	s.is(byPath.ask("POST", ping), 200)
 	if list := h.serveToken(t); !strings.Contains(list, `"default"`) || !strings.Contains(list, `"laptop"`) {
 		t.Error(list)
