@@ -256,8 +256,8 @@ func spelled(n int, token string) string {
 	return fmt.Sprintf("Authorization: %s %s", scheme, token)
 }
 
-// TestHAProxyStreams: what a replica streams comes while it is sent, and the end of a replica is the end of its sessions
-// alone.
+// TestHAProxyStreams: what a replica streams comes while it is sent, and the end of a replica ends its sessions and
+// no more.
 func TestHAProxyStreams(t *testing.T) {
 	t.Parallel()
 	script := servedScript()
