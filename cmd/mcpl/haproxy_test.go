@@ -16,9 +16,12 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/big"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"os/exec"
@@ -101,7 +104,12 @@ func balance(t *testing.T, replicas ...site) balancer {
 	})
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
 	t.Cleanup(transport.CloseIdleConnections)
-	b.site = site{t: t, url: "https://" + listener.Addr().String() + "/mcp", client: &http.Client{Transport: transport}}
+	// The client trusts the certificate; a site has one that does not.
+	client := httptest.NewServer(&httputil.ReverseProxy{Transport: transport, FlushInterval: -1,
+		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "https", Host: listener.Addr().String()}) },
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)})
+	t.Cleanup(client.Close)
+	b.site = site{t: t, url: client.URL + "/mcp"}
 	b.healthy(len(replicas))
 	return b
 }

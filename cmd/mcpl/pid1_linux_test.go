@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -73,14 +75,33 @@ func TestPID1(t *testing.T) {
 	}
 	cmd, _, _ := h.mcpl(t, "serve", "--http", "127.0.0.1:0", "--no-auth", "--expose", "all")
 	first := asPID1(cmd)
-	s := serving(t, first)
+	said := filepath.Join(h.dir, "said")
+	stderr, err := os.Create(said)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stderr.Close()
+	first.Stderr = stderr
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	s := site{t: t}
+	mcptest.Wait(t, "mcpl to listen", func() bool {
+		s.url = regexp.MustCompile(`http://\S+/mcp`).FindString(strings.Join(mcptest.Lines(t, said), "\n"))
+		return s.url != ""
+	})
 	s.is(s.ask("POST", `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s_steps"}}`), 200, "done")
 	mcptest.WaitLines(t, orphan, 1)
 	mcptest.Eventually(t, func() (string, bool) {
 		pids := childrenOf(t, first.Process.Pid)
 		return fmt.Sprintf("the children of the first process are %v, and not its program alone", pids), len(pids) == 1
 	})
-	s.end() // fails unless the exit code is 0
+	if err := first.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, first); code != 0 {
+		t.Errorf("it ended with %d: %q", code, mcptest.Lines(t, said))
+	}
 }
 
 // TestPID1Exit: the exit code of the program is that of the first process.

@@ -4,14 +4,12 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -30,8 +28,6 @@ type site struct {
 	token string // that it has made, if it has
 	// end ends it and returns what it has said on stderr since it listens. It may be called more than once.
 	end func() string
-	// client sends its requests; nil for http.DefaultClient.
-	client *http.Client
 }
 
 // serveHTTP runs mcpl serve --http --no-auth in a home, on a free port.
@@ -44,12 +40,7 @@ func (h home) serveHTTP(t *testing.T, args ...string) site {
 func (h home) serveAt(t *testing.T, args ...string) site {
 	t.Helper()
 	cmd, _, _ := h.mcpl(t, append([]string{"serve", "--http"}, args...)...)
-	return serving(t, lasting(cmd))
-}
-
-// serving starts a command that becomes mcpl serve --http, and waits until it listens.
-func serving(t *testing.T, cmd *exec.Cmd) site {
-	t.Helper()
+	cmd = lasting(cmd)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +73,7 @@ func serving(t *testing.T, cmd *exec.Cmd) site {
 		return said
 	})
 	t.Cleanup(func() { end() })
-	return site{t: t, url: url, token: strings.TrimSpace(token), end: end}
+	return site{t, url, strings.TrimSpace(token), end}
 }
 
 // tokens is the file of the gateway's tokens.
@@ -136,7 +127,7 @@ func (s site) open(ctx context.Context, method, body string, headers ...string) 
 			req.Header.Set(name, value)
 		}
 	}
-	resp, err := cmp.Or(s.client, http.DefaultClient).Do(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -224,7 +215,7 @@ func TestServeTokens(t *testing.T) {
 	s.is(s.ask("POST", ping, id, other), 404)
 	s.is(s.ask("DELETE", "", id, other), 404)
 	s.is(s.ask("POST", ping, other), 200)
-	byPath := site{t: t, url: strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token}
+	byPath := site{t, strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token, "", nil}
 	s.is(byPath.ask("POST", ping), 200)
 	if list := h.serveToken(t); !strings.Contains(list, `"default"`) || !strings.Contains(list, `"laptop"`) {
 		t.Error(list)
