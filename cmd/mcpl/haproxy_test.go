@@ -280,8 +280,11 @@ func TestHAProxyStreams(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	call := `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"s_slow","_meta":{"progressToken":1}}}`
-	b.streams(b.open(ctx, "POST", call, id, own), "notifications/progress")
+	running := b.open(ctx, "POST", call, id, own)
+	defer running.Body.Close()
+	b.streams(running, "notifications/progress")
 	news := b.open(ctx, "GET", "", id, own)
+	defer news.Body.Close()
 	if err := os.WriteFile(filepath.Join(h.dir, ".mcp.json"), []byte(`{"mcpServers":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +301,6 @@ func TestHAProxyStreams(t *testing.T) {
 // streams reads a stream until it has a text.
 func (b balancer) streams(resp *http.Response, text string) {
 	b.t.Helper()
-	b.t.Cleanup(func() { resp.Body.Close() })
 	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 		if strings.Contains(lines.Text(), text) {
 			return
