@@ -28,12 +28,16 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/web"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/proc"
 )
 
 func main() { os.Exit(run()) }
 
 // run wires the rooms together and returns the exit code.
 func run() int {
+	if code, ok := proc.Init(); ok {
+		return code
+	}
 	// The SDK logs broken pipes of dying servers; what matters of that is in our faults.
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	ctx := interruptible()

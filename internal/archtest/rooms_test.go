@@ -12,7 +12,7 @@ var rooms = map[string]room{
 	"cmd/mcpl": {
 		imports: []string{"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config",
 			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/gateway", "pkg/gateway/otlp", "pkg/gateway/web", "pkg/host",
-			"pkg/output"},
+			"pkg/output", "pkg/proc"},
 		why: "main is the only place that chooses: what reaches servers in this process, where logins are kept, which streams " +
 			"are written. Every other package gets its choice as a value, so a test can choose otherwise",
 	},
