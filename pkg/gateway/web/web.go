@@ -61,6 +61,7 @@ type Server struct {
 	sessions map[string]*session
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
+	retiring sync.WaitGroup // sessions that end; the same
 }
 
 // New returns a server.
@@ -89,6 +90,7 @@ func (s *Server) Close() error {
 		session.end()
 	}
 	s.busy.Wait()
+	s.retiring.Wait()
 	return nil
 }
 

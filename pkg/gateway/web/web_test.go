@@ -53,7 +53,7 @@ func (quiet) Status(string)          {}
 func (quiet) Verbose(string, string) {}
 
 // start serves a gateway without servers.
-func start(t *testing.T) (*Server, string, *clock) {
+func start(t *testing.T, options ...func(*gateway.Options)) (*Server, string, *clock) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".mcp.json")
@@ -68,8 +68,11 @@ func start(t *testing.T) (*Server, string, *clock) {
 		return engine.New(engine.Options{Switches: state.All{}, Catalog: index,
 			NewCaller: func(*config.Config, func(string)) engine.Caller { return noServers{} }}), nil
 	}
-	g, err := gateway.New(gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time,
-		Expose: gateway.All})
+	opt := gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time, Expose: gateway.All}
+	for _, option := range options {
+		option(&opt)
+	}
+	g, err := gateway.New(opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,14 +232,44 @@ func TestStream(t *testing.T) {
 	if got := strings.Join(events, "|"); got != want {
 		t.Errorf("%s", got)
 	}
-	large := newStream("4")
-	for range 100 {
-		large.Send(make([]byte, maxKept/10))
-	}
-	if large.size > maxKept+maxKept/10 || large.first == 0 {
-		t.Errorf("%d bytes are kept from number %d on", large.size, large.first)
-	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestFullStream: a stream that no one reads keeps little, and of that questions before news. A question that it cannot
+// keep is not asked, and what was sent makes room for more.
+func TestFullStream(t *testing.T) {
+	t.Parallel()
+	s := newStream("4")
+	tenth := make([]byte, maxKept/10)
+	question := []byte(`"question"`)
+	s.Send(question)
+	for range 100 {
+		s.Tell(tenth)
+	}
+	messages, _, _, _ := s.next(0, 0)
+	if s.size > maxKept || s.last != 101 || string(messages[0].message) != string(question) {
+		t.Errorf("%d bytes are kept, from number %d on", s.size, messages[0].number)
+	}
+	asked := 1
+	for s.Send(tenth) {
+		asked++
+	}
+	s.Tell(tenth)
+	if messages, _, _, _ := s.next(0, 0); asked != 10 || len(messages) != asked || s.size > maxKept {
+		t.Errorf("%d were taken, %d are kept, with %d bytes", asked, len(messages), s.size)
+	}
+	s.next(5, 0)
+	if !s.Send(tenth) {
+		t.Error("what was sent makes no room")
+	}
+	s.Answer(make([]byte, 2*maxKept))
+	if messages, _, _, _ := s.next(0, 0); len(messages) != 1 || len(messages[0].message) != 2*maxKept {
+		t.Errorf("%d messages are kept beside the answer", len(messages)-1)
+	}
+	large := newStream("5")
+	if !large.Send(make([]byte, 2*maxKept)) {
+		t.Error("a large question is not taken, though no other waits")
+	}
 }
 
 func TestLocal(t *testing.T) {
