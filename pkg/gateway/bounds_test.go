@@ -37,7 +37,7 @@ func (answers) Cancelled([]byte)  {}
 func (a answers) Answer(r []byte) { a <- r }
 
 // empty returns a gateway without servers.
-func empty(t *testing.T) *Gateway {
+func empty(t testing.TB) *Gateway {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".mcp.json")

@@ -192,8 +192,9 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 			fmt.Sprintf("the body exceeds %d bytes", maxBody))
 		return
 	}
-	if err != nil {
-		return // the client has gone
+	if err != nil { // the client may have gone, and may still read
+		refuse(w, http.StatusRequestTimeout, nil, mcp.InvalidRequest, "the body ended early, or took too long")
+		return
 	}
 	m, wrong := mcp.Parse(body)
 	if wrong != nil {
