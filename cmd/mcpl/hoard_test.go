@@ -48,7 +48,7 @@ func hold(url string, opens bool) error {
 	if _, err = io.Copy(io.Discard, resp.Body); err != nil || !opens {
 		return err
 	}
-	_, err = do("GET", "", resp.Header.Get("Mcp-Session-Id")) // which nobody reads
+	_, err = do("GET", "", resp.Header.Get("Mcp-Session-Id")) // which is not read
 	return err
 }
 

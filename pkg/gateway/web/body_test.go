@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestUnfinishedBody: a client whose body does not come, or ends early, is told so.
+// TestUnfinishedBody: a client whose body does not come, or ends early, gets an error.
 func TestUnfinishedBody(t *testing.T) {
 	t.Parallel()
 	s, _, _ := start(t)

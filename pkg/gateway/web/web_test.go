@@ -203,8 +203,8 @@ func costs(t *testing.T) cost {
 	return cost{runtime.NumGoroutine(), len(files), m.HeapAlloc}
 }
 
-// TestAbandonedSessions: as many sessions as there may be, which their clients leave, cost little, and nothing once they
-// have expired. Not parallel: other tests have goroutines, files and memory too.
+// TestAbandonedSessions: as many sessions as there may be, which their clients leave, cost little, and nothing once
+// they have expired. Not parallel: other tests have goroutines, files and memory too.
 func TestAbandonedSessions(t *testing.T) {
 	s, url, clock := start(t)
 	post(t, url, "", initialize)
