@@ -86,8 +86,8 @@ bench-cli: build node ## whole processes against a hello-world process, as ratio
 bench-many: build ## 45 servers on this machine beside a load of 20: how many come up (takes minutes)
 	$(GO) run ./internal/benchcli -mcpl $(BIN) -many
 
-bench-gateway: build ## calls through mcpl serve against the host's own, its start, memory and idle time
-	$(GO) run ./internal/benchgateway -mcpl $(BIN)
+bench-gateway: build node ## calls through mcpl serve against the host's own, its start, memory and idle time
+	$(GO) run ./internal/benchgateway -mcpl $(BIN) -npm $(NPM_DIR)
 
 eval: ## the ranking on labelled data (DATA=folder of sets)
 	$(GO) run ./internal/eval -data $(or $(DATA),../shared/retrieval)

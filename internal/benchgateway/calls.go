@@ -15,7 +15,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/conn"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
@@ -41,11 +40,11 @@ func (s *sample) add(ctx context.Context, clients []caller) error {
 	errs := make([]error, len(clients))
 	var wg sync.WaitGroup
 	began := time.Now()
-	for i, call := range clients {
+	for i, do := range clients {
 		wg.Go(func() {
 			for range callsEach / len(clients) {
 				at := time.Now()
-				if errs[i] = call(ctx); errs[i] != nil {
+				if errs[i] = do(ctx); errs[i] != nil {
 					return
 				}
 				each[i] = append(each[i], time.Since(at))
@@ -67,12 +66,12 @@ func (s *sample) percentile(p int) float64 {
 func (s *sample) rate() float64 { return float64(len(s.took)) / s.wall.Seconds() }
 
 // calls compares calls through the gateway, over HTTP and over stdio, with the host's own.
-func (b *bench) calls(ctx context.Context) (err error) {
-	p, err := b.configured("calls", 1, mcptest.Script{Tools: []mcptest.Tool{{Name: "t", Text: "hello"}}})
+func (b *bench) calls(ctx context.Context, of subject) (err error) {
+	p, err := b.configured(of.name, fmt.Sprintf(`%q: {"command": %q, "args": [%q]}`, of.name, of.argv[0], of.argv[1]))
 	if err != nil {
 		return err
 	}
-	own, closeHost := hosted(p)
+	own, closeHost := hosted(p, of)
 	defer func() { err = errors.Join(err, closeHost()) }()
 	served, err := b.serve(ctx, p, "--http", "127.0.0.1:0", "--no-auth", "--expose", "all")
 	if err != nil {
@@ -84,8 +83,9 @@ func (b *bench) calls(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, piped.end()) }()
-	fmt.Printf("tools/call, %d rounds of %d calls, on %d cores; the yardstick is the host's own call in a process\n"+
-		"clients  way                p50 ms  added   p99 ms  added   calls/s  ratio\n", b.rounds, callsEach, runtime.NumCPU())
+	fmt.Printf("tools/call of %s, %d rounds of %d calls, on %d cores; the yardstick is the host's own call in a process\n"+
+		"clients  way                p50 ms  added   p99 ms  added   calls/s  ratio\n", of.name, b.rounds, callsEach,
+		runtime.NumCPU())
 	for _, n := range []int{1, 8, 64} {
 		ways := []way{{name: "host", clients: slices.Repeat([]caller{own}, n)}}
 		for _, session := range []bool{true, false} {
@@ -94,7 +94,7 @@ func (b *bench) calls(ctx context.Context) (err error) {
 				over.name = "HTTP, session"
 			}
 			for range n {
-				c, err := connect(ctx, served.url, session)
+				c, err := connect(ctx, served.url, session, of.request())
 				if err != nil {
 					return err
 				}
@@ -104,7 +104,9 @@ func (b *bench) calls(ctx context.Context) (err error) {
 			ways = append(ways, over)
 		}
 		if n == 1 {
-			ways = append(ways, way{name: "stdio", clients: []caller{piped.call}})
+			ways = append(ways, way{name: "stdio", clients: []caller{func(context.Context) error {
+				return piped.ask(of.request(), `"result"`)
+			}}})
 		}
 		if err := b.compare(ctx, n, ways); err != nil {
 			return err
@@ -144,15 +146,15 @@ func (b *bench) compare(ctx context.Context, n int, ways []way) error {
 }
 
 // hosted returns the host's own call.
-func hosted(p place) (call caller, end func() error) {
+func hosted(p place, of subject) (do caller, end func() error) {
 	h := host.New(host.Options{NewCaller: func(cfg *config.Config, o host.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{Limits: o.Limits, Environ: o.Environ, Dir: o.Dir, Root: o.Root,
 			EnvFile: o.EnvFile, Log: o.Log, Changed: o.Changed, Listen: o.Listen})
 	}})
 	c := h.Caller(host.Surroundings{Dir: p.dir, Home: p.dir, Environ: p.environ}, nil)
-	params := json.RawMessage(`{"name":"t","arguments":{}}`)
+	params := json.RawMessage(of.params)
 	return func(ctx context.Context) error {
-		_, err := c.Request(ctx, "s0", "tools/call", params, tool.CallOptions{})
+		_, err := c.Request(ctx, of.name, "tools/call", params, tool.CallOptions{})
 		return err
 	}, h.Close
 }
@@ -164,8 +166,8 @@ type client struct {
 	request []byte
 }
 
-// connect connects a client, which begins a session or has none.
-func connect(ctx context.Context, url string, session bool) (*client, error) {
+// connect connects a client that makes this request, in a session or without one.
+func connect(ctx context.Context, url string, session bool, request string) (*client, error) {
 	address, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
 	opened, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -186,7 +188,7 @@ func connect(ctx context.Context, url string, session bool) (*client, error) {
 		}
 		header = "Mcp-Session-Id: " + headers.Get("Mcp-Session-Id") + "\r\n"
 	}
-	c.request = post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s0_t","arguments":{}}}`, header)
+	c.request = post(request, header)
 	return c, nil
 }
 

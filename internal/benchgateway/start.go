@@ -68,11 +68,6 @@ func (s *served) ask(message, text string) error {
 	}
 }
 
-// call makes a call over stdio.
-func (s *served) call(context.Context) error {
-	return s.ask(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"s0_t","arguments":{}}}`, `"result"`)
-}
-
 // end ends it.
 func (s *served) end() error {
 	_ = s.in.Close()                          // over HTTP it does not read
@@ -89,7 +84,7 @@ const (
 // start measures the first list after a start with a warm index, the memory then, and what a gateway without clients
 // costs.
 func (b *bench) start(ctx context.Context) (err error) {
-	p, err := b.configured("start", startServers,
+	p, err := b.scripted("start", startServers,
 		mcptest.Script{Generate: &mcptest.Generate{Count: 20, DescriptionBytes: 400, Depth: 3}})
 	if err != nil {
 		return err
@@ -162,11 +157,10 @@ func (b *bench) idle(ctx context.Context, p place) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
 	for _, path := range []string{"/search", "/activate", "/all"} {
-		c, err := connect(ctx, s.url+path, true)
+		c, err := connect(ctx, s.url+path, true, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 		if err != nil {
 			return err
 		}
-		c.request = []byte(strings.NewReplacer(`"tools/call"`, `"tools/list"`).Replace(string(c.request)))
 		_, err = c.do()
 		if err = errors.Join(err, c.Close()); err != nil {
 			return err
