@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -65,7 +66,8 @@ func (s *sample) percentile(p int) float64 {
 
 func (s *sample) rate() float64 { return float64(len(s.took)) / s.wall.Seconds() }
 
-// calls compares calls through the gateway, over HTTP and over stdio, with the host's own.
+// calls compares calls through the gateway, over HTTP and over stdio, with the host's own, and with that behind as
+// little of HTTP as there may be.
 func (b *bench) calls(ctx context.Context, of subject) (err error) {
 	p, err := b.configured(of.name, fmt.Sprintf(`%q: {"command": %q, "args": [%q]}`, of.name, of.argv[0], of.argv[1]))
 	if err != nil {
@@ -73,6 +75,15 @@ func (b *bench) calls(ctx context.Context, of subject) (err error) {
 	}
 	own, closeHost := hosted(p, of)
 	defer func() { err = errors.Join(err, closeHost()) }()
+	bare := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, err := io.Copy(io.Discard, r.Body)
+		if err = errors.Join(err, own(r.Context())); err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		_, _ = io.WriteString(w, `{"result":{}}`) // the client notices
+	}))
+	defer bare.Close()
 	served, err := b.serve(ctx, p, "--http", "127.0.0.1:0", "--no-auth", "--expose", "all")
 	if err != nil {
 		return err
@@ -88,13 +99,10 @@ func (b *bench) calls(ctx context.Context, of subject) (err error) {
 		runtime.NumCPU())
 	for _, n := range []int{1, 8, 64} {
 		ways := []way{{name: "host", clients: slices.Repeat([]caller{own}, n)}}
-		for _, session := range []bool{true, false} {
-			over := way{name: "HTTP, no session"}
-			if session {
-				over.name = "HTTP, session"
-			}
+		for _, over := range []way{{name: "host, bare HTTP", url: bare.URL + "/"}, {name: "HTTP, session", url: served.url,
+			hasSession: true}, {name: "HTTP, no session", url: served.url}} {
 			for range n {
-				c, err := connect(ctx, served.url, session, of.request())
+				c, err := connect(ctx, over.url, over.hasSession, of.request())
 				if err != nil {
 					return err
 				}
@@ -117,9 +125,11 @@ func (b *bench) calls(ctx context.Context, of subject) (err error) {
 
 // way is a way to make calls, by clients of its own.
 type way struct {
-	name    string
-	clients []caller
-	sample  sample
+	name       string
+	url        string // empty unless it is over HTTP
+	hasSession bool
+	clients    []caller
+	sample     sample
 }
 
 // compare lets the ways take turns, and prints them beside the first.
