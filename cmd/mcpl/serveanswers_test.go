@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -19,14 +18,15 @@ import (
 // crowd is how many clients ask and answer at once.
 const crowd = 50
 
-// events calls f with each message of a response, until f is satisfied or no more come.
-func events(t *testing.T, resp *http.Response, f func(message string) bool) {
-	t.Helper()
+// converse sends a request and calls f with each message of the response, until f is satisfied or no more come.
+func (s site) converse(body string, headers []string, f func(message string) bool) {
+	s.t.Helper()
+	resp := s.open(s.t.Context(), "POST", body, headers...)
 	defer resp.Body.Close()
 	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
 		text, err := io.ReadAll(resp.Body)
 		if err != nil || !f(string(text)) {
-			t.Errorf("%s, %v", text, err)
+			s.t.Errorf("%s, %v", text, err)
 		}
 		return
 	}
@@ -35,7 +35,7 @@ func events(t *testing.T, resp *http.Response, f func(message string) bool) {
 			return
 		}
 	}
-	t.Error("the stream has ended")
+	s.t.Error("the stream has ended")
 }
 
 // TestServeCrowd: of many clients that one process of a server asks at once, each answers its own question, and gets
@@ -91,7 +91,7 @@ func (s site) askedInCall(name string) {
 	for n := range 3 {
 		own := name + fmt.Sprint(n)
 		call := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"s_ask"}}`, n+2)
-		events(s.t, s.open(s.t.Context(), "POST", call, id), func(message string) bool {
+		s.converse(call, []string{id}, func(message string) bool {
 			var m struct {
 				ID     json.RawMessage
 				Method string
@@ -120,7 +120,7 @@ func (s site) askedByResult(name string) {
 		var asked struct {
 			Result struct{ ResultType, RequestState string }
 		}
-		events(s.t, s.open(s.t.Context(), "POST", body, headers...), func(message string) bool {
+		s.converse(body, headers, func(message string) bool {
 			return json.Unmarshal([]byte(message), &asked) == nil
 		})
 		if asked.Result.ResultType != "input_required" {
@@ -128,7 +128,7 @@ func (s site) askedByResult(name string) {
 		}
 		body, headers = modern("tools/call", "s_ask", fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":%s},`,
 			asked.Result.RequestState, accepts(own)))
-		events(s.t, s.open(s.t.Context(), "POST", body, headers...), func(message string) bool {
+		s.converse(body, headers, func(message string) bool {
 			if !strings.Contains(message, own+`\"`) {
 				s.t.Errorf("%s got %s", own, message)
 			}

@@ -69,6 +69,9 @@ func TestServeAbandoned(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if _, err := cmd.StdinPipe(); err != nil { // open until it is killed
+				t.Fatal(err)
+			}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
