@@ -14,10 +14,10 @@ NPM_DIR  := testdata/npm
 CONF_DIR := testdata/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test race cover deploy-test lint vuln fuzz servers bench bench-cli bench-many eval docs node conformance conformance-suite
+.PHONY: help build install demo test race cover deploy-test lint vuln fuzz servers bench bench-cli bench-many bench-gateway eval docs node conformance conformance-suite
 
 help: ## say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 build: ## build bin/mcpl, static and stripped
 	@mkdir -p bin
@@ -90,6 +90,9 @@ bench-cli: build node ## whole processes against a hello-world process, as ratio
 
 bench-many: build ## 45 servers on this machine beside a load of 20: how many come up (takes minutes)
 	$(GO) run ./internal/benchcli -mcpl $(BIN) -many
+
+bench-gateway: build node ## calls through mcpl serve against the host's own, its start, memory and idle time
+	$(GO) run ./internal/benchgateway -mcpl $(BIN) -npm $(NPM_DIR)
 
 eval: ## the ranking on labelled data (DATA=folder of sets)
 	$(GO) run ./internal/eval -data $(or $(DATA),../shared/retrieval)

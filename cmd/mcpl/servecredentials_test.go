@@ -124,7 +124,7 @@ func TestServeLogins(t *testing.T) {
 		"notes": map[string]any{"url": auth.URL(), "credentials": "user"}}})
 	s := h.serveAt(t, "127.0.0.1:0", "--expose", "all")
 	ada, bob := h.bearer(t, "ada"), h.bearer(t, "bob")
-	search := site{t, s.url + "/search", "", nil}
+	search := site{t, s.url + "/search", "", 0, nil}
 	search.is(search.call("list_servers", "{}", ada), 200, "notes at "+auth.URL()+" needs a login of ada",
 		"mcpl auth login notes --as ada")
 	h.login(t, "notes", "ada")

@@ -26,6 +26,7 @@ type site struct {
 	t     *testing.T
 	url   string
 	token string // that it has made, if it has
+	pid   int
 	// end ends it and returns what it has said on stderr since it listens. It may be called more than once.
 	end func() string
 }
@@ -81,7 +82,7 @@ func (h home) startAt(t *testing.T, args ...string) (site, *os.Process) {
 		return said
 	})
 	t.Cleanup(func() { end() })
-	return site{t, strings.TrimPrefix(url, "listening on "), strings.TrimSpace(token), end}, cmd.Process
+	return site{t, strings.TrimPrefix(url, "listening on "), strings.TrimSpace(token), cmd.Process.Pid, end}, cmd.Process
 }
 
 // tokens is the file of the gateway's tokens.
@@ -223,7 +224,7 @@ func TestServeTokens(t *testing.T) {
 	s.is(s.ask("POST", ping, id, other), 404)
 	s.is(s.ask("DELETE", "", id, other), 404)
 	s.is(s.ask("POST", ping, other), 200)
-	byPath := site{t, strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token, "", nil}
+	byPath := site{t, strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token, "", 0, nil}
 	s.is(byPath.ask("POST", ping), 200)
 	if list := h.serveToken(t); !strings.Contains(list, `"default"`) || !strings.Contains(list, `"laptop"`) {
 		t.Error(list)

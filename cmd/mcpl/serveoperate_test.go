@@ -77,7 +77,7 @@ func TestServeAudit(t *testing.T) {
 	id := s.session(own)
 	secret := `{"a":1,"key":"` + canary + `"}`
 	at := func(exposure string) site {
-		return site{t, strings.TrimSuffix(s.url, "/mcp") + "/mcp/" + exposure, "", nil}
+		return site{t, strings.TrimSuffix(s.url, "/mcp") + "/mcp/" + exposure, "", 0, nil}
 	}
 	const trace = "0af7651916cd43dd8448eb211c80319c"
 	s.is(s.ask("POST", callOf(1, "s_say", secret), id, own, "Traceparent: 00-"+trace+"-b7ad6b7169203331-01"), 200, canary)
@@ -191,7 +191,7 @@ func TestServeAuditFull(t *testing.T) {
 
 // path returns the site at another path.
 func (s site) path(path string) site {
-	return site{s.t, strings.TrimSuffix(s.url, "/mcp") + path, s.token, nil}
+	return site{s.t, strings.TrimSuffix(s.url, "/mcp") + path, s.token, s.pid, nil}
 }
 
 // metrics reads the numbers of a gateway, as Prometheus would, into a map from names with labels to values.
@@ -253,7 +253,7 @@ func TestServeMetrics(t *testing.T) {
 	})
 }
 
-// TestServeHealth answers programs of this machine without a token, and others with one.
+// TestServeHealth answers probes without a token; metrics only to programs of this machine, and to others with one.
 func TestServeHealth(t *testing.T) {
 	t.Parallel()
 	s := newHome(t, watchedScript()).serveAt(t, "127.0.0.1:0")
@@ -266,14 +266,18 @@ func TestServeHealth(t *testing.T) {
 		})
 		s.is(at.ask("HEAD", ""), 200)
 		for _, stranger := range []string{"Host: gateway.example", "X-Forwarded-For: 192.0.2.1", "Forwarded: for=192.0.2.1"} {
-			s.is(at.ask("GET", "", stranger), 401)
+			want := 200
+			if path == "/metrics" {
+				want = 401
+			}
+			s.is(at.ask("GET", "", stranger), want)
 			s.is(at.ask("GET", "", stranger, own), 200)
 		}
 		if r := at.ask("POST", "", own); r.status != 405 || r.header.Get("Allow") != "GET, HEAD" {
 			t.Errorf("%+v", r)
 		}
-		s.is(at.ask("GET", "", "Origin: https://evil.example"), 403)
 	}
+	s.is(s.path("/metrics").ask("GET", "", "Origin: https://evil.example"), 403)
 }
 
 // TestServeReadyWithDeadServer: a gateway is ready though a server does not start, and before one has answered that

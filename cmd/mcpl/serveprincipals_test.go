@@ -112,7 +112,7 @@ servers = ["mail"]
 	} {
 		s.is(s.call(c.tool, "{}", c.who), 200, c.want)
 	}
-	search := site{t, s.url + "/search", "", nil}
+	search := site{t, s.url + "/search", "", 0, nil}
 	found := search.call("search_tools", `{"query":"look"}`, git)
 	if search.is(found, 200, "git/look"); strings.Contains(found.body, "mail") {
 		t.Error(found.body)
@@ -130,7 +130,7 @@ servers = ["mail"]
 		}
 	}
 	for path, who := range map[string]string{"/p/none": own, "/p/searching": looking, "/p/looking/none": own, "/none": own} {
-		elsewhere := site{t, s.url + path, "", nil}
+		elsewhere := site{t, s.url + path, "", 0, nil}
 		elsewhere.is(elsewhere.ask("POST", ping, who), 404, "there is no")
 	}
 	if list := h.serveToken(t); !strings.Contains(list, `"tier":"read"`) && !strings.Contains(list, `"tier": "read"`) {
@@ -163,7 +163,7 @@ func TestServePrincipalsApart(t *testing.T) {
 	if got := s.tools("/mcp", ada); got != "mail_look" {
 		t.Errorf("ada sees %q", got)
 	}
-	search := site{t, s.url + "/search", "", nil}
+	search := site{t, s.url + "/search", "", 0, nil}
 	kept := search.call("call_tool", `{"server":"mail","tool":"large"}`, bob)
 	search.is(kept, 200, "is kept as")
 	_, after, _ := strings.Cut(kept.body, "is kept as ")

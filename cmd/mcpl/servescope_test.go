@@ -199,8 +199,8 @@ func TestServeSessionNews(t *testing.T) {
 	}
 }
 
-// TestServeKilled: the daemon ends the processes of a gateway that was killed, and no others.
-func TestServeKilled(t *testing.T) {
+// TestServeScopeKilled: the daemon ends the processes of a gateway that was killed, and no others.
+func TestServeScopeKilled(t *testing.T) {
 	t.Parallel()
 	h, upstream := scopeHome(t, "session", servedScript())
 	f := h.serve(t, "--expose", "all")

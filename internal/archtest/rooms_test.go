@@ -27,6 +27,11 @@ var rooms = map[string]room{
 		imports: []string{"internal/mcptest"},
 		why:     "it measures whole processes, mcpl's included, and needs only a server to measure them against",
 	},
+	"internal/benchgateway": {
+		imports: []string{"internal/mcptest", "pkg/config", "pkg/conn", "pkg/engine", "pkg/host", "pkg/tool"},
+		why: "its yardstick is the host's own call, with connections as main makes them; the gateway that it measures is a " +
+			"whole process",
+	},
 	"internal/cli": {
 		imports: []string{"internal/verb", "pkg/fault", "pkg/hidden"},
 		why: "the command tree is made of the table of verbs and explains mistakes; what a verb does, and how it is " +
@@ -252,5 +257,5 @@ var late = []string{"net/http", "text/template", "html/template", "crypto/tls", 
 	"github.com/mark3labs/mcp-go/mcp", "github.com/mark3labs/mcp-go/client", "github.com/santhosh-tekuri/jsonschema/v6"}
 
 // printers may write to the process's streams themselves: they are programs of their own.
-var printers = []string{"cmd/mcpl", "internal/benchcli", "internal/conformance", "internal/eval",
-	"internal/eval/related", "internal/mcptest"}
+var printers = []string{"cmd/mcpl", "internal/benchcli", "internal/benchgateway", "internal/conformance",
+	"internal/eval", "internal/eval/related", "internal/mcptest"}

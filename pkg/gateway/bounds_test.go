@@ -1,9 +1,12 @@
 package gateway
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,11 +33,12 @@ func (quiet) Verbose(string, string) {}
 type answers chan []byte
 
 func (answers) Tell([]byte)       {}
-func (answers) Send([]byte)       {}
+func (answers) Send([]byte) bool  { return true }
+func (answers) Cancelled([]byte)  {}
 func (a answers) Answer(r []byte) { a <- r }
 
 // empty returns a gateway without servers.
-func empty(t *testing.T) *Gateway {
+func empty(t testing.TB) *Gateway {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".mcp.json")
@@ -183,6 +187,79 @@ func TestCrowdedQueue(t *testing.T) {
 	}
 	if last := q.waiting[len(q.waiting)-1]; string(last) != "{}" {
 		t.Errorf("the answer is missing after %d messages", len(q.waiting))
+	}
+}
+
+// TestSuspendedAreBounded: the calls of one owner that wait for answers leave room for those of others.
+func TestSuspendedAreBounded(t *testing.T) {
+	t.Parallel()
+	g := empty(t)
+	add := func(owner string) error {
+		_, err := g.suspend(owner, &suspended{cancel: func(error) {}}, question{})
+		return err
+	}
+	for i := range maxSuspended / maxOwnSuspended {
+		for range maxOwnSuspended {
+			if err := add(fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if add(fmt.Sprint(i)) == nil {
+			t.Fatal("an owner has one more")
+		}
+	}
+	if add("new") == nil {
+		t.Error("all have one more")
+	}
+}
+
+// silent is an outlet of a client that reads nothing.
+type silent struct{ answers }
+
+func (silent) Send([]byte) bool { return false }
+
+// TestQuestionToSlowClient fails at once if the client cannot be sent it.
+func TestQuestionToSlowClient(t *testing.T) {
+	t.Parallel()
+	c := empty(t).Connect("x", Identity{Expose: All}, nil)
+	defer c.Close()
+	if _, err := c.ask(t.Context(), silent{}, "roots/list", nil); !errors.Is(err, errSlow) {
+		t.Error(err)
+	}
+	if len(c.asked) > 0 {
+		t.Error("an answer is waited for")
+	}
+}
+
+// TestCancelledIsSilent answers no request that its client has cancelled, over stdin and stdout.
+func TestCancelledIsSilent(t *testing.T) {
+	t.Parallel()
+	g := empty(t)
+	in, client := io.Pipe()
+	told, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- g.Serve(t.Context(), Identity{}, in, out)
+		out.Close()
+	}()
+	say := func(text string) {
+		if _, err := io.WriteString(client, text+"\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	say(`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	lines := bufio.NewScanner(told)
+	if !lines.Scan() || !strings.Contains(lines.Text(), "acknowledged") {
+		t.Fatal(lines.Text())
+	}
+	say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	client.Close()
+	for lines.Scan() {
+		t.Errorf("it said %s", lines.Text())
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
 	}
 }
 

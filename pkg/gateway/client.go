@@ -13,12 +13,15 @@ import (
 
 // Outlet takes messages for a client. Its methods may be called concurrently and do not wait for the client.
 type Outlet interface {
-	// Send takes a message that others follow.
-	Send(message []byte)
+	// Send takes a message that others follow. It reports false if the message is lost, since too much waits for the
+	// client.
+	Send(message []byte) bool
 	// Tell takes news of a request, as Send does: a client that reads slowly may miss it.
 	Tell(message []byte)
 	// Answer takes the response to the request that the outlet was given with: its last message.
 	Answer(response []byte)
+	// Cancelled is Answer for a request that the client has cancelled: the response need not be sent.
+	Cancelled(response []byte)
 }
 
 // Client is one client of the gateway: a connection, or a session. Its methods may be called concurrently.
@@ -91,6 +94,13 @@ func (c *Client) begin(out notifier) {
 	c.gateway.clients[c] = struct{}{}
 }
 
+// IsBusy reports whether a request of the client is in flight.
+func (c *Client) IsBusy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests) > 0
+}
+
 // Close cancels what the client has in flight, and returns when all of it has ended. The servers that it has for itself
 // stop then.
 func (c *Client) Close() {
@@ -150,7 +160,11 @@ func (c *Client) begun(ctx context.Context, m mcp.Message, header Header, out Ou
 		c.mu.Lock()
 		delete(c.requests, string(m.ID))
 		c.mu.Unlock()
-		out.Answer(answer)
+		if errors.Is(context.Cause(ctx), errCancelled) {
+			out.Cancelled(answer)
+		} else {
+			out.Answer(answer)
+		}
 	})
 }
 
@@ -159,6 +173,9 @@ var errGone = errors.New("the client has gone")
 
 // errCancelled is the cause of requests that their client has cancelled.
 var errCancelled = errors.New("the client has cancelled the request")
+
+// errSlow is why a client is not asked that does not read what it is sent.
+var errSlow = errors.New("the client cannot be asked, since it does not read its messages")
 
 // notified takes a notification of the client.
 func (c *Client) notified(m mcp.Message) {
@@ -202,7 +219,15 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 	id := c.lastID
 	c.asked[id] = answer
 	c.mu.Unlock()
-	out.Send(mcp.Request(id, method, params))
+	forget := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.asked, id)
+	}
+	if !out.Send(mcp.Request(id, method, params)) {
+		forget()
+		return nil, errSlow
+	}
 	select {
 	case m := <-answer:
 		if m.Error != nil {
@@ -211,9 +236,7 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 		return m.Result, nil
 	case <-ctx.Done():
 	}
-	c.mu.Lock()
-	delete(c.asked, id)
-	c.mu.Unlock()
+	forget()
 	note, err := json.Marshal(map[string]any{"requestId": id, "reason": context.Cause(ctx).Error()})
 	if err == nil { // it always encodes
 		out.Send(mcp.Notification("notifications/cancelled", note))

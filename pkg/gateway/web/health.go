@@ -13,11 +13,13 @@ import (
 //
 //   - /livez answers 200 as long as the process answers at all,
 //   - /readyz, also called /healthz, answers 200 while clients are to be sent here, else 503 with the reason,
-//   - /metrics answers with numbers, if there are any.
+//   - /metrics answers with numbers, if there are any, to programs of this machine and to who has a token.
+//
+// Who may ask the first two is not asked: a kubelet and a balancer have no token, and what they hear is no secret.
 func (s *Server) operate() {
-	s.mux.HandleFunc("/livez", s.local(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }))
-	s.mux.HandleFunc("/readyz", s.local(s.ready))
-	s.mux.HandleFunc("/healthz", s.local(s.ready))
+	s.mux.HandleFunc("/livez", onlyGet(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }))
+	s.mux.HandleFunc("/readyz", onlyGet(s.ready))
+	s.mux.HandleFunc("/healthz", onlyGet(s.ready))
 	if s.opt.Metrics == nil {
 		return
 	}
@@ -27,10 +29,10 @@ func (s *Server) operate() {
 		return float64(len(s.sessions))
 	})
 	s.opt.Metrics.Gauge("mcpl_streams", "Open streams of events.", "", func() float64 { return float64(s.streams.Load()) })
-	s.mux.HandleFunc("/metrics", s.local(func(w http.ResponseWriter, _ *http.Request) {
+	s.mux.HandleFunc("/metrics", onlyGet(s.local(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", telemetry.MetricsType)
 		_ = s.opt.Metrics.WriteText(w) // a client that has gone reads nothing
-	}))
+	})))
 }
 
 // ready answers whether clients are to be sent here: the first lists have been read, and the end has not begun. A
@@ -49,9 +51,8 @@ func (s *Server) ready(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprintln(w, "ok") // a client that has gone reads nothing
 }
 
-// local answers GET and HEAD of programs of this machine, and of those that have a token, by answer.
-func (s *Server) local(answer http.HandlerFunc) http.HandlerFunc {
-	e := &endpoint{Server: s}
+// onlyGet answers GET and HEAD by answer.
+func onlyGet(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -59,12 +60,19 @@ func (s *Server) local(answer http.HandlerFunc) http.HandlerFunc {
 			http.Error(w, "use GET or HEAD", http.StatusMethodNotAllowed)
 			return
 		}
-		if !e.expected(r) {
+		answer(w, r)
+	}
+}
+
+// local answers programs of this machine, and those that have a token, by answer.
+func (s *Server) local(answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !s.expected(r) {
 			http.Error(w, "requests of this origin, or for this host, are not taken", http.StatusForbidden)
 			return
 		}
 		if !isLocal(r) {
-			if _, ok := e.authorized(w, r); !ok {
+			if _, ok := s.authorized(w, r); !ok {
 				return
 			}
 		}

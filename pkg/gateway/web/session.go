@@ -46,10 +46,10 @@ func (e *endpoint) begin() (begun *session, full bool) {
 	if full = e.closed || len(e.sessions) >= maxSessions; !full {
 		e.sessions[n.id] = n
 	}
-	e.mu.Unlock()
 	if gone != nil {
-		gone.end()
+		e.retire(gone)
 	}
+	e.mu.Unlock()
 	if full {
 		n.end()
 	}
@@ -70,19 +70,19 @@ func (s *Server) longestIdle() (longest *session) {
 // sweep ends the sessions that have been idle for too long.
 func (s *Server) sweep() {
 	now := s.opt.Now()
-	var gone []*session
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	for id, session := range s.sessions {
 		if since, isIdle := session.idleSince(); isIdle && now.Sub(since) > idle {
-			gone = append(gone, session)
 			delete(s.sessions, id)
+			s.retire(session)
 		}
 	}
-	s.mu.Unlock()
-	for _, session := range gone {
-		session.end()
-	}
 }
+
+// retire ends a session that is not among the sessions any more, in the background: no other client waits for it. It
+// needs mu, and that the server is not closed.
+func (s *Server) retire(gone *session) { s.retiring.Go(gone.end) }
 
 // find returns a session, which is in use until the caller leaves it; nil if there is none.
 func (e *endpoint) find(id string) *session {
@@ -94,7 +94,7 @@ func (e *endpoint) find(id string) *session {
 	}
 	found.mu.Lock()
 	defer found.mu.Unlock()
-	if found.using == 0 && e.opt.Now().Sub(found.used) > idle {
+	if found.using == 0 && e.opt.Now().Sub(found.used) > idle && !found.client.IsBusy() {
 		return nil // the next sweep ends it
 	}
 	found.using++
@@ -204,11 +204,11 @@ func (s *session) trim() {
 	}
 }
 
-// idleSince returns since when nothing uses the session.
+// idleSince returns since when nothing uses the session. A request may be in flight though its connection has gone.
 func (s *session) idleSince() (since time.Time, isIdle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used, s.using == 0
+	return s.used, s.using == 0 && !s.client.IsBusy()
 }
 
 // leave ends a use of the session.

@@ -66,6 +66,7 @@ type Server struct {
 	sessions map[string]*session
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
+	retiring sync.WaitGroup // sessions that end; the same
 
 	streams atomic.Int64 // that are open
 }
@@ -93,6 +94,7 @@ func (s *Server) Close() error {
 		session.end()
 	}
 	s.busy.Wait()
+	s.retiring.Wait()
 	return nil
 }
 
@@ -173,8 +175,9 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 			fmt.Sprintf("the body exceeds %d bytes", maxBody))
 		return
 	}
-	if err != nil {
-		return // the client has gone
+	if err != nil { // the client may have gone, and may still read
+		refuse(w, http.StatusRequestTimeout, nil, mcp.InvalidRequest, "the body ended early, or took too long")
+		return
 	}
 	m, wrong := mcp.Parse(body)
 	if wrong != nil {

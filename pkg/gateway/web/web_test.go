@@ -57,19 +57,19 @@ func (quiet) Status(string)          {}
 func (quiet) Verbose(string, string) {}
 
 // start serves a gateway without servers.
-func start(t *testing.T) (*Server, string, *clock) {
+func start(t testing.TB, options ...func(*gateway.Options)) (*Server, string, *clock) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".mcp.json")
 	if err := os.WriteFile(file, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, dir, func(*config.Config, func(string)) engine.Caller { return noServers{} })
+	return serve(t, dir, func(*config.Config, func(string)) engine.Caller { return noServers{} }, options...)
 }
 
 // serve serves a gateway over the configuration in a folder.
-func serve(t *testing.T, dir string, callers func(*config.Config, func(string)) engine.Caller) (
-	*Server, string, *clock) {
+func serve(t testing.TB, dir string, callers func(*config.Config, func(string)) engine.Caller,
+	options ...func(*gateway.Options)) (*Server, string, *clock) {
 	t.Helper()
 	file := filepath.Join(dir, ".mcp.json")
 	clock := &clock{now: time.Now()}
@@ -80,7 +80,11 @@ func serve(t *testing.T, dir string, callers func(*config.Config, func(string)) 
 		return gateway.Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: state.All{}, Catalog: index,
 			NewCaller: callers})}, nil
 	}
-	g, err := gateway.New(gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time})
+	opt := gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time}
+	for _, option := range options {
+		option(&opt)
+	}
+	g, err := gateway.New(opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,26 +195,58 @@ func TestStreamIsUse(t *testing.T) {
 	}
 }
 
-// TestAbandonedSessions: sessions that their clients leave cost little, and nothing once they have expired. It counts
-// goroutines, so that no other test runs meanwhile.
+// cost is what a process holds.
+type cost struct {
+	goroutines, files int
+	heap              uint64
+}
+
+// costs returns what this process holds, once idle connections are closed.
+func costs(t *testing.T) cost {
+	t.Helper()
+	http.DefaultClient.CloseIdleConnections()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil && !os.IsNotExist(err) { // only Linux has it
+		t.Fatal(err)
+	}
+	return cost{runtime.NumGoroutine(), len(files), m.HeapAlloc}
+}
+
+// TestAbandonedSessions: as many sessions as there may be, which their clients leave, cost little, and nothing once
+// they have expired. Not parallel: other tests have goroutines, files and memory too.
 func TestAbandonedSessions(t *testing.T) {
 	s, url, clock := start(t)
 	post(t, url, "", initialize)
-	before := runtime.NumGoroutine()
-	for range 500 {
+	before := costs(t)
+	// Some of each belong to a connection that is being closed. A session is its client, a stream and maps: 2 kB here.
+	const connections, each, rest = 20, 4 << 10, 4 << 20
+	for range maxSessions {
 		if status, _ := post(t, url, "", initialize); status != 200 {
 			t.Fatal(status)
 		}
 	}
-	if now := runtime.NumGoroutine(); now > before+50 {
-		t.Errorf("%d goroutines, %d before", now, before)
+	now := costs(t)
+	if now.goroutines > before.goroutines+connections || now.files > before.files+connections ||
+		now.heap > before.heap+maxSessions*each+rest {
+		t.Errorf("with the sessions %+v, before %+v", now, before)
 	}
+	s.mu.Lock()
+	if n := len(s.sessions); n != maxSessions {
+		t.Errorf("%d sessions", n)
+	}
+	s.mu.Unlock()
 	clock.pass(idle + time.Second)
 	s.sweep()
+	s.retiring.Wait()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.sessions) != 0 {
-		t.Errorf("%d sessions are left", len(s.sessions))
+	left := len(s.sessions)
+	s.mu.Unlock()
+	if now := costs(t); left != 0 || now.goroutines > before.goroutines+connections ||
+		now.files > before.files+connections || now.heap > before.heap+rest {
+		t.Errorf("%d sessions are left, %+v, before %+v", left, now, before)
 	}
 }
 
@@ -240,14 +276,44 @@ func TestStream(t *testing.T) {
 	if got := strings.Join(events, "|"); got != want {
 		t.Errorf("%s", got)
 	}
-	large := newStream("4")
-	for range 100 {
-		large.Send(make([]byte, maxKept/10))
-	}
-	if large.size > maxKept+maxKept/10 || large.first == 0 {
-		t.Errorf("%d bytes are kept from number %d on", large.size, large.first)
-	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestFullStream: a stream that no one reads keeps little, and of that questions before news. A question that it cannot
+// keep is not asked, and what was sent makes room for more.
+func TestFullStream(t *testing.T) {
+	t.Parallel()
+	s := newStream("4")
+	tenth := make([]byte, maxKept/10)
+	question := []byte(`"question"`)
+	s.Send(question)
+	for range 100 {
+		s.Tell(tenth)
+	}
+	messages, _, _, _ := s.next(0, 0)
+	if s.size > maxKept || s.last != 101 || string(messages[0].message) != string(question) {
+		t.Errorf("%d bytes are kept, from number %d on", s.size, messages[0].number)
+	}
+	asked := 1
+	for s.Send(tenth) {
+		asked++
+	}
+	s.Tell(tenth)
+	if messages, _, _, _ := s.next(0, 0); asked != 10 || len(messages) != asked || s.size > maxKept {
+		t.Errorf("%d were taken, %d are kept, with %d bytes", asked, len(messages), s.size)
+	}
+	s.next(5, 0)
+	if !s.Send(tenth) {
+		t.Error("what was sent makes no room")
+	}
+	s.Answer(make([]byte, 2*maxKept))
+	if messages, _, _, _ := s.next(0, 0); len(messages) != 1 || len(messages[0].message) != 2*maxKept {
+		t.Errorf("%d messages are kept beside the answer", len(messages)-1)
+	}
+	large := newStream("5")
+	if !large.Send(make([]byte, 2*maxKept)) {
+		t.Error("a large question is not taken, though no other waits")
+	}
 }
 
 func TestLocal(t *testing.T) {
