@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	choice "github.com/mcp-launchpad/mcpl/pkg/state"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -52,7 +53,8 @@ func empty(t testing.TB) *Gateway {
 		return Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: choice.All{}, Catalog: index,
 			NewCaller: func(*config.Config, func(string)) engine.Caller { return nil }})}, nil
 	}
-	g, err := New(Options{Open: open, Stamp: func() string { return "" }, Now: time.Now})
+	g, err := New(Options{Open: open, Stamp: func() string { return "" }, Now: time.Now,
+		Results: func(string) results.Store { return results.Store{Dir: dir, Now: time.Now} }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestServersAreShort(t *testing.T) {
 					tools = append(tools, offer{ref: tool.Ref{Server: names[i], Name: name}})
 				}
 			}
-			all := strings.Join(withTopics(names, tools), ", ")
+			all := strings.Join(withTopics(names, &lists{tools: tools}), ", ")
 			if most := max(fewServers, eachServer*n); len(all) > most && all != strings.Join(names, ", ") {
 				t.Errorf("%d names of %d bytes: %d bytes, and not %d: %s", n, length, len(all), most, all)
 			}

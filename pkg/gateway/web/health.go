@@ -15,7 +15,7 @@ import (
 //   - /readyz, also called /healthz, answers 200 while clients are to be sent here, else 503 with the reason,
 //   - /metrics answers with numbers, if there are any, to programs of this machine and to who has a token.
 //
-// Who may ask the first two is not asked: a kubelet and a balancer have no token, and what they hear is no secret.
+// Who may ask the first two is not asked: a kubelet and a balancer have no token, and what they hear tells nothing.
 func (s *Server) operate() {
 	s.mux.HandleFunc("/livez", onlyGet(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") }))
 	s.mux.HandleFunc("/readyz", onlyGet(s.ready))
