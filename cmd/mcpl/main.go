@@ -55,11 +55,11 @@ func run() int {
 		return example.Serve(ctx, in, out, example.Options{Notes: filepath.Join(app.Env.StateDir(), "example-notes.json")})
 	}
 	app.ServeHTTP = func(ctx context.Context, g *gateway.Gateway, opt verb.HTTPOptions) error {
-		if opt.Owner == nil && !web.IsLoopback(opt.Address) {
+		if opt.Principal == nil && !web.IsLoopback(opt.Address) {
 			return fault.New(fault.Usage, "--no-auth is only for addresses of this machine, not for "+opt.Address,
 				"Leave --no-auth away, so that clients need a token, or serve at 127.0.0.1.")
 		}
-		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Owner: opt.Owner, Now: app.Now})
+		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Now: app.Now})
 		return server.Listen(ctx, opt.Address, opt.Listening)
 	}
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }

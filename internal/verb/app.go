@@ -12,6 +12,8 @@ package verb
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io"
 	"path/filepath"
@@ -123,6 +125,16 @@ func (a *App) Fail(p *output.Printer, err error) int {
 // results returns the store of results.
 func (a *App) results() results.Store {
 	return results.Store{Dir: filepath.Join(a.Env.CacheDir(), "results"), Now: a.Now}
+}
+
+// resultsOf returns the results of a principal of a gateway, by its name. Others do not read them.
+func (a *App) resultsOf(principal string) results.Store {
+	store := a.results()
+	if principal != "" {
+		sum := sha256.Sum256([]byte("mcpl results 1\x00" + principal))
+		store.Dir = filepath.Join(a.Env.CacheDir(), "principals", hex.EncodeToString(sum[:16]), "results")
+	}
+	return store
 }
 
 // Globals are the flags that every verb has, before and after its name.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,16 +17,16 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
-	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
 func serveSpec() Spec {
 	return Spec{
 		Name: "serve", Group: Setup, Daemon: StartDaemon, Unsure: true, New: func() Verb { return new(serveVerb) },
 		Complete: completeServe,
-		Values:   map[string]Completer{"expose": fixed("search", "activate", "all")},
-		Tools:    true,
-		Use:      "serve [token add|list|revoke [NAME]]", Short: "Be an MCP server in front of all servers",
+		Values: map[string]Completer{"expose": fixed("search", "activate", "all"),
+			"tier": fixed("read", "write", "destructive")},
+		Tools: true,
+		Use:   "serve [token add|list|revoke [NAME]]", Short: "Be an MCP server in front of all servers",
 		Long: `Serve makes mcpl an MCP server for clients that cannot run commands: one
 connection, with all servers behind it. It speaks MCP on stdin and stdout until
 stdin ends, or over Streamable HTTP with --http.
@@ -40,14 +39,20 @@ stdin ends, or over Streamable HTTP with --http.
 Over HTTP a client needs a token, in "Authorization: Bearer TOKEN" or in the
 path /api/mcp/TOKEN. If there is none yet, one is made and printed, once, on
 stderr. serve token adds, lists and revokes them; --no-auth does without, for
-programs of this machine only.
+programs of this machine only. A token may be limited: to --servers, to a
+--tier of tools (read, write), to a --profile, in time (--expires), and in its
+calls (--per-minute, --at-once).
+
+A profile of config.toml names servers, tools and an exposure. Over HTTP its
+path is /mcp/p/NAME, else --profile NAME shows it.
 
 A tools.toml of Toolman in the working directory, or one that --config names, is
 taken as the configuration. Then the default is activate, else search.`,
 		Example: `  mcpl serve
   mcpl serve --expose all
   mcpl serve --http 127.0.0.1:7332
-  mcpl serve token add laptop`,
+  mcpl serve token add laptop
+  mcpl serve token add ci --servers 'git*' --tier read --expires 90d`,
 	}
 }
 
@@ -56,6 +61,9 @@ type serveVerb struct {
 	HTTP   string
 	NoAuth bool
 	Daemon string
+	Cwd    string
+	// Profile is that of a client over stdin and stdout.
+	Profile string
 
 	token tokenAction
 }
@@ -66,14 +74,23 @@ func (v *serveVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.HTTP, "http", "", "serve Streamable HTTP at this `ADDR`")
 	fs.Lookup("http").NoOptDefVal = "127.0.0.1:7332"
 	fs.BoolVar(&v.NoAuth, "no-auth", false, "with --http: clients need no token")
+	fs.StringVar(&v.Profile, "profile", "", "show what belongs to the profile `NAME`")
+	v.token.flags(fs)
 	fs.StringVar(&v.Daemon, "daemon", "auto", "use daemon `WHEN`: on, off")
+	fs.StringVar(&v.Cwd, "cwd", "", "work in `FOLDER`, as if started there")
 }
 
 // Parse implements [Verb].
 func (v *serveVerb) Parse(words []string) error {
 	switch {
 	case len(words) > 0 && words[0] == "token":
-		return v.token.parse(words[1:])
+		return v.token.parse(words[1:], v.Profile)
+	case v.token.limited():
+		return fault.New(fault.Usage, "--servers, --tier, --expires, --per-minute and --at-once limit a token that is made",
+			"Type: mcpl serve token add NAME, and the limits.")
+	case v.Profile != "" && v.HTTP != "":
+		return fault.New(fault.Usage, "--profile is for stdin and stdout: over HTTP each profile has its own address",
+			"Use the path /mcp/p/"+v.Profile+", or a token of that profile.")
 	case len(words) == 1 && v.HTTP != "":
 		v.HTTP = words[0] // --http takes its address with = or as the next word
 	case len(words) > 0:
@@ -109,6 +126,9 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		return fault.New(fault.Config, "mcpl serve was started by mcpl, as a server behind itself",
 			"Remove its entry from the configuration that mcpl reads, or have another client start it.")
 	}
+	if err := s.workIn(v.Cwd); err != nil {
+		return err
+	}
 	log := func(string, string) {}
 	if s.Globals.Verbose {
 		log = s.Printer.Verbose
@@ -123,11 +143,11 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		doors.clients = make(map[string]*daemon.Client)
 	}
 	defer func() { err = errors.Join(err, doors.close()) }()
-	g, err := gateway.New(gateway.Options{Expose: expose, Version: s.App.Version, Now: s.App.Now,
-		Log: log, Results: s.App.results(), MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
+	g, err := gateway.New(gateway.Options{Version: s.App.Version, Now: s.App.Now,
+		Log: log, Results: s.App.resultsOf, MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
 		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
 		Switch: s.switchTools,
-		Open:   func() (*engine.Engine, error) { return s.openAnew(doors) }})
+		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }})
 	if err != nil {
 		return err
 	}
@@ -138,18 +158,24 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 			if err := s.needToken(ctx); err != nil {
 				return err
 			}
-			opt.Owner = s.tokens().Owner
+			opt.Principal = s.principal
 		}
 		opt.Listening = func(url string) { s.Printer.Notice("listening on %s; Ctrl-C ends it", url) }
 		return s.App.ServeHTTP(ctx, g, opt)
 	}
-	return g.Serve(ctx, s.App.Stdin, s.App.Stdout)
+	return g.Serve(ctx, gateway.Identity{Profile: v.Profile, Expose: expose}, s.App.Stdin, s.App.Stdout)
 }
 
 // exposure returns the exposure that the command line asks for, else the one that fits the configuration.
 func (v *serveVerb) exposure(s *Session) (gateway.Exposure, error) {
+	if _, known := s.Settings.Profiles[v.Profile]; v.Profile != "" && !known {
+		return "", s.noProfile(v.Profile)
+	}
 	if v.Expose != "" {
 		return gateway.Exposure(v.Expose), nil
+	}
+	if v.Profile != "" {
+		return gateway.Exposure(s.Settings.Profiles[v.Profile].Mode), nil
 	}
 	sources, err := s.App.Env.Locate(s.selection())
 	if err != nil {
@@ -216,54 +242,9 @@ type HTTPOptions struct {
 	Listening func(url string)
 	// Expose is the exposure at the path /mcp.
 	Expose gateway.Exposure
-	// Owner returns the name of a token, "" if it is none. If nil, clients need no token, and have to be of this machine:
-	// another address is a fault of the kind usage.
-	Owner func(token string) (name string, err error)
-}
-
-// stamp identifies the files that the engine of this session is made from.
-func (s *Session) stamp() string {
-	var b strings.Builder
-	env := s.App.Env
-	look := func(path string) {
-		if info, err := os.Stat(path); err == nil {
-			fmt.Fprintf(&b, "%s %d %d %s\n", path, info.ModTime().UnixNano(), info.Size(), info.Mode())
-		}
-	}
-	look(env.SettingsFile())
-	files, err := state.InForce(env.StateDir(), env.Dir)
-	if err != nil {
-		return err.Error()
-	}
-	for _, file := range files {
-		look(file.Path)
-	}
-	sources, err := env.Locate(s.selection())
-	if err != nil {
-		return err.Error()
-	}
-	for _, file := range slices.Concat(sources.Configs, sources.EnvFiles) {
-		fmt.Fprintf(&b, "%s %d %d\n", file.Path, file.MTime, file.Size)
-	}
-	b.WriteString(env.ApprovalStamp(sources))
-	return b.String()
-}
-
-// openAnew returns an engine over the configuration as it is now. If the choice of tools cannot be read, the error says
-// so beside an engine of which nothing is on.
-func (s *Session) openAnew(to *doors) (*engine.Engine, error) {
-	app := *s.App
-	next := &Session{App: &app, Globals: s.Globals, Printer: s.Printer, spec: s.spec, lookEvery: lookEvery}
-	notices, err := next.open()
-	if err != nil {
-		return nil, err
-	}
-	for _, notice := range notices {
-		s.Printer.Notice("%s", notice)
-	}
-	return next.engineOver(next.selection(), func(cfg *config.Config, _ func(string)) engine.Caller {
-		return to.caller(next, cfg)
-	}), next.unsure
+	// Principal returns whose a token is, nil if it is none. If Principal is nil, clients need no token, and have to be of
+	// this machine: another address is a fault of the kind usage.
+	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
 }
 
 // surroundings returns what a host starts servers of this session with.

@@ -4,16 +4,44 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/tokens"
 	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 )
 
 // tokenAction is what serve token does with a name.
-type tokenAction struct{ action, name string }
+type tokenAction struct {
+	action, name string
+
+	// The limits of a token that is added.
+	Servers           []string
+	Tier, Expires     string
+	PerMinute, AtOnce int
+	profile           string
+	lasts             time.Duration
+}
+
+func (a *tokenAction) flags(fs *pflag.FlagSet) {
+	fs.StringSliceVar(&a.Servers, "servers", nil, "with token add: open only servers by `GLOB`")
+	fs.StringVar(&a.Tier, "tier", "", "with token add: tools of `TIER` read, write")
+	fs.StringVar(&a.Expires, "expires", "", "with token add: `TIME`, as 90d or 12h")
+	fs.IntVar(&a.PerMinute, "per-minute", 0, "with token add: `N` calls in a minute")
+	fs.IntVar(&a.AtOnce, "at-once", 0, "with token add: `N` calls at the same time")
+}
+
+// limited reports whether a limit is given.
+func (a *tokenAction) limited() bool {
+	return len(a.Servers) > 0 || a.Tier != "" || a.Expires != "" || a.PerMinute != 0 || a.AtOnce != 0
+}
 
 // completeServe completes the actions of serve token.
 func completeServe(_ *Names, args []string) ([]string, bool) {
@@ -32,7 +60,8 @@ const tokenUsage = "Type: mcpl serve token add NAME   or: mcpl serve token revok
 // maxTokenName bounds the name of a token, in bytes.
 const maxTokenName = 64
 
-func (a *tokenAction) parse(words []string) error {
+func (a *tokenAction) parse(words []string, profile string) error {
+	a.profile = profile
 	a.action = "list"
 	if len(words) > 0 {
 		a.action, words = words[0], words[1:]
@@ -54,21 +83,76 @@ func (a *tokenAction) parse(words []string) error {
 			return fault.New(fault.Usage, fmt.Sprintf("a token's name has 1 to %d bytes", maxTokenName), tokenUsage)
 		}
 	}
+	if a.action != "add" && (a.limited() || profile != "") {
+		return fault.New(fault.Usage, "only serve token add takes limits of a token", tokenUsage)
+	}
+	return a.parseLimits()
+}
+
+// parseLimits checks the limits of a token that is added.
+func (a *tokenAction) parseLimits() (err error) {
+	for _, text := range a.Servers {
+		if _, err := config.ParseServerGlob(text); err != nil {
+			return fault.New(fault.Usage, "--servers: "+err.Error(), "Name servers, as in --servers github,'mail*'.")
+		}
+	}
+	if a.PerMinute < 0 || a.AtOnce < 0 {
+		return fault.New(fault.Usage, "--per-minute and --at-once are at least 1", "Leave them away for no limit.")
+	}
+	if a.Expires == "" {
+		return nil
+	}
+	days, isDays := strings.CutSuffix(a.Expires, "d")
+	if n, wrong := strconv.Atoi(days); isDays && wrong == nil && n <= maxDays {
+		a.lasts = time.Duration(n) * 24 * time.Hour
+	} else if a.lasts, err = time.ParseDuration(a.Expires); err != nil || a.lasts > maxDays*24*time.Hour {
+		a.lasts = 0
+	}
+	if a.lasts <= 0 {
+		return fault.New(fault.Usage, fmt.Sprintf("--expires %s is not a time of at most %d days", a.Expires, maxDays),
+			"Write it as in --expires 90d or --expires 12h.")
+	}
 	return nil
 }
 
-// tokens returns the tokens of the gateway over HTTP.
+// maxDays bounds the time that a token counts for, if it does not count for ever.
+const maxDays = 36_500
+
+// wanted returns the token to be added.
+func (a *tokenAction) wanted(now time.Time) tokens.Token {
+	t := tokens.Token{Name: a.name, Servers: a.Servers, Tier: a.Tier, Profile: a.profile, PerMinute: a.PerMinute,
+		AtOnce: a.AtOnce}
+	if a.lasts > 0 {
+		t.Expires = now.Add(a.lasts).UTC().Truncate(time.Second)
+	}
+	return t
+}
+
+// tokens returns the tokens of the gateway over HTTP: those of the file that MCPL_TOKENS_FILE names, else its own.
 func (s *Session) tokens() tokens.Store {
+	if path, _ := s.App.Env.Lookup("MCPL_TOKENS_FILE"); path != "" {
+		return tokens.Store{Path: path, Now: s.App.Now, Fixed: true}
+	}
 	return tokens.Store{Path: filepath.Join(s.App.Env.StateDir(), "gateway-tokens.json"), Now: s.App.Now}
+}
+
+// principal returns whose a token is; nil if it is none.
+func (s *Session) principal(_ context.Context, token string) (*gateway.Principal, error) {
+	t, err := s.tokens().Find(token)
+	if t == nil || err != nil {
+		return nil, err
+	}
+	return &gateway.Principal{Name: t.Name, Servers: t.Servers, Tier: gateway.Tier(t.Tier), Profile: t.Profile,
+		PerMinute: t.PerMinute, AtOnce: t.AtOnce}, nil
 }
 
 // needToken makes the first token, if there is none, and shows it once.
 func (s *Session) needToken(ctx context.Context) error {
 	list, err := s.tokens().List()
-	if err != nil || len(list) > 0 {
+	if err != nil || len(list) > 0 || s.tokens().Fixed {
 		return err
 	}
-	token, err := s.tokens().Add(ctx, "default")
+	token, err := s.tokens().Add(ctx, tokens.Token{Name: "default"})
 	if err != nil {
 		return err
 	}
@@ -81,7 +165,10 @@ func (a *tokenAction) run(ctx context.Context, s *Session) error {
 	store := s.tokens()
 	switch a.action {
 	case "add":
-		token, err := store.Add(ctx, a.name)
+		if _, known := s.Settings.Profiles[a.profile]; a.profile != "" && !known {
+			return s.noProfile(a.profile)
+		}
+		token, err := store.Add(ctx, a.wanted(s.App.Now()))
 		if err != nil {
 			return err
 		}
@@ -103,7 +190,8 @@ func (a *tokenAction) run(ctx context.Context, s *Session) error {
 	}
 	lines := make([]tokenLine, len(list))
 	for i, t := range list {
-		lines[i] = tokenLine{t.Name, t.Created}
+		lines[i] = tokenLine{t.Name, t.Created, t.Expires, t.Expired(s.App.Now()), t.Servers, t.Tier, t.Profile, t.PerMinute,
+			t.AtOnce}
 	}
 	return s.Printer.Answer(&tokenAnswer{Tokens: &lines, now: s.App.Now()})
 }
@@ -121,6 +209,45 @@ type tokenAnswer struct {
 type tokenLine struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
+
+	Expires   time.Time `json:"expires,omitzero"`
+	Expired   bool      `json:"expired,omitempty"`
+	Servers   []string  `json:"servers,omitempty"`
+	Tier      string    `json:"tier,omitempty"`
+	Profile   string    `json:"profile,omitempty"`
+	PerMinute int       `json:"per_minute,omitempty"`
+	AtOnce    int       `json:"at_once,omitempty"`
+}
+
+// limits says in a few words what the token is limited to.
+func (l tokenLine) limits() string {
+	var parts []string
+	if len(l.Servers) > 0 {
+		parts = append(parts, "servers "+strings.Join(l.Servers, ", "))
+	}
+	for _, named := range []struct{ name, value string }{{"tier", l.Tier}, {"profile", l.Profile}} {
+		if named.value != "" {
+			parts = append(parts, named.name+" "+named.value)
+		}
+	}
+	if l.PerMinute > 0 {
+		parts = append(parts, fmt.Sprintf("%d calls a minute", l.PerMinute))
+	}
+	if l.AtOnce > 0 {
+		parts = append(parts, fmt.Sprintf("%d at once", l.AtOnce))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// ends says when the token counts no more.
+func (l tokenLine) ends() string {
+	switch {
+	case l.Expires.IsZero():
+		return "never"
+	case l.Expired:
+		return "expired"
+	}
+	return l.Expires.Format(time.DateOnly)
 }
 
 // WriteText implements [output.Document].
@@ -135,9 +262,9 @@ func (a *tokenAnswer) WriteText(t *output.Text) {
 	case len(*a.Tokens) == 0:
 		t.Wrap("", "There is no token. Make one with: mcpl serve token add NAME")
 	default:
-		rows := [][]any{dim("NAME", "CREATED")}
+		rows := [][]any{dim("NAME", "CREATED", "EXPIRES", "LIMITS")}
 		for _, line := range *a.Tokens {
-			rows = append(rows, []any{output.Bold(line.Name), humanize.Ago(a.now, line.Created)})
+			rows = append(rows, []any{output.Bold(line.Name), humanize.Ago(a.now, line.Created), line.ends(), line.limits()})
 		}
 		t.Table("", rows)
 	}

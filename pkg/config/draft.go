@@ -93,6 +93,8 @@ func scalarValue(at any) string {
 		return jsonString(string(*at))
 	case *Scope:
 		return jsonString(string(*at))
+	case *Whose:
+		return jsonString(string(*at))
 	case *Pins:
 		return jsonString(string(*at))
 	case *time.Duration:

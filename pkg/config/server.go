@@ -66,6 +66,8 @@ type Server struct {
 	hidden        *hidden           // secrets that came later; shared by all copies
 	allowed       Allowed           // for a server of a project
 	given         []given           // values that files of the project give to its variables
+	principal     string            // whose login it gets
+	key           string            // see APIKey
 	admit         func() error      // asks the approver once more; nil for servers that need no approval
 }
 
@@ -127,9 +129,6 @@ func (s *Server) PerSession() bool {
 	return s.Scope == SessionOnly || s.Scope == "" && s.Transport != Stdio
 }
 
-// PerUser reports whether each principal gets the server for itself.
-func (s *Server) PerUser() bool { return s.Scope == UserOnly }
-
 // Fingerprint identifies how the server is started or reached: the hex SHA-256 of the entry, variables filled in.
 // Secrets enter it only through the hash; time limits and the scope do not enter it.
 func (s *Server) Fingerprint() string {
@@ -148,6 +147,9 @@ func (s *Server) Fingerprint() string {
 	}
 	if s.Roots != nil {
 		texts = append(append(texts, "roots", fmt.Sprint(len(s.Roots))), s.Roots...)
+	}
+	if s.key != "" {
+		texts = append(texts, "apiKey", s.key)
 	}
 	return digest(append(texts, s.OAuth.texts()...))
 }

@@ -49,6 +49,8 @@ type Settings struct {
 	Trusted []string
 	// Policy are the rules for calls. Only the settings file has them: no project and no variable can loosen them.
 	Policy policy.Rules
+	// Profiles are what clients of a gateway can ask for, by name. Only the settings file has them.
+	Profiles map[string]Profile
 }
 
 // DefaultMaxTime is the MaxTime unless a setting says otherwise.
@@ -100,6 +102,9 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 		return Settings{}, nil, err
 	}
 	if s.Policy, err = file.policy(); err != nil {
+		return Settings{}, nil, err
+	}
+	if s.Profiles, err = file.profiles(); err != nil {
 		return Settings{}, nil, err
 	}
 	var shown []Setting
@@ -251,7 +256,8 @@ type settingValues struct {
 	Catalog        *rawText `toml:"catalog"`
 	Trusted        []string `toml:"trusted"`
 
-	Policy []policyTable `toml:"policy"`
+	Policy   []policyTable           `toml:"policy"`
+	Profiles map[string]profileTable `toml:"profiles"`
 }
 
 // settingsFile is a parsed settings file.
@@ -307,7 +313,7 @@ func (f *settingsFile) unknown(line int, key string) *fault.Fault {
 	for _, slot := range new(Settings).slots(settingValues{}) {
 		known = append(known, slot.name)
 	}
-	known = append(known, "trusted", "policy")
+	known = append(known, "trusted", "policy", "profiles")
 	fix := "The settings are " + strings.Join(known, ", ") + "."
 	near := nearest(key, known)
 	if len(near) > 0 {

@@ -62,7 +62,7 @@ func (e *Engine) Search(ctx context.Context, r SearchRequest) (*SearchResult, er
 	var result *SearchResult
 	err := e.catalog.Read(ctx, needOf(r.Servers, r.Refresh), func(v *catalog.View) (err error) {
 		result = &SearchResult{Waiting: e.waiting(v)}
-		for _, info := range v.Servers() {
+		for _, info := range e.servers(v) {
 			if e.isOn(info) && !unknown(info) && (len(r.Servers) == 0 || slices.Contains(r.Servers, info.Name)) {
 				result.Searched++
 			}
@@ -176,7 +176,7 @@ func merged(list []Found, q search.Query) []Found {
 func (e *Engine) filter(v *catalog.View, servers []string, kind tool.Kind) func(doc int) bool {
 	on, whole := make(map[string]bool), make(map[string]bool)
 	all := true
-	for _, s := range v.Servers() {
+	for _, s := range e.servers(v) {
 		on[s.Name] = e.isOn(s) && (len(servers) == 0 || slices.Contains(servers, s.Name))
 		whole[s.Name] = on[s.Name] && (kind != tool.Tool || e.switches.Whole(s.Name))
 		all = all && whole[s.Name]
@@ -194,8 +194,10 @@ func (e *Engine) filter(v *catalog.View, servers []string, kind tool.Kind) func(
 	}
 }
 
-// isOn reports whether a server is on, by its entry and by choice.
-func (e *Engine) isOn(s index.ServerInfo) bool { return !s.Off && e.switches.AllowsServer(s.Name) }
+// isOn reports whether a server is on, by its entry and by choice, and can be used.
+func (e *Engine) isOn(s index.ServerInfo) bool {
+	return !s.Off && e.switches.AllowsServer(s.Name) && e.refuses(s.Name) == nil
+}
 
 // Inspect returns the definition that ref names, and what has changed of it since a person last saw it; nil if nothing
 // has. If ref is a resource it may be a template.
@@ -230,6 +232,7 @@ func (e *Engine) Known(ctx context.Context, ref tool.Ref) (def tool.Def, known b
 		if err != nil {
 			return err
 		}
+		found = found && e.isShown(ref)
 		info, _ := v.Server(ref.Server)
 		if known = found || info.State == index.Listed; !known && e.switches.Allows(ref.Server, ref.Name) {
 			return nil
@@ -248,6 +251,8 @@ type Listed struct {
 	index.ServerInfo
 	// Disabled is true if the server is off, by its entry or by choice.
 	Disabled bool
+	// Refused says why it cannot be used here, though it is on; nil if it can.
+	Refused error
 	// On is how many of its tools are on.
 	On int
 	// Changes are what has changed of it since a person last saw it.
@@ -268,13 +273,17 @@ func (e *Engine) List(ctx context.Context, refresh bool) (*Servers, error) {
 	var list *Servers
 	err := e.catalog.Read(ctx, needOf(nil, refresh), func(v *catalog.View) error {
 		list = &Servers{Warnings: v.Warnings(), Waiting: e.waiting(v)}
-		for _, s := range v.Servers() {
+		for _, s := range e.servers(v) {
 			on, err := e.countOn(v, s)
 			if err != nil {
 				return err
 			}
 			changes := e.changesOf(s.Facts)
-			list.Servers = append(list.Servers, Listed{ServerInfo: s, Disabled: !e.isOn(s), On: on, Changes: changes})
+			listed := Listed{ServerInfo: s, Disabled: s.Off || !e.switches.AllowsServer(s.Name), On: on, Changes: changes}
+			if !listed.Disabled {
+				listed.Refused = e.refuses(s.Name)
+			}
+			list.Servers = append(list.Servers, listed)
 		}
 		return nil
 	})
@@ -336,7 +345,7 @@ func failureOf(s index.ServerInfo) error {
 // waiting returns why the servers that are on and not approved are not.
 func (e *Engine) waiting(v *catalog.View) []*fault.Fault {
 	var list []*fault.Fault
-	for _, s := range v.Servers() {
+	for _, s := range e.servers(v) {
 		if e.isOn(s) && s.Waits() {
 			list = append(list, s.Error)
 		}
@@ -347,7 +356,7 @@ func (e *Engine) waiting(v *catalog.View) []*fault.Fault {
 // failed returns the servers that are on and unknown, but for those that wait for an approval.
 func (e *Engine) failed(v *catalog.View) []string {
 	var names []string
-	for _, s := range v.Servers() {
+	for _, s := range e.servers(v) {
 		if unknown(s) && e.isOn(s) && !s.Waits() {
 			names = append(names, s.Name)
 		}
@@ -377,7 +386,7 @@ func (e *Engine) Offers(ctx context.Context, servers []string, refresh bool, kin
 				return err
 			}
 		}
-		for _, info := range v.Servers() {
+		for _, info := range e.servers(v) {
 			if !e.isOn(info) || servers != nil && !slices.Contains(servers, info.Name) {
 				continue
 			}
@@ -411,7 +420,7 @@ func (e *Engine) Definitions(ctx context.Context, kinds ...tool.Kind) ([]Offered
 	var list []Offered
 	err := e.catalog.Read(ctx, catalog.Need{Servers: []string{}}, func(v *catalog.View) error {
 		list = nil
-		for _, info := range v.Servers() {
+		for _, info := range e.servers(v) {
 			if info.Off {
 				continue
 			}
@@ -433,6 +442,9 @@ func (e *Engine) Definitions(ctx context.Context, kinds ...tool.Kind) ([]Offered
 func (e *Engine) appendOffered(list []Offered, v *catalog.View, recs []index.Record) ([]Offered, error) {
 	for _, rec := range recs {
 		ref := tool.Ref{Server: rec.Server, Name: rec.Name, Kind: rec.Kind}
+		if !e.isShown(ref) {
+			continue
+		}
 		def, err := v.Definition(rec)
 		if err != nil {
 			return nil, err

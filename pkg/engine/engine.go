@@ -73,6 +73,8 @@ type Options struct {
 type Engine struct {
 	catalog   *catalog.Catalog
 	switches  Switches
+	shows     func(server, name string) bool
+	refuses   func(server string) error
 	policy    policy.Rules
 	approvals approval.Store
 	folder    string // the working directory
@@ -82,8 +84,9 @@ type Engine struct {
 
 // New returns an engine. Nothing is read yet.
 func New(opt Options) *Engine {
-	e := &Engine{switches: opt.Switches, policy: opt.Policy, approvals: opt.Approvals, folder: opt.Catalog.Env.Dir,
-		events: opt.Catalog.Events, callers: &callers{warm: opt.Warm}}
+	e := &Engine{switches: opt.Switches, shows: showsAll, refuses: refusesNone, policy: opt.Policy,
+		approvals: opt.Approvals, folder: opt.Catalog.Env.Dir, events: opt.Catalog.Events,
+		callers: &callers{warm: opt.Warm}}
 	opt.Catalog.Allows, opt.Catalog.Pins.Allows = opt.Switches.AllowsServer, opt.Switches.Allows
 	if opt.NewCaller != nil {
 		e.callers.full = func(cfg *config.Config) Caller { return opt.NewCaller(cfg, e.catalog.Changed) }

@@ -44,7 +44,7 @@ func (e *Engine) unusable(c configured, text string) error {
 		return err
 	}
 	for _, p := range cfg.Problems {
-		if p.Severity != config.Error || p.Server == "" {
+		if p.Severity != config.Error || p.Server == "" || !e.shows(p.Server, "") {
 			continue
 		}
 		if _, isTool := splitRef(text, []string{p.Server}); isTool || text == p.Server {
@@ -61,7 +61,7 @@ func (e *Engine) toolsNamed(c configured, name string) []tool.Ref {
 		return nil
 	}
 	var refs []tool.Ref
-	for _, s := range c.view.Servers() {
+	for _, s := range e.servers(c.view) {
 		ref := tool.Ref{Server: s.Name, Name: name}
 		if _, ok, err := c.view.Find(ref); err == nil && ok && e.switches.Allows(s.Name, name) {
 			refs = append(refs, ref)

@@ -231,7 +231,7 @@ func (e *Engine) Unseen(ctx context.Context, servers []string) ([]ServerChanges,
 		if c.view == nil {
 			return nil
 		}
-		for _, info := range c.view.Servers() {
+		for _, info := range e.servers(c.view) {
 			if len(servers) > 0 && !slices.Contains(servers, info.Name) {
 				continue
 			}

@@ -34,7 +34,7 @@ func (e *Engine) withServers(use func(configured) error) error {
 	}
 	if view != nil {
 		defer view.Release()
-		for _, s := range view.Servers() {
+		for _, s := range e.servers(view) {
 			add(s.Name, s.Off)
 		}
 	} else {
@@ -43,7 +43,9 @@ func (e *Engine) withServers(use func(configured) error) error {
 			return err
 		}
 		for _, s := range cfg.Servers {
-			add(s.Name, s.Disabled)
+			if e.shows(s.Name, "") {
+				add(s.Name, s.Disabled)
+			}
 		}
 	}
 	return use(c)
@@ -166,6 +168,9 @@ func (e *Engine) CheckServers(servers []string) error {
 // checkOn fails for a configured server that is off, by choice or by its entry.
 func (e *Engine) checkOn(name string, entriesOff []string) error {
 	switch {
+	case !e.shows(name, ""):
+		return fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", name), "").On(name, "").
+			Then("See all servers with", fault.Step{Verb: "list"})
 	case !e.switches.AllowsServer(name):
 		return fault.New(fault.ServerNotFound, name+" is disabled", "").
 			Then("Switch it on with", e.enable(tool.Ref{Server: name})).On(name, "")
@@ -174,7 +179,7 @@ func (e *Engine) checkOn(name string, entriesOff []string) error {
 			`Remove "disabled": true from its entry.`).On(name, "").
 			Then("See which file has it with", fault.Step{Verb: "config"})
 	}
-	return nil
+	return e.refuses(name)
 }
 
 // Name returns the name by which a server or tool is switched, "server" or "server/tool", for any of its spellings. ok
@@ -219,6 +224,7 @@ func (e *Engine) find(ctx context.Context, ref tool.Ref, keep bool, use func(fou
 			if err != nil {
 				return err
 			}
+			ok = ok && e.isShown(ref)
 			info, _ := v.Server(ref.Server)
 			if failed = first && !ok && info.State == index.Failed && !v.Tried(ref.Server); failed {
 				return nil
@@ -246,8 +252,11 @@ func lookup(v *catalog.View, ref tool.Ref) (index.Record, bool, error) {
 	return rec, ok, err
 }
 
-// allows reports whether ref is on. Only tools are switched one by one.
+// allows reports whether ref is on, and can be used. Only tools are switched one by one.
 func (e *Engine) allows(ref tool.Ref) bool {
+	if e.refuses(ref.Server) != nil {
+		return false
+	}
 	if ref.Kind != tool.Tool {
 		return e.switches.AllowsServer(ref.Server)
 	}
@@ -266,9 +275,12 @@ func (e *Engine) allowed(v *catalog.View, ref tool.Ref, found bool) error {
 	return nil
 }
 
-// switchedOff fails for what is switched off by choice.
+// switchedOff fails for what is switched off by choice, or cannot be used here.
 func (e *Engine) switchedOff(ref tool.Ref) error {
+	refused := e.refuses(ref.Server)
 	switch {
+	case refused != nil:
+		return refused
 	case e.allows(ref):
 		return nil
 	case ref.Kind != tool.Tool:

@@ -30,7 +30,7 @@ func (e *Engine) written(v *catalog.View, q search.Query) (hits []search.Hit, er
 		return nil, nil
 	}
 	read := 0
-	for _, server := range v.Servers() {
+	for _, server := range e.servers(v) {
 		recs, err := v.Records(server.Name, tool.Tool)
 		if err != nil {
 			return nil, err

@@ -17,11 +17,11 @@ type activating struct {
 	active  *activeSet
 }
 
-// activeSet returns what is active for the client: for a session its own set. Clients without sessions share one, since
-// what they are shown may not depend on a connection (MCP 2026-07-28).
+// activeSet returns what is active for the client: for a session its own set. Clients without sessions share one for
+// each principal and profile, since what they are shown may not depend on a connection (MCP 2026-07-28).
 func (c *Client) activeSet() *activeSet {
 	if c.out == nil || c.modern() {
-		return c.gateway.active
+		return c.gateway.active.of(c.who)
 	}
 	return c.active
 }
@@ -33,11 +33,11 @@ func (activating) instructions() string {
 
 func (activating) lists(l *lists) *lists { return &l.catalogue().lists }
 
-func (x activating) definitions(_ context.Context, gen *generation, l *lists, kind tool.Kind) (
+func (x activating) definitions(_ context.Context, v *view, l *lists, kind tool.Kind) (
 	list []json.RawMessage, err error) {
 	c := l.catalogue()
 	if kind == tool.Prompt {
-		return gen.visible(c.prompts), nil
+		return v.visible(c.prompts), nil
 	}
 	if kind == tool.Tool {
 		list = append(list, x.definition(c))
@@ -48,7 +48,7 @@ func (x activating) definitions(_ context.Context, gen *generation, l *lists, ki
 			active = append(active, e.offer)
 		}
 	}
-	return append(list, gen.visible(active)...), nil
+	return append(list, v.visible(active)...), nil
 }
 
 // inAnswer reports whether the catalogue stands in answers, and not in a description.
@@ -74,7 +74,7 @@ func (x activating) definition(c *catalogue) json.RawMessage {
 }
 
 func (x activating) call(ctx context.Context, r *request, name string) (json.RawMessage, error) {
-	l, err := r.gen.current(ctx)
+	l, err := r.view.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (x activating) activate(ctx context.Context, r *request, c *catalogue) (jso
 	off, alsoUnknown := c.allNamed(a.Off)
 	x.active.turn(off, on)
 	for _, other := range x.gateway.listeners() {
-		if other.expose == Activate && other.activeSet() == x.active {
+		if other.who.Expose == Activate && other.activeSet() == x.active {
 			other.tellChanged(ctx, r.gen, nil)
 		}
 	}

@@ -36,8 +36,8 @@ const (
 		`"annotations":{"readOnlyHint":true,"openWorldHint":false}}`
 )
 
-func (x all) definitions(ctx context.Context, gen *generation, l *lists, kind tool.Kind) ([]json.RawMessage, error) {
-	list, err := x.whole.definitions(ctx, gen, l, kind)
+func (x all) definitions(ctx context.Context, v *view, l *lists, kind tool.Kind) ([]json.RawMessage, error) {
+	list, err := x.whole.definitions(ctx, v, l, kind)
 	if kind == tool.Tool {
 		list = append(list, json.RawMessage(enableToolsDef), json.RawMessage(listAllToolsDef))
 	}
@@ -45,7 +45,7 @@ func (x all) definitions(ctx context.Context, gen *generation, l *lists, kind to
 }
 
 func (x all) call(ctx context.Context, r *request, name string) (json.RawMessage, error) {
-	l, err := r.gen.current(ctx)
+	l, err := r.view.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (x all) call(ctx context.Context, r *request, name string) (json.RawMessage
 	case isOwn(listAllTools):
 		text, err = x.listAll(ctx, r, l)
 	default:
-		if ref, _, err = r.gen.Resolve([]string{name}, tool.Tool); err == nil {
+		if ref, _, err = r.view.Resolve([]string{name}, tool.Tool); err == nil {
 			return x.callTool(ctx, r, l, ref)
 		}
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: fmt.Sprintf(
@@ -77,6 +77,9 @@ func namesOwn(name string) func(own string) bool {
 
 // callTool calls a tool of a server.
 func (all) callTool(ctx context.Context, r *request, l *lists, ref tool.Ref) (json.RawMessage, error) {
+	if refused := r.view.Refused(ref.Server); refused != nil {
+		return r.asResult(nil, refused)
+	}
 	if name, off := l.off[ref]; off {
 		return textResult(fmt.Sprintf(`%s is switched off. Switch it on with: %s {"enable":[%q]}`, ref, enableTools, name),
 			true), nil
@@ -101,7 +104,7 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	unknown = append(unknown, more...)
 	on, denied := l.allowed(on)
 	g := r.client.gateway
-	switched, err := g.opt.Switch(ctx, on, off)
+	switched, err := g.opt.Switch(ctx, r.client.who.Principal.Name, on, off)
 	if err != nil {
 		return "", err
 	}
@@ -170,7 +173,7 @@ func (r *request) known(l *lists, names []string) (known, unknown []string, err 
 		ref, ok := l.find(tool.Tool, given)
 		name := ref.String()
 		if !ok {
-			if name, ok, err = r.gen.Name(given); err != nil {
+			if name, ok, err = r.view.Name(given); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -200,14 +203,18 @@ func (l *lists) allowed(names []string) (allowed, denied []string) {
 func (r *request) stillOff(ctx context.Context, names []string) (off []string, err error) {
 	gen := r.client.gateway.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
-	l, err := gen.current(ctx)
+	v, err := gen.viewOf(ctx, r.client)
+	if err != nil {
+		return nil, err
+	}
+	l, err := v.current(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
 		server, of, isTool := strings.Cut(name, "/")
 		_, isOff := l.off[tool.Ref{Server: server, Name: of}]
-		if isOff || !isTool && gen.CheckServers([]string{server}) != nil {
+		if isOff || !isTool && v.CheckServers([]string{server}) != nil {
 			off = append(off, name)
 		}
 	}
@@ -239,7 +246,7 @@ func (all) listAll(ctx context.Context, r *request, l *lists) (string, error) {
 			continue
 		}
 		status := "enabled"
-		if _, off := l.off[o.ref]; off {
+		if _, off := l.off[o.ref]; off || o.denied {
 			status = "disabled"
 			answer.Disabled++
 		} else {
@@ -248,7 +255,7 @@ func (all) listAll(ctx context.Context, r *request, l *lists) (string, error) {
 		answer.Total++
 		answer.Tools = append(answer.Tools, listed{o.name, o.description, o.ref.Server, status})
 	}
-	servers, err := r.gen.List(ctx, false)
+	servers, err := r.view.List(ctx, false)
 	if err != nil {
 		return "", err
 	}
@@ -256,6 +263,8 @@ func (all) listAll(ctx context.Context, r *request, l *lists) (string, error) {
 		switch down := r.gen.health.isDown(s.Name); {
 		case down != nil:
 			answer.Missing = append(answer.Missing, missing{s.Name, r.words(fault.From(down))})
+		case s.Refused != nil:
+			answer.Missing = append(answer.Missing, missing{s.Name, r.words(fault.From(s.Refused))})
 		case s.Error != nil && !s.Disabled:
 			answer.Missing = append(answer.Missing, missing{s.Name, r.words(s.Error)})
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -40,14 +41,14 @@ func empty(t *testing.T) *Gateway {
 	if err := os.WriteFile(file, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	open := func() (*engine.Engine, error) {
+	open := func() (Opened, error) {
 		env := config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS, Lookup: func(string) (string, bool) { return "", false }}
 		index := catalog.Options{Env: env, Events: quiet{}, Now: time.Now,
 			Selection: config.Selection{Configs: []string{file}}}
-		return engine.New(engine.Options{Switches: choice.All{}, Catalog: index,
-			NewCaller: func(*config.Config, func(string)) engine.Caller { return nil }}), nil
+		return Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: choice.All{}, Catalog: index,
+			NewCaller: func(*config.Config, func(string)) engine.Caller { return nil }})}, nil
 	}
-	g, err := New(Options{Open: open, Stamp: func() string { return "" }, Now: time.Now, Expose: All})
+	g, err := New(Options{Open: open, Stamp: func() string { return "" }, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,8 +76,8 @@ func TestClosedClientsAreForgotten(t *testing.T) {
 	hello := message(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}`)
 	for range 200 {
 		out := make(answers, 1)
-		c := g.Connect("x", "", All, out)
-		c.Receive(t.Context(), hello, out)
+		c := g.Connect("x", Identity{Expose: All}, out)
+		c.Receive(t.Context(), hello, nil, out)
 		c.Close()
 	}
 	g.mu.Lock()
@@ -89,13 +90,13 @@ func TestClosedClientsAreForgotten(t *testing.T) {
 // TestSameID answers a request with the id of another one, which ends what waits for its answer.
 func TestSameID(t *testing.T) {
 	t.Parallel()
-	c := empty(t).Connect("x", "", All, nil)
+	c := empty(t).Connect("x", Identity{Expose: All}, nil)
 	defer c.Close()
 	c.mu.Lock()
 	c.requests["5"] = &request{cancel: func(error) {}}
 	c.mu.Unlock()
 	out := make(answers, 1)
-	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), out)
+	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), nil, out)
 	select {
 	case answer := <-out:
 		if !strings.Contains(string(answer), "a request with the id 5 is being answered") {
@@ -184,3 +185,6 @@ func TestCrowdedQueue(t *testing.T) {
 		t.Errorf("the answer is missing after %d messages", len(q.waiting))
 	}
 }
+
+// narrowNothing takes nothing away.
+func narrowNothing(context.Context, Principal, string) (n engine.Narrowing, err error) { return n, nil }

@@ -77,7 +77,7 @@ func (c *catalogue) enter(o engine.Offered, prefix string, patterns []string) {
 		key, name = "name", c.name(prefix, o.Ref)
 		c.byName[exposed{o.Kind, name}] = o.Ref
 	}
-	e.offer = offer{name: name, ref: o.Ref, raw: renamed(o.Definition.Fields, key, name)}
+	e.offer = offer{name: name, ref: o.Ref, raw: renamed(o.Definition.Fields, key, name), denied: o.Denied}
 	c.add(e.offer)
 	if o.Kind == tool.Prompt {
 		return // always active
@@ -198,7 +198,7 @@ func (c *catalogue) text(active *activeSet, down *health) string {
 	var tools, resources strings.Builder
 	for i, on := range active.of(c) {
 		e, b := c.entries[i], &tools
-		if down.isDown(e.ref.Server) != nil {
+		if e.denied || down.isDown(e.ref.Server) != nil {
 			continue
 		}
 		if e.ref.Kind != tool.Tool {
@@ -230,6 +230,33 @@ type activeSet struct {
 }
 
 func newActiveSet() *activeSet { return &activeSet{chosen: make(map[exposed]bool)} }
+
+// activeSets are the active sets of clients without sessions.
+type activeSets struct {
+	mu   sync.Mutex
+	sets map[string]*activeSet // by principal and profile
+}
+
+// maxActiveSets bounds them. When there are more, all begin anew.
+const maxActiveSets = 10_000
+
+func newActiveSets() *activeSets { return &activeSets{sets: make(map[string]*activeSet)} }
+
+// of returns the active set of clients of a principal and a profile.
+func (a *activeSets) of(who Identity) *activeSet {
+	key := who.Principal.Name + "\x00" + who.Profile
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	set := a.sets[key]
+	if set == nil {
+		if len(a.sets) >= maxActiveSets {
+			clear(a.sets)
+		}
+		set = newActiveSet()
+		a.sets[key] = set
+	}
+	return set
+}
 
 // has reports whether an entry is active.
 func (a *activeSet) has(e entry) bool {

@@ -25,8 +25,7 @@ type Outlet interface {
 type Client struct {
 	gateway *Gateway
 	id      string // that tells clients apart; of a session its ID
-	owner   string // what it keeps sealed, it can bring back only to clients of the same owner
-	expose  Exposure
+	who     Identity
 	out     Outlet     // of messages that belong to no request; nil if it has no session
 	active  *activeSet // of a session
 	own     ownServers
@@ -51,10 +50,23 @@ type abilities struct {
 	Roots       *json.RawMessage `json:"roots"`
 }
 
+// Identity says whose a client is, and what it asked to see.
+type Identity struct {
+	Principal Principal
+	// Profile is what the client uses; "" for none.
+	Profile string
+	Expose  Exposure
+}
+
+// Equal reports whether clients of these identities may stand for one another.
+func (i Identity) Equal(other Identity) bool {
+	return i.Profile == other.Profile && i.Expose == other.Expose && i.Principal.Equal(other.Principal)
+}
+
 // Connect returns a client. Messages that belong to no request go to out; if that is nil, the client has no session. id
-// tells it from the clients of all gateways, and owner is whose it is. Whoever connects it closes it.
-func (g *Gateway) Connect(id, owner string, expose Exposure, out Outlet) *Client {
-	return &Client{gateway: g, id: id, owner: owner, expose: expose, out: out,
+// tells it from the clients of all gateways. Whoever connects it closes it.
+func (g *Gateway) Connect(id string, who Identity, out Outlet) *Client {
+	return &Client{gateway: g, id: id, who: who, out: out,
 		active: newActiveSet(), own: ownServers{watches: make(map[string]ownWatch)},
 		requests: make(map[string]*request), asked: make(map[int64]chan<- mcp.Message), told: make(map[tool.Kind]string)}
 }
@@ -93,23 +105,26 @@ func (c *Client) hasEnded() bool {
 	return c.closed
 }
 
+// Header returns a header of the request over HTTP that a message came with, "" if it has none.
+type Header = func(name string) string
+
 // Receive takes one message of the client and does not wait for what it asks for. Answers go to out. A request ends
-// with ctx, or with the client.
-func (c *Client) Receive(ctx context.Context, m mcp.Message, out Outlet) {
+// with ctx, or with the client. header is nil for a message that came without headers.
+func (c *Client) Receive(ctx context.Context, m mcp.Message, header Header, out Outlet) {
 	switch {
 	case m.IsResponse():
 		c.answered(m)
 	case m.IsRequest():
-		c.begun(ctx, m, out)
+		c.begun(ctx, m, header, out)
 	default:
 		c.notified(m)
 	}
 }
 
 // begun answers a request in a goroutine of its own.
-func (c *Client) begun(ctx context.Context, m mcp.Message, out Outlet) {
+func (c *Client) begun(ctx context.Context, m mcp.Message, header Header, out Outlet) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	r := &request{client: c, message: m, out: out, cancel: cancel}
+	r := &request{client: c, message: m, header: header, out: out, cancel: cancel}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.requests[string(m.ID)] != nil {
@@ -198,6 +213,10 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 
 // tellChanged tells the client which of the lists that it has read differ now, or are said to have changed.
 func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[news]bool) {
+	v, err := gen.viewOf(ctx, c)
+	if err != nil {
+		return // the next request of the client says so
+	}
 	c.mu.Lock()
 	out := c.hears
 	c.mu.Unlock()
@@ -209,9 +228,9 @@ func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[news
 		if !has {
 			continue
 		}
-		now, err := c.digest(ctx, gen, kind)
+		now, err := c.digest(ctx, v, kind)
 		list := listOf(kind)
-		announced := (said[news{list, nil}] || said[news{list, c}]) && (kind != tool.Tool || c.expose == All)
+		announced := (said[news{list, nil}] || said[news{list, c}]) && (kind != tool.Tool || c.who.Expose == All)
 		if err != nil || now == before && !announced {
 			continue
 		}

@@ -14,14 +14,14 @@ type exposure interface {
 	// lists returns what the servers offer, under the names that a client uses.
 	lists(l *lists) *lists
 	// definitions returns the definitions of a kind that a client sees. l has the names that it uses.
-	definitions(ctx context.Context, gen *generation, l *lists, kind tool.Kind) ([]json.RawMessage, error)
+	definitions(ctx context.Context, v *view, l *lists, kind tool.Kind) ([]json.RawMessage, error)
 	// call answers tools/call of one of them.
 	call(ctx context.Context, r *request, name string) (json.RawMessage, error)
 }
 
 // exposure returns the exposure of the client.
 func (c *Client) exposure() exposure {
-	switch c.expose {
+	switch c.who.Expose {
 	case Activate:
 		return activating{c.gateway, c.activeSet()}
 	case All:
@@ -31,8 +31,8 @@ func (c *Client) exposure() exposure {
 }
 
 // lists returns what the servers offer, under the names that the client uses.
-func (c *Client) lists(ctx context.Context, gen *generation) (*lists, error) {
-	l, err := gen.current(ctx)
+func (c *Client) lists(ctx context.Context, v *view) (*lists, error) {
+	l, err := v.current(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -40,12 +40,12 @@ func (c *Client) lists(ctx context.Context, gen *generation) (*lists, error) {
 }
 
 // definitions returns the definitions of a kind that the client sees.
-func (c *Client) definitions(ctx context.Context, gen *generation, kind tool.Kind) ([]json.RawMessage, error) {
-	l, err := gen.current(ctx)
+func (c *Client) definitions(ctx context.Context, v *view, kind tool.Kind) ([]json.RawMessage, error) {
+	l, err := v.current(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.exposure().definitions(ctx, gen, l, kind)
+	return c.exposure().definitions(ctx, v, l, kind)
 }
 
 // whole shows everything under its usual name.
@@ -53,8 +53,8 @@ type whole struct{}
 
 func (whole) lists(l *lists) *lists { return l }
 
-func (whole) definitions(_ context.Context, gen *generation, l *lists, kind tool.Kind) ([]json.RawMessage, error) {
-	return gen.visible(*l.of(kind)), nil
+func (whole) definitions(_ context.Context, v *view, l *lists, kind tool.Kind) ([]json.RawMessage, error) {
+	return v.visible(*l.of(kind)), nil
 }
 
 // callTool calls a tool.
@@ -65,8 +65,8 @@ func (r *request) callTool(ctx context.Context) (json.RawMessage, error) {
 	if err := r.params(&p); err != nil {
 		return nil, err
 	}
-	if r.gen.unsure != nil {
-		return r.asResult(nil, r.gen.unsure)
+	if r.gen.Unsure != nil {
+		return r.asResult(nil, r.gen.Unsure)
 	}
 	return r.client.exposure().call(ctx, r, p.Name)
 }

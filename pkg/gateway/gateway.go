@@ -39,23 +39,32 @@ const (
 // Exposures returns all exposures.
 func Exposures() []Exposure { return []Exposure{Search, Activate, All} }
 
-// Options make a [Gateway]. Open, Stamp, Switch and Now are needed.
+// Opened is the configuration, with state and approvals, as it is at one time.
+type Opened struct {
+	// Engine is over all of it. The gateway closes it.
+	Engine *engine.Engine
+	// Unsure says why it is not sure what is on; nil if it is. Else nothing of the engine is on, and calls fail with it.
+	Unsure error
+	// Profiles are the exposures of the profiles, by name.
+	Profiles map[string]Exposure
+	// Narrow returns what is taken away for a principal in a profile, which may be "".
+	Narrow func(ctx context.Context, of Principal, profile string) (engine.Narrowing, error)
+}
+
+// Options make a [Gateway]. Open, Stamp, Switch, Results and Now are needed.
 type Options struct {
-	// Open returns an engine over configuration, state and approvals as they are now. The gateway closes it. If Open
-	// returns an error beside it, that says why it is not sure what is on: nothing of the engine is, and calls fail with
-	// that error.
-	Open func() (*engine.Engine, error)
+	// Open returns the configuration as it is now.
+	Open func() (Opened, error)
 	// Stamp identifies what Open reads. While it stays the same, Open need not be called again.
 	Stamp func() string
-	// Switch switches on and off what these names mean, servers or SERVER/TOOL, in one update that lasts. Names that it
-	// switches on are all that is on then, with those that were switched on before.
-	Switch func(ctx context.Context, on, off []string) (Switched, error)
-	// Expose is the exposure of clients that ask for none.
-	Expose Exposure
+	// Switch switches on and off what these names mean, servers or SERVER/TOOL, in one update that lasts, for a principal
+	// by its name. Names that it switches on are all that is on then, with those that were switched on before.
+	Switch func(ctx context.Context, principal string, on, off []string) (Switched, error)
 	// Version is that of mcpl.
 	Version string
-	// Results keeps results of more than MaxBytes bytes. Zero means that none is too large.
-	Results  results.Store
+	// Results returns what keeps results of more than MaxBytes bytes, for a principal by its name. Zero means that none
+	// is too large.
+	Results  func(principal string) results.Store
 	MaxBytes int
 	// Query parses a jq expression, for parts of results that are kept.
 	Query func(expr string) (Query, error)
@@ -105,7 +114,8 @@ type Gateway struct {
 	goroutine     func(f func(ctx context.Context))
 	health        *health
 	subscriptions *subscriptions
-	active        *activeSet // of clients without sessions
+	limits        *limits
+	active        *activeSets // of clients without sessions
 
 	renewals chan chan struct{} // requests to look at the configuration at once; each is closed then
 
@@ -127,17 +137,17 @@ func New(opt Options) (*Gateway, error) {
 		return nil, err
 	}
 	stamp := opt.Stamp()
-	e, err := opt.Open()
-	if e == nil {
+	opened, err := opt.Open()
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, querying: make(chan struct{}, 1), active: newActiveSet(),
+	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, querying: make(chan struct{}, 1), active: newActiveSets(),
 		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan struct{}),
 		noticed: make(map[string]bool), announced: make(map[news]bool)}
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
-	g.health, g.subscriptions = newHealth(g), newSubscriptions(g)
-	g.current = g.begin(ctx, e, stamp, err)
+	g.health, g.subscriptions, g.limits = newHealth(g), newSubscriptions(g), newLimits(opt.Now)
+	g.current = g.begin(ctx, opened, stamp)
 	g.wg.Go(func() { g.watch(ctx) })
 	return g, nil
 }
@@ -159,6 +169,14 @@ func (g *Gateway) Close() error {
 	g.current = nil
 	g.mu.Unlock()
 	return last.leave()
+}
+
+// Profile returns the exposure of a profile. ok is false if there is none of that name.
+func (g *Gateway) Profile(name string) (expose Exposure, ok bool) {
+	gen := g.enter()
+	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
+	expose, ok = gen.Profiles[name]
+	return expose, ok
 }
 
 // enter returns the generation that answers a request. The caller leaves it.
@@ -224,11 +242,11 @@ func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, complaint 
 		moved := now.changed()
 		return g.health.changed() || moved || g.hasNews(), ""
 	}
-	e, err := g.opt.Open()
-	if e == nil {
+	opened, err := g.opt.Open()
+	if err != nil {
 		return false, err.Error()
 	}
-	next := g.begin(ctx, e, stamp, err)
+	next := g.begin(ctx, opened, stamp)
 	g.mu.Lock()
 	g.current = next
 	g.mu.Unlock()

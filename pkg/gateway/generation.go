@@ -2,20 +2,17 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 )
 
 // generation is an engine over one state of the configuration. Requests that began with it end with it; its engine is
 // closed when the last of them has left and another generation has taken its place.
 type generation struct {
-	*engine.Engine
+	Opened
 	stamp    string
-	unsure   error // why it is not sure what is on; nothing is then
 	health   *health
 	notice   func(string)  // takes what a person should mend
 	replaced chan struct{} // closed when another generation has taken its place
@@ -24,19 +21,19 @@ type generation struct {
 
 	mu    sync.Mutex
 	users int           // requests, and one for the gateway
-	view  *catalog.View // the index as it was last seen; nil before there is one
+	index *catalog.View // the index as it was last seen; nil before there is one
 	moved bool          // it has been replaced since the gateway last asked
-	lists *lists        // of that index; nil before they are read
+	views map[string]*view
 }
 
 // begin begins a generation, and lists the servers that were never listed, until ctx ends.
-func (g *Gateway) begin(ctx context.Context, e *engine.Engine, stamp string, unsure error) *generation {
-	gen := &generation{Engine: e, stamp: stamp, unsure: unsure, health: g.health, users: 1, replaced: make(chan struct{}),
-		listed: make(chan struct{}), notice: g.Notice}
+func (g *Gateway) begin(ctx context.Context, opened Opened, stamp string) *generation {
+	gen := &generation{Opened: opened, stamp: stamp, health: g.health, users: 1, replaced: make(chan struct{}),
+		listed: make(chan struct{}), notice: g.Notice, views: make(map[string]*view)}
 	ctx, cancel := context.WithCancel(ctx)
 	g.wg.Go(func() {
 		defer close(gen.listed)
-		err := e.Catalog().Read(ctx, catalog.Need{}, func(*catalog.View) error { return nil })
+		err := gen.Engine.Catalog().Read(ctx, catalog.Need{}, func(*catalog.View) error { return nil })
 		if err != nil && ctx.Err() == nil {
 			g.opt.Log("", "the servers could not be listed: "+err.Error())
 		}
@@ -44,10 +41,10 @@ func (g *Gateway) begin(ctx context.Context, e *engine.Engine, stamp string, uns
 	gen.stop = func() error {
 		cancel()
 		<-gen.listed
-		if gen.view != nil {
-			gen.view.Release()
+		if gen.index != nil {
+			gen.index.Release()
 		}
-		return e.Close()
+		return gen.Engine.Close()
 	}
 	return gen
 }
@@ -82,15 +79,15 @@ func (gen *generation) changed() bool {
 
 // look looks at the index as it is now.
 func (gen *generation) look() {
-	now, err := gen.Catalog().Current()
+	now, err := gen.Engine.Catalog().Current()
 	if err != nil || now == nil {
 		return
 	}
 	gen.mu.Lock()
-	before := gen.view
+	before := gen.index
 	same := before != nil && before.Snapshot == now.Snapshot
 	if !same {
-		gen.view, gen.lists, gen.moved = now, nil, true
+		gen.index, gen.moved = now, true
 	}
 	gen.mu.Unlock()
 	switch {
@@ -110,37 +107,4 @@ func (gen *generation) awaitListed(ctx context.Context) {
 	case <-limit.C:
 	case <-ctx.Done():
 	}
-}
-
-// current returns the lists of the index as it is now.
-func (gen *generation) current(ctx context.Context) (*lists, error) {
-	gen.awaitListed(ctx)
-	gen.look()
-	gen.mu.Lock()
-	known, of := gen.lists, gen.view
-	gen.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	read, err := readLists(ctx, gen.Engine, gen.notice)
-	if err != nil {
-		return nil, err
-	}
-	gen.mu.Lock()
-	defer gen.mu.Unlock()
-	if gen.view == of {
-		gen.lists = read
-	}
-	return read, nil
-}
-
-// visible returns the definitions of a list without those of servers that are down.
-func (gen *generation) visible(offers []offer) []json.RawMessage {
-	raw := make([]json.RawMessage, 0, len(offers))
-	for _, o := range offers {
-		if gen.health.isDown(o.ref.Server) == nil {
-			raw = append(raw, o.raw)
-		}
-	}
-	return raw
 }

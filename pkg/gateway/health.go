@@ -66,7 +66,7 @@ func (h *health) watch(server string) {
 	h.watched[server] = true
 	h.gateway.goroutine(func(ctx context.Context) {
 		gen := h.gateway.enter()
-		stop, err := gen.Watch(ctx, server, tool.CallOptions{}, func(e tool.Event) {
+		stop, err := gen.Engine.Watch(ctx, server, tool.CallOptions{}, func(e tool.Event) {
 			if e.Ended {
 				h.fail(server, errors.New(server+" has ended"))
 			}
@@ -125,7 +125,7 @@ func (h *health) retry(ctx context.Context, server string, o *outage) {
 // answers reports whether a server answers, or is not wanted any more.
 func (h *health) answers(ctx context.Context, server string) bool {
 	gen := h.gateway.enter()
-	_, err := gen.Ask(ctx, server, "ping", nil, tool.CallOptions{})
+	_, err := gen.Engine.Ask(ctx, server, "ping", nil, tool.CallOptions{})
 	_ = gen.leave() // an engine that was replaced meanwhile has nothing to say
 	var answered *tool.UpstreamError
 	return err == nil || errors.As(err, &answered) || fault.Is(err, fault.ServerNotFound)

@@ -69,12 +69,16 @@ func (c *Client) Introduce(m mcp.Message) *tool.UpstreamError {
 // CheckHeaders compares the headers of tools/call with the arguments that they repeat (MCP 2026-07-28, x-mcp-header).
 func (c *Client) CheckHeaders(ctx context.Context, m mcp.Message, header func(string) (string, bool)) (
 	wrong *tool.UpstreamError) {
-	if m.Method != "tools/call" || c.expose == Search {
+	if m.Method != "tools/call" || c.who.Expose == Search {
 		return nil
 	}
 	gen := c.gateway.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
-	l, err := c.lists(ctx, gen)
+	v, err := gen.viewOf(ctx, c)
+	if err != nil {
+		return &tool.UpstreamError{Code: mcp.InternalError, Message: err.Error()}
+	}
+	l, err := c.lists(ctx, v)
 	if err != nil {
 		return &tool.UpstreamError{Code: mcp.InternalError, Message: err.Error()}
 	}
@@ -217,7 +221,7 @@ func (r *request) listen(ctx context.Context) (json.RawMessage, error) {
 		if !wanted {
 			continue
 		}
-		now, err := c.digest(ctx, r.gen, kind)
+		now, err := c.digest(ctx, r.view, kind)
 		if err != nil {
 			return nil, err
 		}

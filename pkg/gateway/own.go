@@ -29,12 +29,12 @@ type owner struct {
 
 // ownerAt returns whose server of this name the client uses.
 func (c *Client) ownerAt(gen *generation, server string) (o owner) {
-	perSession, perUser := gen.Scope(server)
+	perSession, perUser := gen.Engine.Scope(server)
 	if perSession && c.out != nil && !c.modern() {
 		o.session = c
 	}
 	if perUser {
-		o.principal = tool.Principal(c.owner)
+		o.principal = tool.Principal(c.who.Principal.Name)
 	}
 	return o
 }
@@ -62,7 +62,7 @@ func (c *Client) use(ctx context.Context, gen *generation, server string) owner 
 	if c.own.watches == nil || watched && before.engine == gen.Engine {
 		return o
 	}
-	stop, err := gen.Watch(context.WithoutCancel(ctx), server, o.options(), c.heard)
+	stop, err := gen.Engine.Watch(context.WithoutCancel(ctx), server, o.options(), c.heard)
 	if err != nil { // the request fails too, or its server stops when it is idle
 		c.gateway.opt.Log(server, "a client does not hear what it says: "+err.Error())
 		return o

@@ -14,15 +14,22 @@ import (
 // server answers. args are the arguments of a tool or prompt, for the gate.
 func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage, members ...tool.Field) (
 	json.RawMessage, error) {
-	asGiven := func([]byte) (json.RawMessage, error) { return args, nil }
-	plan, err := r.gen.Plan(ctx, ref, asGiven, false)
+	plan, err := r.planned(ctx, ref, args, false)
 	if err != nil {
 		return nil, err
 	}
 	if r.state.Server == ref.Server && r.state.State != nil {
 		members = append(members, tool.Field{Key: "requestState", Value: r.state.State})
 	}
-	result, err := r.gen.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
+	end, err := r.client.gateway.limits.begin(r.client.who.Principal)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	result, err := r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
+	if r.loggedIn(ctx, err) {
+		result, err = r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
+	}
 	r.gen.health.used(ref.Server, err)
 	if err != nil {
 		return nil, err
@@ -60,7 +67,7 @@ func (r *request) read(ctx context.Context) (json.RawMessage, error) {
 	if err := r.params(&p); err != nil {
 		return nil, err
 	}
-	l, err := r.client.lists(ctx, r.gen)
+	l, err := r.client.lists(ctx, r.view)
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +157,7 @@ func (r *request) getPrompt(ctx context.Context) (json.RawMessage, error) {
 
 // named returns what a client's name of a kind means.
 func (r *request) named(ctx context.Context, kind tool.Kind, name string) (tool.Ref, error) {
-	l, err := r.client.lists(ctx, r.gen)
+	l, err := r.client.lists(ctx, r.view)
 	if err != nil {
 		return tool.Ref{}, err
 	}
@@ -187,7 +194,7 @@ func (r *request) complete(ctx context.Context) (json.RawMessage, error) {
 		}
 		rename(fields, "name", ref.Name)
 	case "ref/resource":
-		l, err := r.client.lists(ctx, r.gen)
+		l, err := r.client.lists(ctx, r.view)
 		if err != nil {
 			return nil, err
 		}
@@ -200,7 +207,7 @@ func (r *request) complete(ctx context.Context) (json.RawMessage, error) {
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "the ref is of no known type"}
 	}
 	params := r.with(tool.Field{Key: "ref", Value: tool.JoinObject(fields)})
-	return r.gen.Ask(ctx, ref.Server, r.message.Method, params, r.options(ctx, ref.Server))
+	return r.view.Ask(ctx, ref.Server, r.message.Method, params, r.options(ctx, ref.Server))
 }
 
 // template returns the server of a template, or of a resource.

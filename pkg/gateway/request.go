@@ -16,9 +16,11 @@ import (
 type request struct {
 	client  *Client
 	message mcp.Message
+	header  Header // nil if it came without headers
 	out     Outlet
 	cancel  context.CancelCauseFunc
 	gen     *generation
+	view    *view // of gen, for the client
 	meta    meta
 	// suspended is set if the client can be asked only by the result of the request. state is what it has kept.
 	suspended *suspended
@@ -41,11 +43,7 @@ func (r *request) answer(ctx context.Context) []byte {
 	}
 	r.meta = params.Meta
 	r.gen = r.client.gateway.enter()
-	answer := r.handleSession
-	if r.client.modern() {
-		answer = r.handleModern
-	}
-	result, err := answer(ctx)
+	result, err := r.result(ctx)
 	if leaving := r.gen.leave(); leaving != nil {
 		r.client.gateway.opt.Log("", leaving.Error())
 	}
@@ -53,6 +51,17 @@ func (r *request) answer(ctx context.Context) []byte {
 		err = &tool.UpstreamError{Code: mcp.InternalError, Message: context.Cause(ctx).Error()}
 	}
 	return mcp.Answer(r.message.ID, result, r.failure(err))
+}
+
+// result returns the result of the request.
+func (r *request) result(ctx context.Context) (result json.RawMessage, err error) {
+	if r.view, err = r.gen.viewOf(ctx, r.client); err != nil {
+		return nil, err
+	}
+	if r.client.modern() {
+		return r.handleModern(ctx)
+	}
+	return r.handleSession(ctx)
 }
 
 // handleSession answers a request of a revision with sessions.
@@ -87,8 +96,8 @@ func (r *request) handle(ctx context.Context) (json.RawMessage, error) {
 	case "prompts/list":
 		return r.list(ctx, tool.Prompt)
 	}
-	if r.gen.unsure != nil {
-		return nil, r.gen.unsure
+	if r.gen.Unsure != nil {
+		return nil, r.gen.Unsure
 	}
 	switch r.message.Method {
 	case "resources/read":
@@ -170,10 +179,27 @@ func passable(meta json.RawMessage) json.RawMessage {
 
 // options returns the options of requests to a server that are made for this one.
 func (r *request) options(ctx context.Context, server string) tool.CallOptions {
+	headers, _ := r.forwarded(server) // a call without one of them is not made
 	opt := r.client.use(ctx, r.gen, server).options()
 	opt.Audience, opt.Client, opt.Resolve = r, r.client.id, !r.client.modern()
-	opt.Principal = tool.Principal(r.client.owner)
+	opt.Principal, opt.Forward = tool.Principal(r.client.who.Principal.Name), headers
 	return opt
+}
+
+// forwarded returns the headers of the client that a server gets, and the names of those that it lacks.
+func (r *request) forwarded(server string) (headers []tool.Header, lacking []string) {
+	for to, from := range r.gen.Engine.Forwards(server) {
+		value := ""
+		if r.header != nil {
+			value = r.header(from)
+		}
+		if value == "" {
+			lacking = append(lacking, from)
+		} else {
+			headers = append(headers, tool.Header{Name: to, Value: value})
+		}
+	}
+	return headers, lacking
 }
 
 // Can implements [tool.Audience].

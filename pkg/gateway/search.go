@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,18 +45,18 @@ const (
 		`with those that do not work.","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}`
 )
 
-func (x searching) definitions(ctx context.Context, gen *generation, l *lists, kind tool.Kind) (
+func (x searching) definitions(ctx context.Context, v *view, l *lists, kind tool.Kind) (
 	[]json.RawMessage, error) {
 	if kind != tool.Tool {
-		return x.whole.definitions(ctx, gen, l, kind)
+		return x.whole.definitions(ctx, v, l, kind)
 	}
-	servers, err := gen.List(ctx, false)
+	servers, err := v.List(ctx, false)
 	if err != nil {
 		return nil, err
 	}
 	var about []string
 	for _, s := range servers.Servers {
-		if words := topics(s.Name, l.tools); s.Disabled {
+		if words := cmp.Or(l.about[s.Name], topics(s.Name, l.tools)); s.Disabled {
 			continue
 		} else if words != "" {
 			about = append(about, s.Name+" ("+words+")")
@@ -87,6 +88,9 @@ func (x searching) call(ctx context.Context, r *request, name string) (result js
 	return r.asResult(textResult(text, false), err)
 }
 
+// deniedReserve is how many times the hits are searched for, since some of them may be tools that the policy denies.
+const deniedReserve = 4
+
 // maxDescription bounds the description of a hit, in bytes: the hits of one answer cost a model at most 300 tokens.
 const maxDescription = 100
 
@@ -109,18 +113,26 @@ func (searching) search(ctx context.Context, r *request) (string, error) {
 	if a.Limit <= 0 {
 		a.Limit = 5
 	}
-	request := engine.SearchRequest{Query: search.Query{Text: a.Query, Method: search.BM25, Limit: a.Limit}}
+	query := search.Query{Text: a.Query, Method: search.BM25, Limit: a.Limit * deniedReserve}
+	request := engine.SearchRequest{Query: query}
 	if a.Server != "" {
 		request.Servers = []string{a.Server}
 	}
 	if kind := tool.Kind(a.Kind); kind == tool.Resource || kind == tool.Prompt {
 		request.Kinds = []tool.Kind{kind}
 	}
-	found, err := r.gen.Search(ctx, request)
+	found, err := r.view.Search(ctx, request)
 	if err != nil {
 		return "", err
 	}
-	found.Found = slices.DeleteFunc(found.Found, func(h engine.Found) bool { return r.gen.health.isDown(h.Server) != nil })
+	l, err := r.view.current(ctx)
+	if err != nil {
+		return "", err
+	}
+	found.Found = slices.DeleteFunc(found.Found, func(h engine.Found) bool {
+		return r.gen.health.isDown(h.Server) != nil || l.denied[tool.Ref{Server: h.Server, Name: h.Name, Kind: h.Kind}]
+	})
+	found.Found = found.Found[:min(len(found.Found), a.Limit)]
 	return hitsInWords(found), nil
 }
 
@@ -186,7 +198,7 @@ func (searching) read(ctx context.Context, r *request) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		def, _, err := r.gen.Inspect(ctx, ref)
+		def, _, err := r.view.Inspect(ctx, ref)
 		if err != nil {
 			return "", err
 		}
@@ -201,14 +213,14 @@ func (searching) read(ctx context.Context, r *request) (string, error) {
 
 // resolve returns the tool that a model names: as server and tool, as server/tool, or by a name that a list shows.
 func (r *request) resolve(ctx context.Context, name []string) (tool.Ref, error) {
-	l, err := r.gen.current(ctx)
+	l, err := r.view.current(ctx)
 	if err != nil {
 		return tool.Ref{}, err
 	}
 	if ref, ok := l.findTool(name); ok {
 		return ref, nil
 	}
-	ref, _, err := r.gen.Resolve(name, tool.Tool)
+	ref, _, err := r.view.Resolve(name, tool.Tool)
 	return ref, err
 }
 
@@ -240,11 +252,19 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	if text := tool.Text(args); text != "" { // models often write the object as a string
 		args = json.RawMessage(text)
 	}
-	plan, err := r.gen.Plan(ctx, ref, func([]byte) (json.RawMessage, error) { return args, nil }, true)
+	plan, err := r.planned(ctx, ref, args, true)
 	if err != nil {
 		return nil, err
 	}
-	result, err := r.gen.Call(ctx, plan, r.options(ctx, plan.Ref.Server))
+	end, err := r.client.gateway.limits.begin(r.client.who.Principal)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	result, err := r.view.Call(ctx, plan, r.options(ctx, ref.Server))
+	if r.loggedIn(ctx, err) {
+		result, err = r.view.Call(ctx, plan, r.options(ctx, ref.Server))
+	}
 	r.gen.health.used(ref.Server, err)
 	if err != nil {
 		return nil, err
@@ -253,7 +273,7 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 }
 
 func (searching) servers(ctx context.Context, r *request) (string, error) {
-	list, err := r.gen.List(ctx, false)
+	list, err := r.view.List(ctx, false)
 	if err != nil {
 		return "", err
 	}
@@ -265,6 +285,8 @@ func (searching) servers(ctx context.Context, r *request) (string, error) {
 			continue
 		case down != nil:
 			fmt.Fprintf(&b, "%s: is down, and is tried again: %s\n", s.Name, r.words(fault.From(down)))
+		case s.Refused != nil:
+			fmt.Fprintf(&b, "%s: %s\n", s.Name, r.words(fault.From(s.Refused)))
 		case s.Error != nil:
 			fmt.Fprintf(&b, "%s: %s\n", s.Name, r.words(s.Error))
 		default:

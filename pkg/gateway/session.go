@@ -70,7 +70,7 @@ func (r *request) setLevel() (json.RawMessage, error) {
 
 // list lists what a client sees of a kind, all of it on one page.
 func (r *request) list(ctx context.Context, kind tool.Kind) (json.RawMessage, error) {
-	list, err := r.client.definitions(ctx, r.gen, kind)
+	list, err := r.client.definitions(ctx, r.view, kind)
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func (r *request) page(kind tool.Kind, definitions []json.RawMessage) json.RawMe
 }
 
 // digest returns the digest of a list of the client as it is now.
-func (c *Client) digest(ctx context.Context, gen *generation, kind tool.Kind) (string, error) {
-	list, err := c.definitions(ctx, gen, kind)
+func (c *Client) digest(ctx context.Context, v *view, kind tool.Kind) (string, error) {
+	list, err := c.definitions(ctx, v, kind)
 	return digest(tool.JoinArray(list)), err
 }
 

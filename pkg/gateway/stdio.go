@@ -26,11 +26,11 @@ func unread() error {
 // Serve serves one client on two streams, a message a line (MCP 2025-11-25, transports, stdio), until in ends, out
 // cannot be written or ctx ends. It returns when no request of the client is left. A read of in, or a write to an out
 // that is not read, may be left: they end with the streams.
-func (g *Gateway) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
+func (g *Gateway) Serve(ctx context.Context, who Identity, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	queue := newQueue()
-	c := g.Connect(rand.Text(), "", g.opt.Expose, queue)
+	c := g.Connect(rand.Text(), who, queue)
 	written := make(chan error, 1)
 	go func() { written <- queue.write(out) }()
 	failed := c.takeAll(ctx, readLines(ctx, in), queue.full, written)
@@ -110,7 +110,7 @@ func (c *Client) take(ctx context.Context, line []byte) {
 			return
 		}
 	}
-	c.Receive(ctx, m, c.out)
+	c.Receive(ctx, m, nil, c.out)
 }
 
 // queue holds messages for a client until they are written. It is an [Outlet].

@@ -67,7 +67,7 @@ func (r *request) subscribe(ctx context.Context) (json.RawMessage, error) {
 
 // subscribeTo subscribes the client to a resource.
 func (r *request) subscribeTo(ctx context.Context, uri string) error {
-	l, err := r.client.lists(ctx, r.gen)
+	l, err := r.client.lists(ctx, r.view)
 	if err != nil {
 		return err
 	}
@@ -178,7 +178,7 @@ func (s *subscriptions) remove(gone func(subscriber) bool) {
 // renew subscribes at the server.
 func (s *subscriptions) renew(ctx context.Context, gen *generation, about topic) error {
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
-	_, err := gen.Ask(ctx, about.Server, "resources/subscribe", params, about.of.options())
+	_, err := gen.Engine.Ask(ctx, about.Server, "resources/subscribe", params, about.of.options())
 	return err
 }
 
@@ -189,7 +189,7 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 	defer tick.Stop()
 	for kept := true; kept; {
 		gen := s.gateway.enter()
-		stop, err := gen.Watch(ctx, one.Server, one.of.options(), func(e tool.Event) { s.updated(one.topic, e) })
+		stop, err := gen.Engine.Watch(ctx, one.Server, one.of.options(), func(e tool.Event) { s.updated(one.topic, e) })
 		if err == nil {
 			err = s.renew(ctx, gen, one.topic)
 		}
@@ -223,7 +223,8 @@ func (s *subscriptions) end(ctx context.Context, gen *generation, about topic) {
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
 	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
-	_, _ = gen.Ask(ctx, about.Server, "resources/unsubscribe", params, about.of.options()) // it may have forgotten it
+	// It may have forgotten it.
+	_, _ = gen.Engine.Ask(ctx, about.Server, "resources/unsubscribe", params, about.of.options())
 }
 
 // updated passes the news of a resource on to the clients that are subscribed to it.

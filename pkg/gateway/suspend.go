@@ -21,7 +21,7 @@ const (
 )
 
 // statePurpose is the purpose of what a client keeps sealed in a requestState: no other owner can bring it back.
-func (c *Client) statePurpose() string { return "requestState of " + c.owner }
+func (c *Client) statePurpose() string { return "requestState of " + c.who.Principal.Name }
 
 // state is what a requestState of the gateway holds: a call that waits here, or a server's own state.
 type state struct {

@@ -62,7 +62,7 @@ func (r *request) words(f *fault.Fault) string {
 			text += " " + n.Why
 		case !isOwn(n.Step.Verb):
 			text = strings.TrimSpace(text+" "+byPerson(n.Why)) + ": " + typed(*n.Step) + "."
-		case r.client.expose == Search: // only that has tools for these steps
+		case r.client.who.Expose == Search: // only that has tools for these steps
 			text = strings.TrimSpace(text+" "+n.Why) + ": " + called(*n.Step) + "."
 		}
 	}

@@ -141,10 +141,21 @@ func (c *Caller) spec(env *clientEnv, name string, opt tool.CallOptions) (spec, 
 		isProcess: isProcess,
 		current:   func(name string, of owner) string { return env.keyIn(cfg, name, of) },
 		open: func(log func(server, event string), changed func()) engine.Caller {
-			return c.host.open(env, cfg, entry, CallerOptions{Limits: c.surroundings.Limits, Log: log,
+			return c.host.open(env, cfg, entryFor(entry, opt), CallerOptions{Limits: c.surroundings.Limits, Log: log,
 				Changed: func(string) { changed() }, Listen: true, Sampling: of.session != "" && opt.Sampling})
 		},
 	}, nil
+}
+
+// entryFor returns the entry of a server with the credentials of a request.
+func entryFor(entry *config.Server, opt tool.CallOptions) *config.Server {
+	var headers []config.KeyValue
+	if entry.Credentials == config.Forwarded {
+		for _, h := range opt.Forward {
+			headers = append(headers, config.KeyValue{Name: h.Name, Value: h.Value})
+		}
+	}
+	return entry.For(string(opt.Principal), headers)
 }
 
 // audience is the audience of a request that also notes each sign of life of the server.

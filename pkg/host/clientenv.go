@@ -151,7 +151,7 @@ func (e *clientEnv) key(cfg *config.Config, entry *config.Server, of owner) stri
 		inherited = digest(entry.Inherited(e.inherited)...)
 	}
 	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, entry.LoginOwner(),
-		string(of.principal), of.session)
+		string(of.principal), of.session, of.forwarded)
 }
 
 // keyIn returns the key of an owner's server of a configuration by its name, or "" if the configuration does not want
@@ -161,7 +161,11 @@ func (e *clientEnv) keyIn(cfg *config.Config, name string, of owner) string {
 	if err != nil || entry.Disabled || entry.Usable() != nil {
 		return ""
 	}
-	return e.key(cfg, entry, ownerOf(entry, tool.CallOptions{Principal: of.principal, Session: of.session}))
+	now := ownerOf(entry, tool.CallOptions{Principal: of.principal, Session: of.session})
+	if entry.Credentials == config.Forwarded {
+		now.forwarded = of.forwarded
+	}
+	return e.key(cfg, entry, now)
 }
 
 // root returns the folder that servers whose entry has no roots get as theirs, or "".

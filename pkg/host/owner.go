@@ -22,6 +22,7 @@ const (
 type owner struct {
 	principal tool.Principal
 	session   string
+	forwarded string // a digest of the headers of its client that the server gets
 }
 
 // ownerOf returns whose server of an entry a request gets.
@@ -29,6 +30,13 @@ func ownerOf(entry *config.Server, opt tool.CallOptions) owner {
 	var o owner
 	if entry.PerUser() {
 		o.principal = opt.Principal
+	}
+	if entry.Credentials == config.Forwarded && len(opt.Forward) > 0 {
+		var texts []string
+		for _, h := range opt.Forward {
+			texts = append(texts, h.Name, h.Value)
+		}
+		o.forwarded = digest(texts...)
 	}
 	if entry.PerSession() {
 		o.session = opt.Session

@@ -43,6 +43,16 @@ func ProjectFile(dir, project string) File {
 	return File{Path: filepath.Join(projects(dir), projectName(project)), Project: project}
 }
 
+// PrincipalFile returns the file of a principal of a gateway. It only narrows the other files: something is on for the
+// principal if all of them have it on.
+func PrincipalFile(dir, principal string) File {
+	sum := sha256.Sum256([]byte("mcpl principal 1\x00" + principal))
+	return File{Path: filepath.Join(Principals(dir), hex.EncodeToString(sum[:16])+".json")}
+}
+
+// Principals returns the folder of the files of principals.
+func Principals(dir string) string { return filepath.Join(dir, "principals") }
+
 func projects(dir string) string { return filepath.Join(dir, "projects") }
 
 // projectName returns the name of a project's file. On systems whose folders may be spelled in any case, case is

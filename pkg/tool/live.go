@@ -81,6 +81,9 @@ type CallOptions struct {
 	Audience Audience `json:"-"`
 	// Principal is the one who the request is made for.
 	Principal Principal `json:",omitempty"`
+	// Forward are headers of the client's request that a server over HTTP gets whose entry says so. Requests with other
+	// values never share a connection.
+	Forward []Header `json:",omitempty"`
 	// Client names the program run, or the session, that makes the request. A question of a server that names no call
 	// goes to a client only if no other client's call is in flight.
 	Client string `json:",omitempty"`
@@ -93,6 +96,12 @@ type CallOptions struct {
 	// HeaderSchema is the tool's input schema if it marks arguments to be repeated in headers (x-mcp-header, MCP
 	// 2026-07-28). It is empty if the schema marks none.
 	HeaderSchema string
+}
+
+// Header is a header of a request over HTTP.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Limits bound the phases of what is asked of a server. Zero sets none.

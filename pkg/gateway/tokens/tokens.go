@@ -1,7 +1,7 @@
 // Package tokens keeps the tokens that let clients use a gateway over HTTP: one file with a hash of each, which only
 // its owner can read.
 //
-// Make a token with [Store.Add], which returns it once, and ask [Store.Owner] whose a token is.
+// Make a token with [Store.Add], which returns it once, and ask [Store.Find] whose a token is and what it may do.
 package tokens
 
 import (
@@ -25,6 +25,8 @@ import (
 type Store struct {
 	Path string
 	Now  func() time.Time
+	// Fixed says that somebody else writes the file: it cannot be changed here, and has to be there.
+	Fixed bool
 }
 
 // Token is what is kept of a token.
@@ -32,10 +34,22 @@ type Token struct {
 	Name    string    `json:"name"`
 	Hash    string    `json:"hash"` // SHA-256 of the token, in hexadecimal digits
 	Created time.Time `json:"created"`
+	// Expires is when the token counts no more; zero if it always does.
+	Expires time.Time `json:"expires,omitzero"`
+	// Servers are globs of the servers that it opens. If empty, it opens all.
+	Servers []string `json:"servers,omitempty"`
+	// Tier is the most that tools may do which are called with it: "read", "write" or "destructive". If empty, anything.
+	Tier string `json:"tier,omitempty"`
+	// Profile is the only profile that it opens. If empty, it opens all.
+	Profile string `json:"profile,omitempty"`
+	// PerMinute bounds the calls with it in a minute, and AtOnce those at the same time. Zero means that nothing does.
+	PerMinute int `json:"per_minute,omitempty"`
+	AtOnce    int `json:"at_once,omitempty"`
 }
 
-// version is that of the file's layout. The file with version 1 is {"version": 1, "tokens": [...]}.
-const version = 1
+// version is that of the file's layout, {"version": 2, "tokens": [...]}. In version 1 a token had only a name, a hash
+// and a time.
+const version = 2
 
 type layout struct {
 	Version int     `json:"version"`
@@ -52,7 +66,7 @@ const (
 // List returns the tokens. A file that cannot be read, or that someone else could have written, is a fault.
 func (s Store) List() ([]Token, error) {
 	data, _, err := atomicfile.ReadOwn(s.Path, maxFile)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && !s.Fixed {
 		return nil, nil
 	}
 	var l layout
@@ -60,8 +74,11 @@ func (s Store) List() ([]Token, error) {
 	if err == nil {
 		line, err = atomicfile.ParseJSON(data, &l)
 	}
-	if err == nil && l.Version != version {
-		err = fmt.Errorf("its version is %d, and this mcpl knows version %d", l.Version, version)
+	if err == nil && (l.Version < 1 || l.Version > version) {
+		err = fmt.Errorf("its version is %d, and this mcpl knows versions 1 to %d", l.Version, version)
+	}
+	if err == nil {
+		err = check(l.Tokens)
 	}
 	if err != nil {
 		return nil, fault.New(fault.Config, fmt.Sprintf("%s: no token in this file counts: %s",
@@ -71,15 +88,38 @@ func (s Store) List() ([]Token, error) {
 	return l.Tokens, nil
 }
 
-// Add makes a token and returns it. It cannot be had again. A name that is taken is a fault.
-func (s Store) Add(ctx context.Context, name string) (token string, err error) {
+// tiers returns the tiers that a token may have.
+func tiers() []string { return []string{"", "read", "write", "destructive"} }
+
+// check fails for a token that says something of itself that mcpl would not hold it to.
+func check(list []Token) error {
+	for _, t := range list {
+		switch {
+		case t.Name == "":
+			return errors.New("a token has no name")
+		case !slices.Contains(tiers(), t.Tier):
+			return fmt.Errorf("the tier %q of the token %q is none: write read, write or destructive", t.Tier, t.Name)
+		case t.PerMinute < 0 || t.AtOnce < 0:
+			return fmt.Errorf("a limit of the token %q is less than 0", t.Name)
+		}
+	}
+	return nil
+}
+
+// Add makes a token with this name and these limits, and returns it. It cannot be had again. A name that is taken is a
+// fault.
+func (s Store) Add(ctx context.Context, t Token) (token string, err error) {
+	if err := check([]Token{t}); err != nil {
+		return "", fault.New(fault.Usage, err.Error(), "")
+	}
 	token = rand.Text() // 26 letters and digits, 130 bits
+	t.Hash, t.Created = hash(token), s.Now().UTC().Truncate(time.Second)
 	err = s.update(ctx, func(list []Token) ([]Token, error) {
-		if slices.ContainsFunc(list, func(t Token) bool { return t.Name == name }) {
-			return nil, fault.New(fault.Usage, fmt.Sprintf("there is a token %q already", name),
+		if slices.ContainsFunc(list, func(other Token) bool { return other.Name == t.Name }) {
+			return nil, fault.New(fault.Usage, fmt.Sprintf("there is a token %q already", t.Name),
 				"Give this one another name, or revoke the other first.")
 		}
-		return append(list, Token{name, hash(token), s.Now().UTC().Truncate(time.Second)}), nil
+		return append(list, t), nil
 	})
 	return token, err
 }
@@ -94,20 +134,23 @@ func (s Store) Revoke(ctx context.Context, name string) (revoked bool, err error
 	return revoked, err
 }
 
-// Owner returns the name of a token; "" if it is none.
-func (s Store) Owner(token string) (name string, err error) {
+// Find returns what is kept of a token; nil if it is none, or has expired.
+func (s Store) Find(token string) (found *Token, err error) {
 	list, err := s.List()
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	given := []byte(hash(token))
-	for _, t := range list {
-		if subtle.ConstantTimeCompare([]byte(t.Hash), given) == 1 {
-			name = t.Name
+	for i, t := range list {
+		if subtle.ConstantTimeCompare([]byte(t.Hash), given) == 1 && !t.Expired(s.Now()) {
+			found = &list[i]
 		}
 	}
-	return name, nil
+	return found, nil
 }
+
+// Expired reports whether the token counts no more.
+func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
 func hash(token string) string {
 	sum := sha256.Sum256([]byte(token))
@@ -116,6 +159,10 @@ func hash(token string) string {
 
 // update changes the file by edit, which adds or removes a token: one locked read, edit and replacement.
 func (s Store) update(ctx context.Context, edit func([]Token) ([]Token, error)) error {
+	if s.Fixed {
+		return fault.New(fault.Usage, "the tokens in "+s.Path+" cannot be changed here",
+			"Whoever provides the file changes it: its form is that of gateway-tokens.json in mcpl's state folder.")
+	}
 	return atomicfile.Edit(ctx, s.Path, lockWait, func() ([]byte, error) {
 		list, err := s.List()
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -26,12 +27,12 @@ func TestVersion1(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, s, data, 0o600)
-	if name, err := s.Owner("SECRET-OF-A-TEST-234567"); err != nil || name != "laptop" {
-		t.Errorf("%q, %v", name, err)
+	if found, err := s.Find("SECRET-OF-A-TEST-234567"); err != nil || found == nil || found.Name != "laptop" {
+		t.Errorf("%v, %v", found, err)
 	}
 	for _, wrong := range []string{"", "secret-of-a-test-234567", "SECRET-OF-A-TEST-23456"} {
-		if name, err := s.Owner(wrong); err != nil || name != "" {
-			t.Errorf("%q: %q, %v", wrong, name, err)
+		if found, err := s.Find(wrong); err != nil || found != nil {
+			t.Errorf("%q: %v, %v", wrong, found, err)
 		}
 	}
 }
@@ -58,7 +59,7 @@ func TestManyAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range many {
 		wg.Go(func() {
-			token, err := s.Add(t.Context(), fmt.Sprint(i))
+			token, err := s.Add(t.Context(), tokens.Token{Name: fmt.Sprint(i)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -78,12 +79,9 @@ func TestManyAtOnce(t *testing.T) {
 		t.Errorf("%v, %v", info, err)
 	}
 	for i, token := range made {
-		want := fmt.Sprint(i)
-		if i%2 == 1 {
-			want = ""
-		}
-		if name, err := s.Owner(token); err != nil || name != want {
-			t.Errorf("token %d is %q's, %v", i, name, err)
+		found, err := s.Find(token)
+		if err != nil || (found == nil) != (i%2 == 1) || found != nil && found.Name != fmt.Sprint(i) {
+			t.Errorf("token %d is %v, %v", i, found, err)
 		}
 		if strings.Contains(string(data), token) {
 			t.Errorf("token %d is in the file", i)
@@ -104,7 +102,10 @@ func TestFailsClosed(t *testing.T) {
 		want string
 	}{
 		"damaged":      {string(good[:60]), 0o600, "no token in this file counts"},
-		"newer":        {strings.Replace(string(good), `"version": 1`, `"version": 2`, 1), 0o600, "its version is 2"},
+		"newer":        {strings.Replace(string(good), `"version": 1`, `"version": 3`, 1), 0o600, "its version is 3"},
+		"other tier":   {strings.Replace(string(good), `"name"`, `"tier": "all", "name"`, 1), 0o600, `the tier "all"`},
+		"with more":    {strings.Replace(string(good), `"name"`, `"only": "x", "name"`, 1), 0o600, "no token in this file counts"},
+		"less than 0":  {strings.Replace(string(good), `"name"`, `"at_once": -1, "name"`, 1), 0o600, "less than 0"},
 		"of all":       {string(good), 0o666, "no token in this file counts"},
 		"without list": {"[]", 0o600, "no token in this file counts"},
 	} {
@@ -112,10 +113,10 @@ func TestFailsClosed(t *testing.T) {
 			t.Parallel()
 			s := open(t)
 			write(t, s, []byte(c.data), c.mode)
-			if name, err := s.Owner("SECRET-OF-A-TEST-234567"); name != "" || err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%q, %v", name, err)
+			if found, err := s.Find("SECRET-OF-A-TEST-234567"); found != nil || err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%v, %v", found, err)
 			}
-			if _, err := s.Add(t.Context(), "new"); err == nil {
+			if _, err := s.Add(t.Context(), tokens.Token{Name: "new"}); err == nil {
 				t.Error("one was added")
 			}
 			if left, err := os.ReadFile(s.Path); err != nil || string(left) != c.data {
@@ -125,8 +126,60 @@ func TestFailsClosed(t *testing.T) {
 	}
 }
 
-// FuzzOwner reads any file without a crash, and finds no owner of a token that has no hash in it.
-func FuzzOwner(f *testing.F) {
+// TestLimitsOfAToken: what a token is limited to is kept, and it counts until it expires.
+func TestLimitsOfAToken(t *testing.T) {
+	t.Parallel()
+	s, now := open(t), time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
+	s.Now = func() time.Time { return now }
+	want := tokens.Token{Name: "ci", Servers: []string{"git*"}, Tier: "read", Profile: "build", PerMinute: 60, AtOnce: 2,
+		Expires: now.Add(time.Hour)}
+	token, err := s.Add(t.Context(), want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.Find(token)
+	if err != nil || found == nil {
+		t.Fatalf("%v, %v", found, err)
+	}
+	want.Hash, want.Created = found.Hash, now
+	if !reflect.DeepEqual(*found, want) {
+		t.Errorf("it is %+v, not %+v", *found, want)
+	}
+	now = now.Add(time.Hour)
+	if found, err := s.Find(token); err != nil || found != nil {
+		t.Errorf("expired, it is %v, %v", found, err)
+	}
+	if _, err := s.Add(t.Context(), tokens.Token{Name: "x", Tier: "all"}); err == nil {
+		t.Error("a tier that is none was taken")
+	}
+}
+
+// TestFixed: a file that somebody else provides is not changed, and one that is not there is no empty one.
+func TestFixed(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	token, err := s.Add(t.Context(), tokens.Token{Name: "ci"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Fixed = true
+	if found, err := s.Find(token); err != nil || found == nil {
+		t.Errorf("%v, %v", found, err)
+	}
+	if _, err := s.Add(t.Context(), tokens.Token{Name: "more"}); err == nil || !strings.Contains(err.Error(), "cannot be changed") {
+		t.Errorf("%v", err)
+	}
+	if _, err := s.Revoke(t.Context(), "ci"); err == nil {
+		t.Error("it was revoked")
+	}
+	s.Path += ".gone"
+	if list, err := s.List(); err == nil {
+		t.Errorf("a missing file is %v", list)
+	}
+}
+
+// FuzzFind reads any file without a crash, and finds no token that has no hash in it.
+func FuzzFind(f *testing.F) {
 	good, err := os.ReadFile("testdata/tokens.v1.json")
 	if err != nil {
 		f.Fatal(err)
@@ -136,8 +189,8 @@ func FuzzOwner(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := open(t)
 		write(t, s, data, 0o600)
-		if name, err := s.Owner("another"); name != "" {
-			t.Errorf("%q, %v", name, err)
+		if found, err := s.Find("another"); found != nil {
+			t.Errorf("%v, %v", found, err)
 		}
 	})
 }

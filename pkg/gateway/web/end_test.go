@@ -1,10 +1,13 @@
 package web
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 )
 
 // ask serves a request to begin a session, without a network.
@@ -22,14 +25,14 @@ func TestBeginAfterClose(t *testing.T) {
 	t.Parallel()
 	s, _, _ := start(t)
 	closed := make(chan error, 1)
-	s.opt.Owner = func(string) (string, error) {
+	s.opt.Principal = func(context.Context, string) (*gateway.Principal, error) {
 		go func() { closed <- s.Close() }()
 		for {
 			s.mu.Lock()
 			isClosed := s.closed
 			s.mu.Unlock()
 			if isClosed {
-				return "someone", nil
+				return &gateway.Principal{Name: "someone"}, nil
 			}
 		}
 	}

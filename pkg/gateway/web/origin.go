@@ -12,7 +12,7 @@ import (
 // transports). Where requests need tokens, which no strange page has, it may also be meant for another name, by a page
 // of the same name.
 func (s *Server) expected(r *http.Request) bool {
-	known := func(host string) bool { return isLoopback(host) || s.opt.Owner != nil && host == r.Host }
+	known := func(host string) bool { return isLoopback(host) || s.opt.Principal != nil && host == r.Host }
 	if !known(r.Host) {
 		return false
 	}

@@ -16,8 +16,7 @@ import (
 // session is a client of a revision with sessions.
 type session struct {
 	id     string
-	expose gateway.Exposure
-	owner  string // of the token that it began with
+	who    gateway.Identity // that it began with
 	client *gateway.Client
 	own    *stream // of messages that belong to no request: that of GET
 
@@ -33,9 +32,9 @@ const maxStreams = 64
 
 // begin begins a session, which is in use. It reports full if there is no room for it.
 func (e *endpoint) begin() (begun *session, full bool) {
-	n := &session{id: rand.Text(), expose: e.expose, owner: e.owner, using: 1,
+	n := &session{id: rand.Text(), who: e.who, using: 1,
 		streams: make(map[string]*stream), own: newStream("0")}
-	n.client = e.opt.Gateway.Connect(n.id, e.owner, e.expose, n.own)
+	n.client = e.opt.Gateway.Connect(n.id, e.who, n.own)
 	e.mu.Lock()
 	var gone *session
 	if !e.closed && len(e.sessions) >= maxSessions {
@@ -90,7 +89,7 @@ func (e *endpoint) find(id string) *session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	found := e.sessions[id]
-	if found == nil || found.expose != e.expose || found.owner != e.owner {
+	if found == nil || !found.who.Equal(e.who) {
 		return nil
 	}
 	found.mu.Lock()
@@ -107,7 +106,7 @@ func (e *endpoint) delete(w http.ResponseWriter, r *http.Request) {
 	id := r.Header.Get(sessionHeader)
 	e.mu.Lock()
 	s := e.sessions[id]
-	if s != nil && s.owner != e.owner {
+	if s != nil && s.who.Principal.Name != e.who.Principal.Name {
 		s = nil
 	} else {
 		delete(e.sessions, id)
@@ -161,7 +160,7 @@ func (s *session) stream(number string) *stream {
 // serve answers a message of the session.
 func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	if !m.IsRequest() {
-		s.client.Receive(r.Context(), m, s.own)
+		s.client.Receive(r.Context(), m, r.Header.Get, s.own)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -173,7 +172,7 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	delete(s.streams, strconv.Itoa(s.last-maxStreams))
 	s.mu.Unlock()
 	// "Disconnection SHOULD NOT be interpreted as the client cancelling its request" (MCP 2025-11-25, transports).
-	s.client.Receive(context.WithoutCancel(r.Context()), m, out)
+	s.client.Receive(context.WithoutCancel(r.Context()), m, r.Header.Get, out)
 	if !out.respond(w, r) {
 		s.mu.Lock()
 		delete(s.streams, out.number)

@@ -44,8 +44,9 @@ type Options struct {
 	Expose gateway.Exposure
 	// Now is the clock of sessions.
 	Now func() time.Time
-	// Owner returns the name of a token, "" if it is none. If nil, requests need no token.
-	Owner func(token string) (name string, err error)
+	// Principal returns whose a token is; nil if it is none, or none any more. If Principal is nil, requests need no
+	// token. An error says why tokens cannot be judged now.
+	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
 }
 
 // Server is an http.Handler.
@@ -67,14 +68,10 @@ type Server struct {
 func New(opt Options) *Server {
 	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session),
 		ending: make(chan struct{}), cutting: make(chan struct{})}
-	serve := func(path string, expose gateway.Exposure) {
-		s.mux.HandleFunc(path, (&endpoint{Server: s, expose: expose}).serve)
+	for _, path := range []string{"/mcp", "/mcp/{expose}", "/mcp/p/{profile}", "/mcp/p/{profile}/{expose}",
+		"/api/mcp/{token}"} {
+		s.mux.HandleFunc(path, s.serve)
 	}
-	serve("/mcp", opt.Expose)
-	for _, expose := range gateway.Exposures() {
-		serve("/mcp/"+string(expose), expose)
-	}
-	serve("/api/mcp/{token}", opt.Expose)
 	return s
 }
 
@@ -106,24 +103,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mux.ServeHTTP(w, r)
 }
 
-// endpoint serves one exposure.
+// endpoint serves the requests of one identity.
 type endpoint struct {
 	*Server
-	expose gateway.Exposure
-	owner  string // of the request's token, in the copy that serves it
+	who gateway.Identity
 }
 
 // serve answers a request.
-func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
-	if !e.expected(r) {
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	if !s.expected(r) {
 		refuse(w, http.StatusForbidden, nil, mcp.InvalidRequest, "requests of this origin, or for this host, are not taken")
 		return
 	}
-	owner, ok := e.authorized(w, r)
+	principal, ok := s.authorized(w, r)
 	if !ok {
 		return
 	}
-	e = &endpoint{e.Server, e.expose, owner}
+	who, wrong := s.identity(r, principal)
+	if wrong != "" {
+		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, wrong)
+		return
+	}
+	e := &endpoint{s, who}
 	switch r.Method {
 	case http.MethodPost:
 		e.post(w, r)
@@ -135,31 +136,6 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Allow", "GET, POST, DELETE")
 		refuse(w, http.StatusMethodNotAllowed, nil, mcp.InvalidRequest, "use POST, GET or DELETE")
 	}
-}
-
-// authorized returns the owner of the token that a request has, in its Authorization header (RFC 6750) or its path, and
-// answers a request without a good one.
-func (e *endpoint) authorized(w http.ResponseWriter, r *http.Request) (owner string, ok bool) {
-	if e.opt.Owner == nil {
-		return "", true
-	}
-	token := r.PathValue("token")
-	if scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " "); strings.EqualFold(scheme, "Bearer") {
-		token = strings.TrimSpace(given)
-	}
-	owner, err := e.opt.Owner(token)
-	switch {
-	case err != nil:
-		// The error names files of this machine, and the client may be anyone.
-		e.opt.Gateway.Notice(err.Error())
-		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError,
-			"the gateway cannot read its tokens; its log says why")
-	case owner == "":
-		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpl"`)
-		refuse(w, http.StatusUnauthorized, nil, mcp.InvalidRequest,
-			"a token is needed: a person makes one with mcpl serve token add NAME")
-	}
-	return owner, owner != ""
 }
 
 // refuse answers with an error of the protocol.
@@ -258,7 +234,7 @@ func (e *endpoint) single(w http.ResponseWriter, r *http.Request, m mcp.Message,
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	c := e.opt.Gateway.Connect(rand.Text(), e.owner, e.expose, nil)
+	c := e.opt.Gateway.Connect(rand.Text(), e.who, nil)
 	defer c.Close()
 	ctx, cancel := context.WithCancel(r.Context())
 	var watch sync.WaitGroup
@@ -289,7 +265,7 @@ func (e *endpoint) single(w http.ResponseWriter, r *http.Request, m mcp.Message,
 	if out.plain = statusOf; header == nil {
 		out.plain = nil
 	}
-	c.Receive(ctx, m, out)
+	c.Receive(ctx, m, r.Header.Get, out)
 	out.respond(w, r)
 }
 

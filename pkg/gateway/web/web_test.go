@@ -73,15 +73,14 @@ func serve(t *testing.T, dir string, callers func(*config.Config, func(string)) 
 	t.Helper()
 	file := filepath.Join(dir, ".mcp.json")
 	clock := &clock{now: time.Now()}
-	open := func() (*engine.Engine, error) {
+	open := func() (gateway.Opened, error) {
 		env := config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS, Lookup: func(string) (string, bool) { return "", false }}
 		index := catalog.Options{Env: env, Events: quiet{}, Now: time.Now,
 			Selection: config.Selection{Configs: []string{file}}}
-		return engine.New(engine.Options{Switches: state.All{}, Catalog: index,
-			NewCaller: callers}), nil
+		return gateway.Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: state.All{}, Catalog: index,
+			NewCaller: callers})}, nil
 	}
-	g, err := gateway.New(gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time,
-		Expose: gateway.All})
+	g, err := gateway.New(gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +191,9 @@ func TestStreamIsUse(t *testing.T) {
 	}
 }
 
-// TestAbandonedSessions: sessions that their clients leave cost little, and nothing once they have expired.
+// TestAbandonedSessions: sessions that their clients leave cost little, and nothing once they have expired. It counts
+// goroutines, so that no other test runs meanwhile.
 func TestAbandonedSessions(t *testing.T) {
-	t.Parallel()
 	s, url, clock := start(t)
 	post(t, url, "", initialize)
 	before := runtime.NumGoroutine()
@@ -260,4 +259,9 @@ func TestLocal(t *testing.T) {
 			t.Errorf("%q: %v", host, got)
 		}
 	}
+}
+
+// narrowNothing takes nothing away.
+func narrowNothing(context.Context, gateway.Principal, string) (n engine.Narrowing, err error) {
+	return n, nil
 }

@@ -1,0 +1,178 @@
+package verb
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
+	"github.com/mcp-launchpad/mcpl/pkg/state"
+)
+
+// stamp identifies the files that the engine of this session is made from.
+func (s *Session) stamp() string {
+	var b strings.Builder
+	env := s.App.Env
+	look := func(path string) {
+		if info, err := os.Stat(path); err == nil {
+			fmt.Fprintf(&b, "%s %d %d %s\n", path, info.ModTime().UnixNano(), info.Size(), info.Mode())
+		}
+	}
+	look(env.SettingsFile())
+	files, err := state.InForce(env.StateDir(), env.Dir)
+	if err != nil {
+		return err.Error()
+	}
+	for _, file := range files {
+		look(file.Path)
+	}
+	sources, err := env.Locate(s.selection())
+	if err != nil {
+		return err.Error()
+	}
+	for _, file := range slices.Concat(sources.Configs, sources.EnvFiles) {
+		fmt.Fprintf(&b, "%s %d %d\n", file.Path, file.MTime, file.Size)
+	}
+	for _, dir := range []string{state.Principals(env.StateDir()), login.Dir(env.StateDir())} {
+		look(dir) // a changed file is another entry of it
+	}
+	b.WriteString(env.ApprovalStamp(sources))
+	return b.String()
+}
+
+// openAnew returns the configuration as it is now. If the choice of tools cannot be read, nothing is on.
+func (s *Session) openAnew(to *doors) (gateway.Opened, error) {
+	app := *s.App
+	next := &Session{App: &app, Globals: s.Globals, Printer: s.Printer, spec: s.spec, lookEvery: lookEvery}
+	notices, err := next.open()
+	if err != nil {
+		return gateway.Opened{}, err
+	}
+	for _, notice := range notices {
+		s.Printer.Notice("%s", notice)
+	}
+	opened := gateway.Opened{Unsure: next.unsure, Profiles: make(map[string]gateway.Exposure)}
+	for name, p := range next.Settings.Profiles {
+		opened.Profiles[name] = gateway.Exposure(p.Mode)
+	}
+	opened.Engine = next.engineOver(next.selection(), func(cfg *config.Config, _ func(string)) engine.Caller {
+		return to.caller(next, cfg)
+	})
+	next.Engine = opened.Engine
+	opened.Narrow = next.narrow
+	return opened, nil
+}
+
+// narrow returns what is taken away from all that there is for a principal in a profile.
+func (s *Session) narrow(ctx context.Context, of gateway.Principal, profile string) (
+	n engine.Narrowing, err error) {
+	var shows []func(server, name string) bool
+	if profile != "" {
+		p, known := s.Settings.Profiles[profile]
+		if !known {
+			return n, s.noProfile(profile)
+		}
+		shows = append(shows, p.Shows)
+	}
+	if len(of.Servers) > 0 {
+		var globs []policy.Glob
+		for _, text := range of.Servers {
+			g, err := config.ParseServerGlob(text)
+			if err != nil {
+				return n, err
+			}
+			globs = append(globs, g)
+		}
+		shows = append(shows, config.Profile{Servers: globs}.Shows)
+	}
+	n.Shows = func(server, name string) bool {
+		return !slices.ContainsFunc(shows, func(shows func(server, name string) bool) bool { return !shows(server, name) })
+	}
+	n.Policy = tierRules(of)
+	if n.Refuses, err = s.lackOf(ctx, of); err != nil || of.Name == "" {
+		return n, err
+	}
+	tools, notices, err := state.PrincipalFile(s.App.Env.StateDir(), of.Name).Read()
+	if err != nil { // what it has off would be on without it
+		notices = append(notices, fmt.Sprintf("nothing is on for %s: %v", of.Name, err))
+		tools = state.Nothing()[0]
+	}
+	for _, notice := range notices {
+		s.Printer.Notice("%s", notice)
+	}
+	n.Switches = state.All{tools}
+	return n, nil
+}
+
+// noProfile is the fault of a profile that there is not.
+func (s *Session) noProfile(name string) error {
+	f := fault.New(fault.Usage, fmt.Sprintf("there is no profile %q", name),
+		fmt.Sprintf("Profiles stand in %s, as in: [profiles.%s]", s.App.Env.SettingsFile(), name))
+	f.Suggest(slices.Sorted(maps.Keys(s.Settings.Profiles)))
+	return f
+}
+
+// tierRules returns the rules of the tier of a principal.
+func tierRules(of gateway.Principal) policy.Rules {
+	denied := map[gateway.Tier][]policy.Annotation{
+		gateway.TierRead:  {policy.Writes},
+		gateway.TierWrite: {policy.Destructive, policy.Unannotated},
+	}[of.Tier]
+	if denied == nil {
+		return nil
+	}
+	return policy.Rules{{Annotations: denied, Action: policy.Deny,
+		Source: fmt.Sprintf("the tier %q of %q", of.Tier, of.Name)}}
+}
+
+// lackOf returns a function that says why a server cannot be used with the logins of a principal. It asks no server.
+func (s *Session) lackOf(ctx context.Context, of gateway.Principal) (func(server string) error, error) {
+	cfg, err := s.catalog().Config()
+	if err != nil {
+		return nil, err
+	}
+	type lack struct {
+		login.State
+		server *config.Server
+	}
+	lacks := make(map[string]lack)
+	for _, server := range cfg.Servers {
+		if server.Transport == config.Stdio || server.Usable() != nil {
+			continue
+		}
+		own := server.For(of.Name, nil)
+		state, err := s.App.Logins.State(ctx, own)
+		if err != nil { // the call says so
+			continue
+		}
+		lacks[server.Name] = lack{state, own}
+	}
+	return func(name string) error {
+		l, known := lacks[name]
+		ended := l.Kind == login.Expired || !l.Expires.IsZero() && !l.Renewable && !s.App.Now().Before(l.Expires)
+		never := known && l.Kind == login.NotLoggedIn && l.server.Credentials == config.OfUser
+		if !ended && !never {
+			return nil
+		}
+		return noLogin(l.server)
+	}, nil
+}
+
+// noLogin is the fault of a server whose login is not there, or has ended.
+func noLogin(server *config.Server) error {
+	step := fault.Step{Verb: "auth login", Server: server.Name}
+	message := server.Name + " at " + server.Display().URL + " needs a login"
+	if server.Principal() != "" {
+		step.Args = []string{"--as", server.Principal()}
+		message += " of " + server.Principal()
+	}
+	return fault.New(fault.AuthRequired, message, "").On(server.Name, "").Then("A person logs in with", step)
+}

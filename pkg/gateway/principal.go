@@ -1,0 +1,38 @@
+package gateway
+
+import "encoding/json"
+
+// Principal is who a client acts for, and what it may do. The zero value is the person who runs the gateway.
+type Principal struct {
+	// Name tells principals apart: that of a token, or of a login.
+	Name string `json:"name,omitempty"`
+	// Servers are globs of the servers that are there for it. If empty, all are.
+	Servers []string `json:"servers,omitempty"`
+	// Tier is the most that tools may do which it calls.
+	Tier Tier `json:"tier,omitempty"`
+	// Profile is the only profile that it may use. If empty, it may use all of them, or none.
+	Profile string `json:"profile,omitempty"`
+	// PerMinute bounds its calls in a minute, and AtOnce those at the same time. Zero means that nothing does.
+	PerMinute int `json:"perMinute,omitempty"`
+	AtOnce    int `json:"atOnce,omitempty"`
+}
+
+// Tier is the most that a tool may do, as its annotations say (MCP 2025-11-25, ToolAnnotations). A tool without them
+// may do anything.
+type Tier string
+
+// The tiers. An empty one is TierDestructive.
+const (
+	TierRead        Tier = "read"        // only read
+	TierWrite       Tier = "write"       // change something and destroy nothing
+	TierDestructive Tier = "destructive" // anything
+)
+
+// key tells apart principals that may do different things.
+func (p Principal) key() string {
+	key, _ := json.Marshal(p) // texts and numbers always encode
+	return string(key)
+}
+
+// Equal reports whether p and q are the same and may do the same.
+func (p Principal) Equal(q Principal) bool { return p.key() == q.key() }
