@@ -20,9 +20,9 @@ import (
 )
 
 // TestAbandonedServers: a thousand sessions that their clients leave share one process of each server, and the
-// processes that some of them have for themselves end with them.
+// processes that some of them have for themselves end with them. It counts the goroutines of the whole process, as
+// another test does, and so runs alone.
 func TestAbandonedServers(t *testing.T) {
-	t.Parallel()
 	dir := t.TempDir()
 	script := mcptest.Script{Tools: []mcptest.Tool{{Name: "t", Text: "done"}}}
 	servers := map[string]any{}
