@@ -377,3 +377,19 @@ func TestServeModel(t *testing.T) {
 		})
 	}
 }
+
+// TestServeEphemeral calls a server of which each call gets a process of its own.
+func TestServeEphemeral(t *testing.T) {
+	t.Parallel()
+	for _, daemon := range []string{"on", "off"} {
+		h := newHome(t, servedScript())
+		h.write(t, ".mcp.json", map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "mcptest",
+			"args": []string{"script.json"}, "lifecycle": "ephemeral"}}})
+		f := h.serve(t, "--expose", "all", "--daemon", daemon)
+		f.initialize(`{}`)
+		f.has(f.do("tools/list", `{}`), `"s_odd"`)
+		for range 2 {
+			f.has(f.do("tools/call", `{"name":"s_odd","arguments":{"a":1}}`), `"type":"novel"`)
+		}
+	}
+}

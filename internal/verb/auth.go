@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // Logins are the logins to servers over HTTP, a pkg/auth.Manager. Errors of its methods are faults.
@@ -177,15 +176,8 @@ func (v *authVerb) login(ctx context.Context, s *Session) error {
 func (v *authVerb) list(ctx context.Context, s *Session, name string) (listed engine.ServerTools, err error) {
 	e := s.Engine
 	if v.As != "" {
-		e = s.engineOver(s.selection(), func(cfg *config.Config, changed func(string)) engine.Caller {
-			own := *cfg
-			own.Servers = slices.Clone(cfg.Servers)
-			for i, server := range own.Servers {
-				own.Servers[i] = server.For(v.As, nil)
-			}
-			o := s.callerOptions()
-			o.Changed, o.Environ = changed, os.Environ()
-			return s.App.InProcess(&own, o)
+		e = s.engineOver(s.selection(), func(cfg *config.Config, _ func(string)) engine.Caller {
+			return s.ownCaller(cfg, tool.CallOptions{Principal: tool.Principal(v.As)})
 		})
 		defer func() { err = errors.Join(err, e.Close()) }()
 	}

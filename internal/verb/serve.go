@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
@@ -140,7 +138,7 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	if err != nil {
 		return err
 	}
-	doors := &doors{host: host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
+	doors := &doors{latest: make(map[string]*config.Config), host: host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
 		StateDir: s.App.Env.StateDir(), Log: log, RelistGap: relistGap})}
 	if v.Daemon == "on" || v.Daemon == "auto" && v.HTTP == "" && s.usesDaemon() {
 		doors.clients = make(map[string]*daemon.Client)
@@ -201,53 +199,6 @@ func (v *serveVerb) exposure(s *Session) (gateway.Exposure, error) {
 	}
 	return gateway.Search, nil
 }
-
-// doors are the ways to live servers of a gateway. They outlast its engines, of which each change makes another.
-type doors struct {
-	host *host.Host
-
-	mu      sync.Mutex
-	clients map[string]*daemon.Client // by the configuration set; nil if the daemon is not used
-}
-
-// caller returns the way to the servers of a configuration.
-func (d *doors) caller(s *Session, cfg *config.Config) engine.Caller {
-	warm := d.host.Caller(s.surroundings(), nil)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.clients == nil {
-		return warm
-	}
-	key := cfg.Sources.Key()
-	if d.clients[key] == nil {
-		opt := s.daemonClient(s.callerOptions())
-		opt.Start = s.daemonCommand()
-		if cfg.Sources.HasTools() && cfg.Sources.Configs[0].Found { // the daemon looks for no tools.toml to find its place
-			opt.Start = append(opt.Start, "--config", cfg.Sources.Configs[0].Path)
-		}
-		opt.Yield = true
-		opt.InProcess = func() engine.Caller { return warm }
-		d.clients[key] = daemon.NewClient(cfg.Sources, opt)
-	}
-	return shared{d.clients[key]}
-}
-
-// close ends the ways. Servers of the daemon stay.
-func (d *doors) close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var errs []error
-	for _, c := range d.clients {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(append(errs, d.host.Close())...)
-}
-
-// shared is a caller that outlasts the engine that it is given to.
-type shared struct{ engine.Caller }
-
-// Close implements [engine.Caller].
-func (shared) Close() error { return nil }
 
 // HTTPOptions say where a gateway is served over HTTP.
 type HTTPOptions struct {
