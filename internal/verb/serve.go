@@ -138,8 +138,9 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	if err != nil {
 		return err
 	}
-	doors := &doors{latest: make(map[string]*config.Config), host: host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
-		StateDir: s.App.Env.StateDir(), Log: log, RelistGap: relistGap})}
+	doors := &doors{latest: make(map[string]*config.Config)}
+	doors.host = host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
+		StateDir: s.App.Env.StateDir(), Log: log, RelistGap: relistGap})
 	if v.Daemon == "on" || v.Daemon == "auto" && v.HTTP == "" && s.usesDaemon() {
 		doors.clients = make(map[string]*daemon.Client)
 	}

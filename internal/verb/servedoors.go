@@ -118,7 +118,9 @@ func (b *fallback) List(ctx context.Context, server string, opt tool.CallOptions
 func (b *fallback) Call(ctx context.Context, ref tool.Ref, args json.RawMessage, opt tool.CallOptions) (
 	*tool.Result, error) {
 	res, err := b.Caller.Call(ctx, ref, args, opt)
-	return declined(b, opt, res, err, func(own engine.Caller) (*tool.Result, error) { return own.Call(ctx, ref, args, opt) })
+	return declined(b, opt, res, err, func(own engine.Caller) (*tool.Result, error) {
+		return own.Call(ctx, ref, args, opt)
+	})
 }
 
 // Request implements [engine.Caller].
