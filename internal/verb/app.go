@@ -59,6 +59,9 @@ type App struct {
 	ExampleServer func(ctx context.Context, stdin io.Reader, stdout io.Writer) error
 	// ServeHTTP serves a gateway over HTTP until ctx ends. It is nil on the early path.
 	ServeHTTP func(ctx context.Context, g *gateway.Gateway, opt HTTPOptions) error
+	// JWT returns what judges the tokens of an issuer, and what ends it. notice tells a person why it cannot. It is nil on
+	// the early path.
+	JWT func(settings config.JWT, notice func(text string)) (principal Authenticator, end func())
 	// Query parses a jq expression. It is nil on the early path.
 	Query func(expr string) (render.Query, error)
 }

@@ -153,10 +153,11 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	if v.HTTP != "" {
 		opt := HTTPOptions{Address: v.HTTP, Expose: expose}
 		if !v.NoAuth {
-			if err := s.needToken(ctx); err != nil {
+			end, err := s.authenticate(ctx, &opt)
+			if err != nil {
 				return err
 			}
-			opt.Principal = s.principal
+			defer end()
 		}
 		opt.Listening = func(url string) { s.Printer.Notice("listening on %s; Ctrl-C ends it", url) }
 		return s.App.ServeHTTP(ctx, g, opt)
@@ -239,8 +240,16 @@ type HTTPOptions struct {
 	Expose gateway.Exposure
 	// Principal returns whose a token is, nil if it is none. If Principal is nil, clients need no token, and have to be of
 	// this machine: another address is a fault of the kind usage.
-	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
+	Principal Authenticator
+	// JWT says whose JSON Web Tokens Principal takes, too; nil if it takes none. Resource is the identifier of the gateway
+	// for that issuer, and PublicURL where clients find it; either may be empty if requests say it.
+	JWT                 *config.JWT
+	Resource, PublicURL string
 }
+
+// Authenticator returns whose a token is, nil if it is none. A [gateway.TokenError] says why it does not count; another
+// error says why tokens cannot be judged.
+type Authenticator func(ctx context.Context, token string) (*gateway.Principal, error)
 
 // surroundings returns what a host starts servers of this session with.
 func (s *Session) surroundings() host.Surroundings {

@@ -99,8 +99,8 @@ type Setting struct {
 // MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE,
 // MCPL_ROOTS, MCPL_CREDENTIALS, MCPL_PINS, MCPL_CATALOG and MCPL_PUBLIC_URL; else the same names in small letters in
 // the settings file; else 30 s, 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto, warn, description and
-// no URL. Times are texts with a unit, such as "30s" or "24h". An unknown key and an invalid value are a fault.Config that
-// names the line. A missing file costs one failed open.
+// no URL. Times are texts with a unit, such as "30s" or "24h". An unknown key and an invalid value are a fault.Config
+// that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
 		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, MaxBytes: 24_000, Daemon: true, Idle: 15 * time.Minute,

@@ -45,8 +45,10 @@ type Options struct {
 	// Now is the clock of sessions.
 	Now func() time.Time
 	// Principal returns whose a token is; nil if it is none, or none any more. If Principal is nil, requests need no
-	// token. An error says why tokens cannot be judged now.
+	// token. A [gateway.TokenError] goes to the client; another error says why tokens cannot be judged now.
 	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
+	// Resource is what clients read that look for a token, if an issuer gives out tokens; nil if none does.
+	Resource *Resource
 }
 
 // Server is an http.Handler.
@@ -60,6 +62,7 @@ type Server struct {
 
 	mu       sync.Mutex
 	sessions map[string]*session
+	requests map[*openRequest]struct{}
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
 }
@@ -67,10 +70,14 @@ type Server struct {
 // New returns a server.
 func New(opt Options) *Server {
 	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session),
-		ending: make(chan struct{}), cutting: make(chan struct{})}
+		requests: make(map[*openRequest]struct{}), ending: make(chan struct{}), cutting: make(chan struct{})}
 	for _, path := range []string{"/mcp", "/mcp/{expose}", "/mcp/p/{profile}", "/mcp/p/{profile}/{expose}",
 		"/api/mcp/{token}"} {
 		s.mux.HandleFunc(path, s.serve)
+	}
+	if opt.Resource != nil {
+		s.mux.HandleFunc("GET "+metadataPath, s.metadata)
+		s.mux.HandleFunc("GET "+metadataPath+"/{resource...}", s.metadata)
 	}
 	return s
 }
@@ -124,6 +131,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, wrong)
 		return
 	}
+	r, end := s.watched(r, principal)
+	defer end()
 	e := &endpoint{s, who}
 	switch r.Method {
 	case http.MethodPost:
@@ -166,8 +175,8 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 			fmt.Sprintf("the body exceeds %d bytes", maxBody))
 		return
 	}
-	if err != nil {
-		return // the client has gone
+	if err != nil || refuseLate(w, r) {
+		return // the client has gone, or its token
 	}
 	m, wrong := mcp.Parse(body)
 	if wrong != nil {
