@@ -248,7 +248,7 @@ func TestServeTokensUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--http 0.0.0.0:0 --no-auth", "only for addresses of this machine"}, {"--http :0 --no-auth", "only for addresses"},
 		{"--no-auth", "--no-auth is for --http"}, {"token add", "takes 1 name"}, {"token list x", "takes 0 names"},
-		{"token make x", "unknown token command"}, {"token revoke x", "there is no token"},
+		{"token make x", "unknown token command"}, {"token add jwt:x", "begins with jwt:"}, {"token revoke x", "there is no token"},
 	} {
 		cmd, _, stderr := h.mcpl(t, append([]string{"serve"}, strings.Fields(c.args)...)...)
 		_ = cmd.Run() // its exit code is looked at
