@@ -134,8 +134,8 @@ var rooms = map[string]room{
 		why: "a leaf: every package makes faults, so this one can import none of them",
 	},
 	"pkg/gateway": {
-		imports: []string{"pkg/catalog", "pkg/engine", "pkg/fault", "pkg/humanize", "pkg/mcp", "pkg/results", "pkg/schema",
-			"pkg/search", "pkg/tool"},
+		imports: []string{"pkg/approval", "pkg/catalog", "pkg/engine", "pkg/fault", "pkg/hidden", "pkg/humanize", "pkg/mcp",
+			"pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/tool"},
 		why: "it is a face of the engine: it decides what a client sees and relays the rest. How messages travel is the " +
 			"business of its doors, and an SDK's messages would lose bytes of other people's",
 	},

@@ -61,6 +61,7 @@ type serveVerb struct {
 	HTTP   string
 	NoAuth bool
 	Daemon string
+	Cwd    string
 	// Profile is that of a client over stdin and stdout.
 	Profile string
 
@@ -76,6 +77,7 @@ func (v *serveVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.Profile, "profile", "", "show what belongs to the profile `NAME`")
 	v.token.flags(fs)
 	fs.StringVar(&v.Daemon, "daemon", "auto", "use daemon `WHEN`: on, off")
+	fs.StringVar(&v.Cwd, "cwd", "", "work in `FOLDER`, as if started there")
 }
 
 // Parse implements [Verb].
@@ -124,8 +126,8 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		return fault.New(fault.Config, "mcpl serve was started by mcpl, as a server behind itself",
 			"Remove its entry from the configuration that mcpl reads, or have another client start it.")
 	}
-	if _, known := s.Settings.Profiles[v.Profile]; v.Profile != "" && !known {
-		return s.noProfile(v.Profile)
+	if err := s.workIn(v.Cwd); err != nil {
+		return err
 	}
 	log := func(string, string) {}
 	if s.Globals.Verbose {
@@ -167,6 +169,9 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 
 // exposure returns the exposure that the command line asks for, else the one that fits the configuration.
 func (v *serveVerb) exposure(s *Session) (gateway.Exposure, error) {
+	if _, known := s.Settings.Profiles[v.Profile]; v.Profile != "" && !known {
+		return "", s.noProfile(v.Profile)
+	}
 	if v.Expose != "" {
 		return gateway.Exposure(v.Expose), nil
 	}

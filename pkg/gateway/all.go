@@ -77,6 +77,9 @@ func namesOwn(name string) func(own string) bool {
 
 // callTool calls a tool of a server.
 func (all) callTool(ctx context.Context, r *request, l *lists, ref tool.Ref) (json.RawMessage, error) {
+	if refused := r.view.Refused(ref.Server); refused != nil {
+		return r.asResult(nil, refused)
+	}
 	if name, off := l.off[ref]; off {
 		return textResult(fmt.Sprintf(`%s is switched off. Switch it on with: %s {"enable":[%q]}`, ref, enableTools, name),
 			true), nil
@@ -200,7 +203,7 @@ func (l *lists) allowed(names []string) (allowed, denied []string) {
 func (r *request) stillOff(ctx context.Context, names []string) (off []string, err error) {
 	gen := r.client.gateway.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
-	v, err := gen.viewOf(r.client)
+	v, err := gen.viewOf(ctx, r.client)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -76,7 +77,7 @@ func TestClosedClientsAreForgotten(t *testing.T) {
 	for range 200 {
 		out := make(answers, 1)
 		c := g.Connect("x", Identity{Expose: All}, out)
-		c.Receive(t.Context(), hello, out)
+		c.Receive(t.Context(), hello, nil, out)
 		c.Close()
 	}
 	g.mu.Lock()
@@ -95,7 +96,7 @@ func TestSameID(t *testing.T) {
 	c.requests["5"] = &request{cancel: func(error) {}}
 	c.mu.Unlock()
 	out := make(answers, 1)
-	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), out)
+	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), nil, out)
 	select {
 	case answer := <-out:
 		if !strings.Contains(string(answer), "a request with the id 5 is being answered") {
@@ -111,7 +112,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSubscriptions(nil)
 	add := func(c *Client, uri string) error {
-		ref := tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}
+		ref := topic{Ref: tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		err := s.isRoom(ref, subscriber{c, uri})
@@ -145,8 +146,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	for _, c := range append(clients, late) {
 		s.leave(c)
 	}
-	if len(s.byRef) > 0 || len(s.of) > 0 {
-		t.Errorf("%d resources and %d clients are left", len(s.byRef), len(s.of))
+	if len(s.byTopic) > 0 || len(s.of) > 0 {
+		t.Errorf("%d resources and %d clients are left", len(s.byTopic), len(s.of))
 	}
 	if err := add(clients[0], "new"); err != nil {
 		t.Error(err)
@@ -186,4 +187,4 @@ func TestCrowdedQueue(t *testing.T) {
 }
 
 // narrowNothing takes nothing away.
-func narrowNothing(Principal, string) (n engine.Narrowing, err error) { return n, nil }
+func narrowNothing(context.Context, Principal, string) (n engine.Narrowing, err error) { return n, nil }

@@ -26,8 +26,9 @@ type Client struct {
 	gateway *Gateway
 	id      string // that tells clients apart; of a session its ID
 	who     Identity
-	out     Outlet         // of messages that belong to no request; nil if there is none
-	active  *activeSet     // of a session
+	out     Outlet     // of messages that belong to no request; nil if it has no session
+	active  *activeSet // of a session
+	own     ownServers
 	wg      sync.WaitGroup // requests; Add only while mu is held and closed is false
 
 	mu       sync.Mutex
@@ -62,11 +63,11 @@ func (i Identity) Equal(other Identity) bool {
 	return i.Profile == other.Profile && i.Expose == other.Expose && i.Principal.Equal(other.Principal)
 }
 
-// Connect returns a client. Messages that belong to no request go to out, which may be nil. id tells it from others.
-// Whoever connects it closes it.
+// Connect returns a client. Messages that belong to no request go to out; if that is nil, the client has no session. id
+// tells it from the clients of all gateways. Whoever connects it closes it.
 func (g *Gateway) Connect(id string, who Identity, out Outlet) *Client {
 	return &Client{gateway: g, id: id, who: who, out: out,
-		active:   newActiveSet(),
+		active: newActiveSet(), own: ownServers{watches: make(map[string]ownWatch)},
 		requests: make(map[string]*request), asked: make(map[int64]chan<- mcp.Message), told: make(map[tool.Kind]string)}
 }
 
@@ -80,7 +81,8 @@ func (c *Client) begin(out notifier) {
 	c.gateway.clients[c] = struct{}{}
 }
 
-// Close cancels what the client has in flight, and returns when all of it has ended.
+// Close cancels what the client has in flight, and returns when all of it has ended. The servers that it has for itself
+// stop then.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -92,26 +94,37 @@ func (c *Client) Close() {
 	c.gateway.mu.Lock()
 	delete(c.gateway.clients, c)
 	c.gateway.mu.Unlock()
+	c.own.end()
 	c.gateway.subscriptions.leave(c)
 }
 
+// hasEnded reports whether Close was called.
+func (c *Client) hasEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// Header returns a header of the request over HTTP that a message came with, "" if it has none.
+type Header = func(name string) string
+
 // Receive takes one message of the client and does not wait for what it asks for. Answers go to out. A request ends
-// with ctx, or with the client.
-func (c *Client) Receive(ctx context.Context, m mcp.Message, out Outlet) {
+// with ctx, or with the client. header is nil for a message that came without headers.
+func (c *Client) Receive(ctx context.Context, m mcp.Message, header Header, out Outlet) {
 	switch {
 	case m.IsResponse():
 		c.answered(m)
 	case m.IsRequest():
-		c.begun(ctx, m, out)
+		c.begun(ctx, m, header, out)
 	default:
 		c.notified(m)
 	}
 }
 
 // begun answers a request in a goroutine of its own.
-func (c *Client) begun(ctx context.Context, m mcp.Message, out Outlet) {
+func (c *Client) begun(ctx context.Context, m mcp.Message, header Header, out Outlet) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	r := &request{client: c, message: m, out: out, cancel: cancel}
+	r := &request{client: c, message: m, header: header, out: out, cancel: cancel}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.requests[string(m.ID)] != nil {
@@ -199,8 +212,8 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 }
 
 // tellChanged tells the client which of the lists that it has read differ now, or are said to have changed.
-func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[string]bool) {
-	v, err := gen.viewOf(c)
+func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[news]bool) {
+	v, err := gen.viewOf(ctx, c)
 	if err != nil {
 		return // the next request of the client says so
 	}
@@ -216,14 +229,15 @@ func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[stri
 			continue
 		}
 		now, err := c.digest(ctx, v, kind)
-		announced := said[listOf(kind)] && (kind != tool.Tool || c.who.Expose == All)
+		list := listOf(kind)
+		announced := (said[news{list, nil}] || said[news{list, c}]) && (kind != tool.Tool || c.who.Expose == All)
 		if err != nil || now == before && !announced {
 			continue
 		}
 		c.mu.Lock()
 		c.told[kind] = now
 		c.mu.Unlock()
-		if method := "notifications/" + listOf(kind) + "/list_changed"; !told[method] {
+		if method := "notifications/" + list + "/list_changed"; !told[method] {
 			told[method] = true
 			out(method, nil)
 		}

@@ -48,7 +48,7 @@ type Opened struct {
 	// Profiles are the exposures of the profiles, by name.
 	Profiles map[string]Exposure
 	// Narrow returns what is taken away for a principal in a profile, which may be "".
-	Narrow func(of Principal, profile string) (engine.Narrowing, error)
+	Narrow func(ctx context.Context, of Principal, profile string) (engine.Narrowing, error)
 }
 
 // Options make a [Gateway]. Open, Stamp, Switch, Results and Now are needed.
@@ -122,7 +122,7 @@ type Gateway struct {
 	mu        sync.Mutex
 	current   *generation
 	clients   map[*Client]struct{} // that have to hear of changes
-	announced map[string]bool      // lists of which servers have said that they have changed
+	announced map[news]bool        // what has not been told
 	suspended map[string]waiting
 	noticed   map[string]bool
 }
@@ -144,7 +144,7 @@ func New(opt Options) (*Gateway, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, querying: make(chan struct{}, 1), active: newActiveSets(),
 		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan struct{}),
-		noticed: make(map[string]bool), announced: make(map[string]bool)}
+		noticed: make(map[string]bool), announced: make(map[news]bool)}
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
 	g.health, g.subscriptions, g.limits = newHealth(g), newSubscriptions(g), newLimits(opt.Now)
 	g.current = g.begin(ctx, opened, stamp)
@@ -261,7 +261,7 @@ func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, complaint 
 func (g *Gateway) tellChanges(ctx context.Context) {
 	g.mu.Lock()
 	said := g.announced
-	g.announced = make(map[string]bool)
+	g.announced = make(map[news]bool)
 	g.mu.Unlock()
 	gen := g.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
@@ -288,16 +288,26 @@ func (g *Gateway) Notice(text string) {
 	}
 }
 
-// announce notes that a server says that one of its lists has changed. Clients hear of that even if the list is as it
-// was when they hear of it: it may have changed in between.
-func (g *Gateway) announce(e tool.Event) {
+// news says that servers have said that one of their lists has changed: servers that all clients share, or one that a
+// client has for itself.
+type news struct {
+	list string
+	of   *Client // nil if it is for all
+}
+
+// announce notes that a server says that one of its lists has changed: one that this client has for itself, or that all
+// share if it is nil. They hear of that even if the list is as it was when they hear of it: it may have changed in
+// between.
+func (g *Gateway) announce(e tool.Event, of *Client) {
 	list, is := strings.CutSuffix(strings.TrimPrefix(e.Method, "notifications/"), "/list_changed")
 	if !is {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.announced[list] = true
+	if _, hears := g.clients[of]; of == nil || hears {
+		g.announced[news{list, of}] = true
+	}
 }
 
 // hasNews reports whether servers have said something of their lists that clients have not heard.

@@ -56,7 +56,13 @@ func readLists(ctx context.Context, e *engine.Engine, notice func(string)) (*lis
 	l := newLists(all, namespaces)
 	var waiting []string
 	for _, s := range cfg.Servers {
-		if fault.Is(s.Unapproved, fault.ApprovalRequired) && !s.Disabled {
+		if !e.Shows(s.Name) || s.Disabled {
+			continue
+		}
+		if refused := fault.From(e.Refused(s.Name)); refused != nil {
+			waiting = append(waiting, refused.Message+"; a person types: "+typed(*refused.Next[0].Step))
+		}
+		if fault.Is(s.Unapproved, fault.ApprovalRequired) {
 			waiting = append(waiting, fmt.Sprintf("%s: no one has approved it; a person types in %s: mcpl trust %s", s.Name,
 				fault.Quote(s.Project), fault.Quote(s.Name)))
 		}

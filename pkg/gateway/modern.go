@@ -74,7 +74,7 @@ func (c *Client) CheckHeaders(ctx context.Context, m mcp.Message, header func(st
 	}
 	gen := c.gateway.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
-	v, err := gen.viewOf(c)
+	v, err := gen.viewOf(ctx, c)
 	if err != nil {
 		return &tool.UpstreamError{Code: mcp.InternalError, Message: err.Error()}
 	}

@@ -14,8 +14,7 @@ import (
 // server answers. args are the arguments of a tool or prompt, for the gate.
 func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage, members ...tool.Field) (
 	json.RawMessage, error) {
-	asGiven := func([]byte) (json.RawMessage, error) { return args, nil }
-	plan, err := r.view.Plan(ctx, ref, asGiven, false)
+	plan, err := r.planned(ctx, ref, args, false)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +26,10 @@ func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage,
 		return nil, err
 	}
 	defer end()
-	result, err := r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options())
+	result, err := r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
+	if r.loggedIn(ctx, err) {
+		result, err = r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
+	}
 	r.gen.health.used(ref.Server, err)
 	if err != nil {
 		return nil, err
@@ -205,7 +207,7 @@ func (r *request) complete(ctx context.Context) (json.RawMessage, error) {
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "the ref is of no known type"}
 	}
 	params := r.with(tool.Field{Key: "ref", Value: tool.JoinObject(fields)})
-	return r.view.Ask(ctx, ref.Server, r.message.Method, params, r.options())
+	return r.view.Ask(ctx, ref.Server, r.message.Method, params, r.options(ctx, ref.Server))
 }
 
 // template returns the server of a template, or of a resource.

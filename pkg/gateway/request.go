@@ -16,6 +16,7 @@ import (
 type request struct {
 	client  *Client
 	message mcp.Message
+	header  Header // nil if it came without headers
 	out     Outlet
 	cancel  context.CancelCauseFunc
 	gen     *generation
@@ -54,7 +55,7 @@ func (r *request) answer(ctx context.Context) []byte {
 
 // result returns the result of the request.
 func (r *request) result(ctx context.Context) (result json.RawMessage, err error) {
-	if r.view, err = r.gen.viewOf(r.client); err != nil {
+	if r.view, err = r.gen.viewOf(ctx, r.client); err != nil {
 		return nil, err
 	}
 	if r.client.modern() {
@@ -176,10 +177,29 @@ func passable(meta json.RawMessage) json.RawMessage {
 	return tool.JoinObject(slices.DeleteFunc(fields, func(f tool.Field) bool { return slices.Contains(own, f.Key) }))
 }
 
-// options returns the options of requests to servers that are made for this one.
-func (r *request) options() tool.CallOptions {
-	return tool.CallOptions{Audience: r, Client: r.client.id, Resolve: !r.client.modern(),
-		Principal: tool.Principal(r.client.who.Principal.Name)}
+// options returns the options of requests to a server that are made for this one.
+func (r *request) options(ctx context.Context, server string) tool.CallOptions {
+	headers, _ := r.forwarded(server) // a call without one of them is not made
+	opt := r.client.use(ctx, r.gen, server).options()
+	opt.Audience, opt.Client, opt.Resolve = r, r.client.id, !r.client.modern()
+	opt.Principal, opt.Forward = tool.Principal(r.client.who.Principal.Name), headers
+	return opt
+}
+
+// forwarded returns the headers of the client that a server gets, and the names of those that it lacks.
+func (r *request) forwarded(server string) (headers []tool.Header, lacking []string) {
+	for to, from := range r.gen.Engine.Forwards(server) {
+		value := ""
+		if r.header != nil {
+			value = r.header(from)
+		}
+		if value == "" {
+			lacking = append(lacking, from)
+		} else {
+			headers = append(headers, tool.Header{Name: to, Value: value})
+		}
+	}
+	return headers, lacking
 }
 
 // Can implements [tool.Audience].

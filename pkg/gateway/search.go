@@ -251,7 +251,7 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	if text := tool.Text(args); text != "" { // models often write the object as a string
 		args = json.RawMessage(text)
 	}
-	plan, err := r.view.Plan(ctx, ref, func([]byte) (json.RawMessage, error) { return args, nil }, true)
+	plan, err := r.planned(ctx, ref, args, true)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,10 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 		return nil, err
 	}
 	defer end()
-	result, err := r.view.Call(ctx, plan, r.options())
+	result, err := r.view.Call(ctx, plan, r.options(ctx, ref.Server))
+	if r.loggedIn(ctx, err) {
+		result, err = r.view.Call(ctx, plan, r.options(ctx, ref.Server))
+	}
 	r.gen.health.used(ref.Server, err)
 	if err != nil {
 		return nil, err

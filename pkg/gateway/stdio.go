@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"sync"
@@ -29,7 +30,7 @@ func (g *Gateway) Serve(ctx context.Context, who Identity, in io.Reader, out io.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	queue := newQueue()
-	c := g.Connect("stdio", who, queue)
+	c := g.Connect(rand.Text(), who, queue)
 	written := make(chan error, 1)
 	go func() { written <- queue.write(out) }()
 	failed := c.takeAll(ctx, readLines(ctx, in), queue.full, written)
@@ -109,7 +110,7 @@ func (c *Client) take(ctx context.Context, line []byte) {
 			return
 		}
 	}
-	c.Receive(ctx, m, c.out)
+	c.Receive(ctx, m, nil, c.out)
 }
 
 // queue holds messages for a client until they are written. It is an [Outlet].

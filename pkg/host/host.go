@@ -105,7 +105,7 @@ func New(opt Options) *Host {
 	opt.relistAfter = cmp.Or(opt.relistAfter, relistAfter)
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{opt: opt, cancel: cancel, envs: make(map[string]*clientEnv)}
-	h.supervisor = newSupervisor(opt, func(server string, e *clientEnv) { h.relist(ctx, server, e) })
+	h.supervisor = newSupervisor(opt, func(server string, e *clientEnv, of owner) { h.relist(ctx, server, e, of) })
 	h.watching.Go(func() { h.watch(ctx) })
 	return h
 }

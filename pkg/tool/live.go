@@ -44,7 +44,7 @@ type Known struct {
 var ErrNotSent = errors.New("the request was not sent")
 
 // Principal is the one who requests are made for. The empty one is the user of the command line. Requests of
-// different principals never share a server.
+// different principals never share a server whose entry has "scope": "user".
 type Principal string
 
 // CallOptions change one request to a server.
@@ -81,12 +81,24 @@ type CallOptions struct {
 	Audience Audience `json:"-"`
 	// Principal is the one who the request is made for.
 	Principal Principal `json:",omitempty"`
+	// Forward are headers of the client's request that a server over HTTP gets whose entry says so. Requests with other
+	// values never share a connection.
+	Forward []Header `json:",omitempty"`
 	// Client names the program run, or the session, that makes the request. A question of a server that names no call
 	// goes to a client only if no other client's call is in flight.
 	Client string `json:",omitempty"`
+	// Session names the session that the request belongs to. No other request gets a server that each session has for
+	// itself, by its entry. If empty, the request belongs to none, and such a server is that of all such requests.
+	Session string `json:",omitempty"`
 	// HeaderSchema is the tool's input schema if it marks arguments to be repeated in headers (x-mcp-header, MCP
 	// 2026-07-28). It is empty if the schema marks none.
 	HeaderSchema string
+}
+
+// Header is a header of a request over HTTP.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Limits bound the phases of what is asked of a server. Zero sets none.

@@ -160,7 +160,7 @@ func (s *session) stream(number string) *stream {
 // serve answers a message of the session.
 func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	if !m.IsRequest() {
-		s.client.Receive(r.Context(), m, s.own)
+		s.client.Receive(r.Context(), m, r.Header.Get, s.own)
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -172,7 +172,7 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	delete(s.streams, strconv.Itoa(s.last-maxStreams))
 	s.mu.Unlock()
 	// "Disconnection SHOULD NOT be interpreted as the client cancelling its request" (MCP 2025-11-25, transports).
-	s.client.Receive(context.WithoutCancel(r.Context()), m, out)
+	s.client.Receive(context.WithoutCancel(r.Context()), m, r.Header.Get, out)
 	if !out.respond(w, r) {
 		s.mu.Lock()
 		delete(s.streams, out.number)

@@ -274,7 +274,7 @@ func (e *endpoint) single(w http.ResponseWriter, r *http.Request, m mcp.Message,
 	if out.plain = statusOf; header == nil {
 		out.plain = nil
 	}
-	c.Receive(ctx, m, out)
+	c.Receive(ctx, m, r.Header.Get, out)
 	out.respond(w, r)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
@@ -25,7 +26,10 @@ import (
 )
 
 // TestMain checks that nothing of a server is left.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	mcptest.Maybe()
+	goleak.VerifyTestMain(m)
+}
 
 // clock is a clock that a test moves.
 type clock struct {
@@ -60,13 +64,21 @@ func start(t *testing.T) (*Server, string, *clock) {
 	if err := os.WriteFile(file, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return serve(t, dir, func(*config.Config, func(string)) engine.Caller { return noServers{} })
+}
+
+// serve serves a gateway over the configuration in a folder.
+func serve(t *testing.T, dir string, callers func(*config.Config, func(string)) engine.Caller) (
+	*Server, string, *clock) {
+	t.Helper()
+	file := filepath.Join(dir, ".mcp.json")
 	clock := &clock{now: time.Now()}
 	open := func() (gateway.Opened, error) {
 		env := config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS, Lookup: func(string) (string, bool) { return "", false }}
 		index := catalog.Options{Env: env, Events: quiet{}, Now: time.Now,
 			Selection: config.Selection{Configs: []string{file}}}
 		return gateway.Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: state.All{}, Catalog: index,
-			NewCaller: func(*config.Config, func(string)) engine.Caller { return noServers{} }})}, nil
+			NewCaller: callers})}, nil
 	}
 	g, err := gateway.New(gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time})
 	if err != nil {
@@ -179,9 +191,9 @@ func TestStreamIsUse(t *testing.T) {
 	}
 }
 
-// TestAbandonedSessions: sessions that their clients leave cost little, and nothing once they have expired.
+// TestAbandonedSessions: sessions that their clients leave cost little, and nothing once they have expired. It counts
+// goroutines, so that no other test runs meanwhile.
 func TestAbandonedSessions(t *testing.T) {
-	t.Parallel()
 	s, url, clock := start(t)
 	post(t, url, "", initialize)
 	before := runtime.NumGoroutine()
@@ -250,4 +262,6 @@ func TestLocal(t *testing.T) {
 }
 
 // narrowNothing takes nothing away.
-func narrowNothing(gateway.Principal, string) (n engine.Narrowing, err error) { return n, nil }
+func narrowNothing(context.Context, gateway.Principal, string) (n engine.Narrowing, err error) {
+	return n, nil
+}
