@@ -41,7 +41,8 @@ path /api/mcp/TOKEN. If there is none yet, one is made and printed, once, on
 stderr. serve token adds, lists and revokes them; --no-auth does without, for
 programs of this machine only. A token may be limited: to --servers, to a
 --tier of tools (read, write), to a --profile, in time (--expires), and in its
-calls (--per-minute, --at-once).
+calls (--per-minute, --at-once). With [gateway.jwt] in config.toml the tokens of
+an authorization server count, too.
 
 A profile of config.toml names servers, tools and an exposure. Over HTTP its
 path is /mcp/p/NAME, else --profile NAME shows it.

@@ -70,10 +70,11 @@ func defaultScopes() map[string]string {
 // jwt returns whose tokens a gateway takes; nil if there is no issuer. MCPL_JWT_ISSUER and MCPL_JWT_AUDIENCE win over
 // the file. The settings are those to show. Errors are a fault.Config.
 func (f *settingsFile) jwt(e Env, public string) (*JWT, []Setting, error) {
-	wanted := f.values.Gateway.JWT != nil || e.get("MCPL_JWT_AUDIENCE") != ""
 	var t jwtTable
 	if f.values.Gateway.JWT != nil {
 		t = *f.values.Gateway.JWT
+	} else if e.get("MCPL_JWT_ISSUER") == "" && e.get("MCPL_JWT_AUDIENCE") == "" {
+		return nil, nil, nil
 	}
 	j := &JWT{t.Issuer, t.Audience, t.JWKSURL, t.Algorithms, t.NameClaim, t.ServersClaim, t.Scopes, t.Tier}
 	from := make(map[string]string)
@@ -89,16 +90,13 @@ func (f *settingsFile) jwt(e Env, public string) (*JWT, []Setting, error) {
 	if j.Audience == "" && public != "" {
 		j.Audience, from["audience"] = public+"/mcp", "public_url"
 	}
-	key, err := j.complete(wanted)
+	key, err := j.complete()
 	if err != nil {
 		where := from[key]
 		if where == "" {
 			where = fmt.Sprintf("%s:%d", f.path, f.jwtLine(key))
 		}
 		return nil, nil, fault.New(fault.Config, where+": gateway.jwt: "+key+": "+err.Error(), jwtExample)
-	}
-	if j.Issuer == "" {
-		return nil, nil, nil
 	}
 	return j, []Setting{{"gateway.jwt.issuer", j.Issuer, from["issuer"]},
 		{"gateway.jwt.audience", j.Audience, from["audience"]}}, nil
@@ -128,14 +126,10 @@ func (f *settingsFile) unknownInGateway(line int, key string) *fault.Fault {
 	return unknown
 }
 
-// complete checks the values and fills in the defaults. wanted says that there has to be an issuer. key is that
-// of the value that is wrong.
-func (j *JWT) complete(wanted bool) (key string, err error) {
+// complete checks the values and fills in the defaults. key is that of the value that is wrong.
+func (j *JWT) complete() (key string, err error) {
 	if j.Issuer == "" {
-		if wanted {
-			return "issuer", errors.New("it is missing")
-		}
-		return "", nil
+		return "issuer", errors.New("it is missing")
 	}
 	if err := checkIssuer(j.Issuer); err != nil {
 		return "issuer", err

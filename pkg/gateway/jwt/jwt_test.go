@@ -428,6 +428,32 @@ func TestDiscovery(t *testing.T) {
 	}
 }
 
+// TestBadKeys: keys that are too large, or that come from elsewhere by a redirect, are not taken.
+func TestBadKeys(t *testing.T) {
+	t.Parallel()
+	for words, answer := range map[string]http.HandlerFunc{
+		"larger than": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(make([]byte, maxDocument+1)) // its reader may have read enough
+		},
+		"not https://": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://evil.example/keys", http.StatusFound)
+		},
+		"redirects more than": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, r.URL.Path, http.StatusFound) },
+		"more than 100": func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write([]byte(`{"keys":[` + strings.Repeat("{},", maxKeys) + `{}]}`)) // as above
+		},
+	} {
+		i := newIssuer(t, "")
+		keys := httptest.NewServer(answer)
+		t.Cleanup(keys.Close)
+		v := i.verifier(func(s *config.JWT) { s.JWKSURL = keys.URL })
+		refused(t, v, i.sign("ES256", "ec", i.keys["ec"], i.claims()), gateway.CannotJudge, "")
+		if len(i.notices) != 1 || !strings.Contains(i.notices[0], words) {
+			t.Errorf("%q, not %s", i.notices, words)
+		}
+	}
+}
+
 // TestSlowIssuer: a client that goes does not wait for an issuer that does not answer, nor does the end.
 func TestSlowIssuer(t *testing.T) {
 	t.Parallel()
