@@ -11,11 +11,11 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,17 +121,25 @@ func TestServeJWTEnds(t *testing.T) {
 		t.Helper()
 		header := "Authorization: Bearer " + token
 		id := s.session(header)
-		open := []*http.Response{s.open(t.Context(), "GET", "", header, id), s.open(t.Context(), "POST", hang, header, id),
-			s.open(t.Context(), "POST", hang, header)}
-		ended := end()
-		for i, resp := range open {
-			if resp.StatusCode != 200 {
-				t.Errorf("stream %d: %d", i, resp.StatusCode)
-			}
-			_, _ = io.Copy(io.Discard, resp.Body) // it ends, or the test does
-			resp.Body.Close()
+		requests := [][]string{{"GET", "", header, id}, {"POST", hang, header, id}, {"POST", hang, header}}
+		statuses := make(chan int, len(requests))
+		var open sync.WaitGroup
+		for _, r := range requests {
+			open.Go(func() {
+				resp := s.open(t.Context(), r[0], r[1], r[2:]...)
+				defer resp.Body.Close()
+				statuses <- resp.StatusCode
+				_, _ = io.Copy(io.Discard, resp.Body) // it ends, or the test does
+			})
 		}
-		if late := time.Since(ended); late < 0 || late > 4*time.Second {
+		for range requests {
+			if status := <-statuses; status != 200 {
+				t.Errorf("a stream begins with %d", status)
+			}
+		}
+		ended := end()
+		open.Wait()
+		if late := time.Since(ended); late < 0 || late > 6*time.Second {
 			t.Errorf("the streams ended after %s", late)
 		}
 		s.is(s.ask("POST", ping, header, id), 401)

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,10 +57,17 @@ func listen(t *testing.T, tokens *register, resource *Resource) (url string) {
 	return <-at
 }
 
+// sent is the response to a request. Its body is closed when the test ends.
+type sent struct {
+	status int
+	header http.Header
+	body   io.ReadCloser
+}
+
 // send sends a request with a token, and returns the response as soon as it begins.
-func send(t *testing.T, method, url, token, body string, headers ...string) *http.Response {
+func send(t *testing.T, method, url, token string, body io.Reader, headers ...string) sent {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(t.Context(), method, url, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +84,7 @@ func send(t *testing.T, method, url, token, body string, headers ...string) *htt
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { resp.Body.Close() })
-	return resp
+	return sent{resp.StatusCode, resp.Header, resp.Body}
 }
 
 // TestTokensEndStreams: what is open ends soon after its token has been revoked, has expired or means something else,
@@ -90,25 +96,25 @@ func TestTokensEndStreams(t *testing.T) {
 		tokens.known[name] = gateway.Principal{Name: name}
 	}
 	url := listen(t, tokens, nil)
-	streams := map[string]*http.Response{}
+	streams := map[string]sent{}
 	for name := range tokens.known {
-		begun := send(t, http.MethodPost, url, name, initialize)
-		streams[name] = send(t, http.MethodGet, url, name, "", sessionHeader, begun.Header.Get(sessionHeader))
+		begun := send(t, http.MethodPost, url, name, strings.NewReader(initialize))
+		streams[name] = send(t, http.MethodGet, url, name, nil, sessionHeader, begun.header.Get(sessionHeader))
 	}
 	const subscribe = `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"toolsListChanged":true},` +
 		`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
-	streams["subscription"] = send(t, http.MethodPost, url, "revoked", subscribe, revisionHeader, "2026-07-28",
+	streams["subscription"] = send(t, http.MethodPost, url, "revoked", strings.NewReader(subscribe), revisionHeader, "2026-07-28",
 		"Mcp-Method", "subscriptions/listen")
 	for name, stream := range streams {
-		if stream.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %d", name, stream.StatusCode)
+		if stream.status != http.StatusOK {
+			t.Fatalf("%s: %d", name, stream.status)
 		}
 	}
 	ended := make(chan string, len(streams))
 	var reading sync.WaitGroup
 	for name, stream := range streams {
 		reading.Go(func() {
-			_, _ = io.Copy(io.Discard, stream.Body)
+			_, _ = io.Copy(io.Discard, stream.body)
 			ended <- name
 		})
 	}
@@ -130,10 +136,10 @@ func TestTokensEndStreams(t *testing.T) {
 			t.Error("a stream has ended whose token counts")
 		}
 	}
-	if took := time.Since(began); took > 3*time.Second {
+	if took := time.Since(began); took > 5*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	streams["kept"].Body.Close()
+	streams["kept"].body.Close()
 	reading.Wait()
 }
 
@@ -143,36 +149,22 @@ func TestTokenEndsInBody(t *testing.T) {
 	tokens := &register{known: map[string]gateway.Principal{"a": {Name: "a"}}}
 	url := listen(t, tokens, nil)
 	body, write := io.Pipe()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Accept", "*/*")
-	r.Header.Set("Authorization", "Bearer a")
-	got := make(chan *http.Response, 1)
-	go func() {
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Error(err)
-		}
-		got <- resp
-	}()
-	begun := send(t, http.MethodPost, url, "a", initialize)
-	stream := send(t, http.MethodGet, url, "a", "", sessionHeader, begun.Header.Get(sessionHeader))
+	got := make(chan sent, 1)
+	go func() { got <- send(t, http.MethodPost, url, "a", body) }()
+	begun := send(t, http.MethodPost, url, "a", strings.NewReader(initialize))
+	stream := send(t, http.MethodGet, url, "a", nil, sessionHeader, begun.header.Get(sessionHeader))
 	if _, err := io.WriteString(write, initialize[:20]); err != nil {
 		t.Fatal(err)
 	}
 	tokens.set(func() { clear(tokens.known) })
-	_, _ = io.Copy(io.Discard, stream.Body) // it ends when the tokens have been judged
+	_, _ = io.Copy(io.Discard, stream.body) // it ends when the tokens have been judged
 	if _, err := io.WriteString(write, initialize[20:]); err != nil {
 		t.Fatal(err)
 	}
 	write.Close()
-	resp := <-got
-	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusUnauthorized || !strings.Contains(resp.Header.Get("WWW-Authenticate"), "invalid_token") {
-		t.Errorf("%d %v", resp.StatusCode, resp.Header)
+	r := <-got
+	if r.status != http.StatusUnauthorized || !strings.Contains(r.header.Get("WWW-Authenticate"), "invalid_token") {
+		t.Errorf("%d %v", r.status, r.header)
 	}
 }
 
@@ -185,9 +177,9 @@ func TestChallenge(t *testing.T) {
 	where := `scope="mcpl:read mcpl:write", resource_metadata="` + host + `/.well-known/oauth-protected-resource/mcp"`
 	check := func(token string, status int, challenge string) {
 		t.Helper()
-		r := send(t, http.MethodPost, url, token, ping)
-		if got := r.Header.Get("WWW-Authenticate"); r.StatusCode != status || got != challenge {
-			t.Errorf("%d %s, not %d %s", r.StatusCode, got, status, challenge)
+		r := send(t, http.MethodPost, url, token, strings.NewReader(ping))
+		if got := r.header.Get("WWW-Authenticate"); r.status != status || got != challenge {
+			t.Errorf("%d %s, not %d %s", r.status, got, status, challenge)
 		}
 	}
 	check("", 401, `Bearer realm="mcpl", `+where)
@@ -202,16 +194,16 @@ func TestChallenge(t *testing.T) {
 	for path, status := range map[string]int{"/.well-known/oauth-protected-resource": 200,
 		"/.well-known/oauth-protected-resource/mcp": 200, "/.well-known/oauth-protected-resource/mcp/p/x/all": 200,
 		"/.well-known/oauth-authorization-server": 404} {
-		r := send(t, http.MethodGet, host+path, "", "")
-		text, err := io.ReadAll(bufio.NewReader(r.Body))
+		r := send(t, http.MethodGet, host+path, "", nil)
+		text, err := io.ReadAll(r.body)
 		want := `{"authorization_servers":["https://login.example.com"],"bearer_methods_supported":["header"],"resource":"` +
 			url + `","scopes_supported":["mcpl:read","mcpl:write"]}`
-		if err != nil || r.StatusCode != status || status == 200 && (string(text) != want || !json.Valid(text)) {
-			t.Errorf("%s: %v, %d %s", path, err, r.StatusCode, text)
+		if err != nil || r.status != status || status == 200 && (string(text) != want || !json.Valid(text)) {
+			t.Errorf("%s: %v, %d %s", path, err, r.status, text)
 		}
 	}
-	if r := send(t, http.MethodPost, host+"/.well-known/oauth-protected-resource", "", ""); r.StatusCode != 405 {
-		t.Error(r.StatusCode)
+	if r := send(t, http.MethodPost, host+"/.well-known/oauth-protected-resource", "", nil); r.status != 405 {
+		t.Error(r.status)
 	}
 }
 
