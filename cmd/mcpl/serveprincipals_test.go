@@ -175,6 +175,22 @@ func TestServePrincipalsApart(t *testing.T) {
 	}
 }
 
+// TestServeDescribesServers: what an entry says of its server stands in the description of search_tools, made short and
+// without what no reader sees.
+func TestServeDescribesServers(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, servedScript())
+	h.write(t, ".mcp.json", map[string]any{"mcpServers": map[string]any{"s": map[string]any{"command": "mcptest",
+		"args": []string{"script.json"}, "description": "sums\n and \u202eodds, " + strings.Repeat("x", 100)}}})
+	f := h.serve(t)
+	f.initialize(`{}`)
+	list := f.do("tools/list", `{}`)
+	f.has(list, "Servers: s (sums and ")
+	if strings.Contains(list, "\u202e") || strings.Contains(list, `\u202e`) || strings.Contains(list, strings.Repeat("x", 80)) {
+		t.Error(list)
+	}
+}
+
 // TestServePrincipalsLimits: a token makes as many calls as it may, and the other clients all of theirs.
 func TestServePrincipalsLimits(t *testing.T) {
 	t.Parallel()

@@ -57,6 +57,9 @@ type Entry struct {
 	// Namespace stands before the names of the server's tools and prompts where names of several servers stand side by
 	// side. If nil, that is the server's name; if empty, nothing does.
 	Namespace *string
+	// Description says in a few words what the server is for, to models that choose a server. If empty, the words of its
+	// tools' names do.
+	Description string
 	// Disabled says that the entry has "disabled": true.
 	Disabled bool
 	// InheritEnv says that a server of a project asks for the whole environment of mcpl.
@@ -78,7 +81,7 @@ func (d *Entry) fields() []field {
 		{"callTimeout", &d.CallTimeout}, {"ttl", &d.TTL}, {"idle", &d.Idle}, {"lifecycle", &d.Lifecycle},
 		{"scope", &d.Scope}, {"credentials", &d.Credentials}, {"forward", &d.Forward}, {"apiKey", &d.TakesAPIKey},
 		{"protocol", &d.Protocol}, {"pin", &d.Pin}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP},
-		{"inheritEnv", &d.InheritEnv}, {"namespace", &d.Namespace}}
+		{"inheritEnv", &d.InheritEnv}, {"namespace", &d.Namespace}, {"description", &d.Description}}
 }
 
 // mapTexts returns the entry with every text in it replaced by f's result, single texts before lists. where names the

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -55,7 +56,7 @@ func (x searching) definitions(ctx context.Context, v *view, l *lists, kind tool
 	}
 	var about []string
 	for _, s := range servers.Servers {
-		if words := topics(s.Name, l.tools); s.Disabled {
+		if words := cmp.Or(l.about[s.Name], topics(s.Name, l.tools)); s.Disabled {
 			continue
 		} else if words != "" {
 			about = append(about, s.Name+" ("+words+")")
