@@ -61,6 +61,9 @@ type App struct {
 	ServeHTTP func(ctx context.Context, g *gateway.Gateway, opt HTTPOptions) error
 	// NewSpans returns what sends spans as the environment asks for; nil if it does not. It is nil on the early path.
 	NewSpans func(notice func(text string)) Spans
+	// JWT returns what judges the tokens of an issuer, and what ends it. notice tells a person why it cannot. It is nil on
+	// the early path.
+	JWT func(settings config.JWT, notice func(text string)) (principal Authenticator, end func())
 	// Query parses a jq expression. It is nil on the early path.
 	Query func(expr string) (render.Query, error)
 }
