@@ -135,13 +135,17 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	if err != nil {
 		return err
 	}
+	keys, err := sessionKeys(s.App.Env)
+	if err != nil {
+		return err
+	}
 	doors := &doors{host: host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
 		StateDir: s.App.Env.StateDir(), Log: log, RelistGap: relistGap})}
 	if v.Daemon == "on" || v.Daemon == "auto" && v.HTTP == "" && s.usesDaemon() {
 		doors.clients = make(map[string]*daemon.Client)
 	}
 	defer func() { err = errors.Join(err, doors.close()) }()
-	g, err := gateway.New(gateway.Options{Version: s.App.Version, Now: s.App.Now,
+	g, err := gateway.New(gateway.Options{Version: s.App.Version, Now: s.App.Now, Keys: keys,
 		Log: log, Results: s.App.resultsOf, MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
 		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
 		Switch: s.switchTools,

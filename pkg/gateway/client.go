@@ -34,7 +34,7 @@ type Client struct {
 	closed   bool
 	revision string   // empty before initialize
 	hears    notifier // of changes; nil before it wants to
-	can      abilities
+	can      tool.Capabilities
 	level    int                          // the least level of log messages that it wants
 	requests map[string]*request          // in flight, by id
 	asked    map[int64]chan<- mcp.Message // questions to the client, by id
@@ -47,6 +47,11 @@ type abilities struct {
 	Elicitation *json.RawMessage `json:"elicitation"`
 	Sampling    *json.RawMessage `json:"sampling"`
 	Roots       *json.RawMessage `json:"roots"`
+}
+
+// can returns what a client with these can do.
+func (a abilities) can() tool.Capabilities {
+	return tool.Capabilities{Elicit: a.Elicitation != nil, Sample: a.Sampling != nil, Roots: a.Roots != nil}
 }
 
 // Identity says whose a client is, and what it asked to see.

@@ -11,6 +11,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -70,6 +71,9 @@ type Options struct {
 	Query func(expr string) (Query, error)
 	// Now is the clock of sessions.
 	Now func() time.Time
+	// Keys, of KeySize bytes each, seal what clients keep: the first one seals, all of them open. Gateways with a key in
+	// common continue one another's sessions. Without keys the gateway makes one that no other has.
+	Keys [][]byte
 	// Catalog is where the exposure Activate shows its catalogue, unless the configuration says so: "description" or
 	// "answer".
 	Catalog string
@@ -105,8 +109,9 @@ type Gateway struct {
 	cancel context.CancelFunc // ends watching and what requests have left
 	wg     sync.WaitGroup
 
-	sealer *sealer
-	calls  sync.WaitGroup // that may outlast their requests
+	sealer  *sealer
+	replica string         // tells this gateway from others with the same keys
+	calls   sync.WaitGroup // that may outlast their requests
 
 	querying chan struct{} // holds one while a query runs
 
@@ -132,7 +137,7 @@ func New(opt Options) (*Gateway, error) {
 	if opt.Log == nil {
 		opt.Log = func(string, string) {}
 	}
-	sealer, err := newSealer(opt.Now)
+	sealer, err := newSealer(opt.Keys, opt.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +147,8 @@ func New(opt Options) (*Gateway, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, querying: make(chan struct{}, 1), active: newActiveSets(),
+	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, replica: rand.Text()[:10],
+		querying: make(chan struct{}, 1), active: newActiveSets(),
 		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan struct{}),
 		noticed: make(map[string]bool), announced: make(map[string]bool)}
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }

@@ -59,7 +59,7 @@ func (c *Client) Introduce(m mcp.Message) *tool.UpstreamError {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.revision, c.can = *p.Meta.Revision, can
+	c.revision, c.can = *p.Meta.Revision, can.can()
 	if c.level = len(levels()); p.Meta.Level != "" { // who does not ask gets no log messages
 		c.level = max(slices.Index(levels(), p.Meta.Level), 0)
 	}

@@ -186,8 +186,7 @@ func (r *request) options() tool.CallOptions {
 func (r *request) Can() tool.Capabilities {
 	r.client.mu.Lock()
 	defer r.client.mu.Unlock()
-	can := r.client.can
-	return tool.Capabilities{Elicit: can.Elicitation != nil, Sample: can.Sampling != nil, Roots: can.Roots != nil}
+	return r.client.can
 }
 
 // Progress implements [tool.Audience].

@@ -10,43 +10,57 @@ import (
 	"time"
 )
 
+// KeySize is the size of a key that seals, in bytes (AES-256).
+const KeySize = 32
+
 // sealer seals what a client keeps for the gateway, so that it can neither be read nor changed there.
 type sealer struct {
-	aead cipher.AEAD
+	keys []cipher.AEAD // the first one seals, all of them open
 	now  func() time.Time
 }
 
-// newSealer returns a sealer with a new key.
-func newSealer(now func() time.Time) (*sealer, error) {
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // it never fails (crypto/rand)
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return nil, err
+// newSealer returns a sealer with these keys of KeySize bytes; without one, with a new key that no one else has.
+func newSealer(keys [][]byte, now func() time.Time) (*sealer, error) {
+	if len(keys) == 0 {
+		key := make([]byte, KeySize)
+		_, _ = rand.Read(key) // it never fails (crypto/rand)
+		keys = [][]byte{key}
 	}
-	aead, err := cipher.NewGCMWithRandomNonce(block)
-	if err != nil {
-		return nil, err
+	s := &sealer{now: now}
+	for _, key := range keys {
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return nil, err
+		}
+		aead, err := cipher.NewGCMWithRandomNonce(block)
+		if err != nil {
+			return nil, err
+		}
+		s.keys = append(s.keys, aead)
 	}
-	return &sealer{aead, now}, nil
+	return s, nil
 }
 
 // sealed is what a seal holds.
 type sealed struct {
-	Expires time.Time       `json:"e"`
+	Expires time.Time       `json:"e,omitzero"`
 	Value   json.RawMessage `json:"v"`
 }
 
-// seal returns a value as a text that opens for the same purpose until it expires.
+// seal returns a value as a text that opens for the same purpose until it expires. If lasts is zero, it does not.
 func (s *sealer) seal(purpose string, value any, lasts time.Duration) (string, error) {
 	raw, err := json.Marshal(value)
 	if err == nil {
-		raw, err = json.Marshal(sealed{s.now().Add(lasts), raw})
+		box := sealed{Value: raw}
+		if lasts > 0 {
+			box.Expires = s.now().Add(lasts)
+		}
+		raw, err = json.Marshal(box)
 	}
 	if err != nil {
 		return "", err
 	}
-	return base64.RawURLEncoding.EncodeToString(s.aead.Seal(nil, nil, raw, []byte(purpose))), nil
+	return base64.RawURLEncoding.EncodeToString(s.keys[0].Seal(nil, nil, raw, []byte(purpose))), nil
 }
 
 // errSeal says that a text is not what the gateway has sealed, or has expired.
@@ -58,9 +72,17 @@ func (s *sealer) open(purpose, text string, into any) error {
 	if err != nil {
 		return errSeal
 	}
-	raw, err := s.aead.Open(nil, nil, box, []byte(purpose))
+	var raw []byte
+	for _, key := range s.keys {
+		if raw, err = key.Open(nil, nil, box, []byte(purpose)); err == nil {
+			break
+		}
+	}
 	var inside sealed
-	if err != nil || json.Unmarshal(raw, &inside) != nil || s.now().After(inside.Expires) {
+	if err != nil || json.Unmarshal(raw, &inside) != nil {
+		return errSeal
+	}
+	if !inside.Expires.IsZero() && s.now().After(inside.Expires) {
 		return errSeal
 	}
 	return json.Unmarshal(inside.Value, into)

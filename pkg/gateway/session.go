@@ -25,18 +25,21 @@ func (g *Gateway) self() json.RawMessage {
 		{Key: "version", Value: tool.Quote(g.opt.Version)}})
 }
 
+// hello is what the gateway reads of the params of initialize.
+type hello struct {
+	Revision     string    `json:"protocolVersion"`
+	Capabilities abilities `json:"capabilities"`
+}
+
 // initialize agrees with the client on a revision (MCP 2025-11-25, basic/lifecycle).
 func (r *request) initialize() (json.RawMessage, error) {
-	var p struct {
-		Revision     string    `json:"protocolVersion"`
-		Capabilities abilities `json:"capabilities"`
-	}
+	var p hello
 	if err := r.params(&p); err != nil {
 		return nil, err
 	}
 	c := r.client
 	c.mu.Lock()
-	c.revision, c.can = mcp.Agreed(p.Revision), p.Capabilities
+	c.revision, c.can = mcp.Agreed(p.Revision), p.Capabilities.can()
 	revision := c.revision
 	c.mu.Unlock()
 	if c.out != nil {

@@ -2,7 +2,7 @@ package web
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,8 +15,7 @@ import (
 
 // session is a client of a revision with sessions.
 type session struct {
-	id     string
-	who    gateway.Identity // that it began with
+	id     string // that tells it from others; its client has that sealed
 	client *gateway.Client
 	own    *stream // of messages that belong to no request: that of GET
 
@@ -30,30 +29,53 @@ type session struct {
 // maxStreams bounds the streams of a session that may be resumed. The oldest is forgotten first.
 const maxStreams = 64
 
-// begin begins a session, which is in use. It reports full if there is no room for it.
-func (e *endpoint) begin() (begun *session, full bool) {
-	n := &session{id: rand.Text(), who: e.who, using: 1,
-		streams: make(map[string]*stream), own: newStream("0")}
-	n.client = e.opt.Gateway.Connect(n.id, e.who, n.own)
-	e.mu.Lock()
-	var gone *session
-	if !e.closed && len(e.sessions) >= maxSessions {
-		if gone = e.longestIdle(); gone != nil {
-			delete(e.sessions, gone.id)
-		}
+// errFull says that no session can begin or be continued.
+var errFull = errors.New("there are too many sessions in use")
+
+// begin begins a session with its first message. It is in use. sealed is the id that its client gets.
+func (e *endpoint) begin(m mcp.Message) (begun *session, sealed string, err error) {
+	id, sealed, err := e.opt.Gateway.BeginSession(e.who, m)
+	if err != nil {
+		return nil, "", err
 	}
-	// A request that came before Close may get here after it, when there is no map any more.
-	if full = e.closed || len(e.sessions) >= maxSessions; !full {
-		e.sessions[n.id] = n
+	n := newSession(id.ID)
+	n.client = e.opt.Gateway.Connect(id.ID, e.who, n.own)
+	begun, err = e.enter(n)
+	return begun, sealed, err
+}
+
+func newSession(id string) *session {
+	return &session{id: id, using: 1, streams: make(map[string]*stream), own: newStream("0")}
+}
+
+// enter enters a session among the others. If it is there already, that one is in use now, and this one ends.
+func (e *endpoint) enter(n *session) (entered *session, err error) {
+	e.mu.Lock()
+	entered = e.sessions[n.id]
+	var gone *session
+	switch {
+	case entered != nil:
+		entered.mu.Lock()
+		entered.using++
+		entered.mu.Unlock()
+		gone = n
+	case e.closed: // a request that came before Close may get here after it, when there is no map any more
+		gone, err = n, errFull
+	case len(e.sessions) >= maxSessions:
+		if gone = e.longestIdle(); gone == nil {
+			gone, err = n, errFull
+			break
+		}
+		delete(e.sessions, gone.id)
+		fallthrough
+	default:
+		e.sessions[n.id], entered = n, n
 	}
 	e.mu.Unlock()
 	if gone != nil {
 		gone.end()
 	}
-	if full {
-		n.end()
-	}
-	return n, full
+	return entered, err
 }
 
 // longestIdle returns the session that has been idle for longest, nil if all are in use. It needs mu.
@@ -78,46 +100,99 @@ func (s *Server) sweep() {
 			delete(s.sessions, id)
 		}
 	}
+	for id, until := range s.ended {
+		if now.After(until) {
+			delete(s.ended, id)
+		}
+	}
 	s.mu.Unlock()
 	for _, session := range gone {
 		session.end()
 	}
 }
 
-// find returns a session, which is in use until the caller leaves it; nil if there is none.
-func (e *endpoint) find(id string) *session {
+// errNoSession says that a session has ended, or that there never was one.
+var errNoSession = errors.New("there is no such session, or it has ended")
+
+// find returns the session of a sealed id, which is in use until the caller leaves it. A session that this replica does
+// not have, and that has not ended here, is continued.
+func (e *endpoint) find(sealed string) (*session, error) {
+	id, ok := e.opt.Gateway.OpenSession(e.who, sealed)
+	if !ok || !id.Is(e.who) {
+		return nil, errNoSession
+	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	found := e.sessions[id]
-	if found == nil || !found.who.Equal(e.who) {
-		return nil
+	known, movable := e.sessions[id.ID], e.movable(id)
+	ok = known != nil && known.use(e.opt.Now())
+	e.mu.Unlock()
+	switch {
+	case ok:
+		return known, nil
+	case known != nil || !movable:
+		return nil, errNoSession
 	}
-	found.mu.Lock()
-	defer found.mu.Unlock()
-	if found.using == 0 && e.opt.Now().Sub(found.used) > idle {
-		return nil // the next sweep ends it
+	n := newSession(id.ID)
+	n.client = e.opt.Gateway.ConnectAs(id, e.who, n.own)
+	return e.enter(n)
+}
+
+// movable reports whether a session that this replica does not have may be continued here. It needs mu.
+func (s *Server) movable(id gateway.SessionID) bool {
+	_, ended := s.ended[id.ID]
+	return s.opt.Gateway.Movable(id) && !ended
+}
+
+// use has the session in use, unless it has been idle for too long: the next sweep ends it.
+func (s *session) use(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.using == 0 && now.Sub(s.used) > idle {
+		return false
 	}
-	found.using++
-	return found
+	s.using++
+	return true
 }
 
 // delete ends a session.
 func (e *endpoint) delete(w http.ResponseWriter, r *http.Request) {
-	id := r.Header.Get(sessionHeader)
+	id, ok := e.opt.Gateway.OpenSession(e.who, r.Header.Get(sessionHeader))
 	e.mu.Lock()
-	s := e.sessions[id]
-	if s != nil && s.who.Principal.Name != e.who.Principal.Name {
-		s = nil
-	} else {
-		delete(e.sessions, id)
+	s := e.sessions[id.ID]
+	delete(e.sessions, id.ID)
+	if ok = ok && (s != nil || e.movable(id)); ok {
+		e.note(id)
 	}
 	e.mu.Unlock()
-	if s == nil {
-		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, "there is no such session, or it has ended")
+	if !ok {
+		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, errNoSession.Error())
 		return
 	}
-	s.end()
+	if s != nil {
+		s.end()
+	}
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// note notes that a session has ended, if it could be continued here. It needs mu.
+func (s *Server) note(id gateway.SessionID) {
+	if !s.opt.Gateway.Movable(id) {
+		return
+	}
+	for other := range s.ended {
+		if len(s.ended) < maxSessions {
+			break
+		}
+		delete(s.ended, other)
+	}
+	s.ended[id.ID] = id.Moves()
+}
+
+// statusWithout returns the status of an answer to a request whose session cannot be found.
+func statusWithout(err error) int {
+	if errors.Is(err, errNoSession) {
+		return http.StatusNotFound
+	}
+	return http.StatusServiceUnavailable
 }
 
 // get opens the stream of a session, or resumes another one.
@@ -132,9 +207,9 @@ func (e *endpoint) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, nil, mcp.InvalidRequest, "only a session has a stream")
 		return
 	}
-	s := e.find(id)
-	if s == nil {
-		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, "there is no such session, or it has ended")
+	s, err := e.find(id)
+	if err != nil {
+		refuse(w, statusWithout(err), nil, mcp.InvalidRequest, err.Error())
 		return
 	}
 	defer s.leave(e.opt.Now)

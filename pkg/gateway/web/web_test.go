@@ -55,24 +55,42 @@ func (quiet) Verbose(string, string) {}
 // start serves a gateway without servers.
 func start(t *testing.T) (*Server, string, *clock) {
 	t.Helper()
+	clock := &clock{now: time.Now()}
+	s, url := startWith(t, gateway.Options{Now: clock.time})
+	return s, url, clock
+}
+
+// inside returns the ID in the sealed id of a session.
+func inside(t *testing.T, s *Server, sealed string) string {
+	t.Helper()
+	id, ok := s.opt.Gateway.OpenSession(gateway.Identity{Expose: s.opt.Expose}, sealed)
+	if !ok {
+		t.Fatalf("%q does not open", sealed)
+	}
+	return id.ID
+}
+
+// startWith is start with other options of the gateway.
+func startWith(t *testing.T, opt gateway.Options) (*Server, string) {
+	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".mcp.json")
 	if err := os.WriteFile(file, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	clock := &clock{now: time.Now()}
-	open := func() (gateway.Opened, error) {
+	opt.Stamp = func() string { return "" }
+	opt.Open = func() (gateway.Opened, error) {
 		env := config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS, Lookup: func(string) (string, bool) { return "", false }}
 		index := catalog.Options{Env: env, Events: quiet{}, Now: time.Now,
 			Selection: config.Selection{Configs: []string{file}}}
 		return gateway.Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: state.All{}, Catalog: index,
 			NewCaller: func(*config.Config, func(string)) engine.Caller { return noServers{} }})}, nil
 	}
-	g, err := gateway.New(gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time})
+	g, err := gateway.New(opt)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Options{Gateway: g, Expose: gateway.All, Now: clock.time})
+	s := New(Options{Gateway: g, Expose: gateway.All, Now: opt.Now})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.Close()
@@ -82,7 +100,7 @@ func start(t *testing.T) (*Server, string, *clock) {
 			t.Error(err)
 		}
 	})
-	return s, h.URL + "/mcp", clock
+	return s, h.URL + "/mcp"
 }
 
 // noServers is a caller without servers.
