@@ -12,19 +12,17 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 )
 
-const (
-	keysVariable = "MCPL_SESSION_KEYS"
-	keysFile     = keysVariable + "_FILE"
-)
+// keysFile is the variable that names a file with session keys.
+const keysFile = config.SessionKeys + "_FILE"
 
 // sessionKeys returns the keys that replicas of a gateway have in common; none if they are not set. No error has a key
 // in it.
 func sessionKeys(env config.Env) (keys [][]byte, err error) {
-	text, from := "", keysVariable
-	text, _ = env.Lookup(keysVariable)
+	text, from := "", config.SessionKeys
+	text, _ = env.Lookup(config.SessionKeys)
 	if path, _ := env.Lookup(keysFile); path != "" {
 		if text != "" {
-			return nil, fault.New(fault.Config, keysVariable+" and "+keysFile+" are both set", "Unset one of them.")
+			return nil, fault.New(fault.Config, config.SessionKeys+" and "+keysFile+" are both set", "Unset one of them.")
 		}
 		content, err := os.ReadFile(path)
 		if err != nil {
