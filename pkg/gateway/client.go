@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
@@ -28,6 +30,7 @@ type Client struct {
 	who     Identity
 	out     Outlet         // of messages that belong to no request; nil if there is none
 	active  *activeSet     // of a session
+	shared  record         // of a session
 	wg      sync.WaitGroup // requests; Add only while mu is held and closed is false
 
 	mu       sync.Mutex
@@ -35,11 +38,13 @@ type Client struct {
 	revision string   // empty before initialize
 	hears    notifier // of changes; nil before it wants to
 	can      tool.Capabilities
-	level    int                          // the least level of log messages that it wants
-	requests map[string]*request          // in flight, by id
-	asked    map[int64]chan<- mcp.Message // questions to the client, by id
-	lastID   int64                        // of a question
-	told     map[tool.Kind]string         // lists that the client has, as their digests
+	level    int                           // the least level of log messages that it wants
+	requests map[string]*request           // in flight, by id
+	asked    map[string]chan<- mcp.Message // questions to the client, by id
+	lastID   int64                         // of a question
+	uris     map[string]bool               // that it is subscribed to
+	missing  []string                      // that it is subscribed to at other replicas, and not here
+	told     map[tool.Kind]string          // lists that the client has, as their digests
 }
 
 // abilities are what a client can do, as it says in initialize.
@@ -72,7 +77,8 @@ func (i Identity) Equal(other Identity) bool {
 func (g *Gateway) Connect(id string, who Identity, out Outlet) *Client {
 	return &Client{gateway: g, id: id, who: who, out: out,
 		active:   newActiveSet(),
-		requests: make(map[string]*request), asked: make(map[int64]chan<- mcp.Message), told: make(map[tool.Kind]string)}
+		requests: make(map[string]*request), asked: make(map[string]chan<- mcp.Message),
+		uris: make(map[string]bool), shared: sessionRecord(id), told: make(map[tool.Kind]string)}
 }
 
 // begin has the client told of changes, at out.
@@ -105,7 +111,7 @@ func (c *Client) Close() {
 func (c *Client) Receive(ctx context.Context, m mcp.Message, out Outlet) {
 	switch {
 	case m.IsResponse():
-		c.answered(m)
+		_ = c.TakeAnswer(ctx, m) // one that nothing waits for is dropped
 	case m.IsRequest():
 		c.begun(ctx, m, out)
 	default:
@@ -161,19 +167,39 @@ func (c *Client) notified(m mcp.Message) {
 	}
 }
 
-// answered takes the answer of the client to a question.
-func (c *Client) answered(m mcp.Message) {
-	var id int64
-	if json.Unmarshal(m.ID, &id) != nil {
-		return
-	}
+// TakeAnswer takes the answer of the client to a question. The error says that another replica has asked, and cannot be
+// told. An answer that nothing waits for any more is dropped.
+func (c *Client) TakeAnswer(ctx context.Context, m mcp.Message) *tool.UpstreamError {
+	id := string(m.ID)
 	c.mu.Lock()
 	waiting := c.asked[id]
 	delete(c.asked, id)
 	c.mu.Unlock()
 	if waiting != nil {
 		waiting <- m // it has room
+		return nil
 	}
+	home, _, is := strings.Cut(tool.Text(m.ID), "-")
+	switch {
+	case !is || home == c.gateway.replica:
+		return nil
+	case c.gateway.opt.Shared == nil:
+		return errElsewhere()
+	}
+	answer := note{Kind: answerGiven, Session: c.id, Message: mcp.Answer(m.ID, m.Result, m.Error)}
+	if err := c.gateway.tell(ctx, home, answer); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// questionID returns the id of a question. Where replicas continue one another's sessions it names this one, since the
+// answer may come to another, and its number may be that of a question from there.
+func (c *Client) questionID(number int64) json.RawMessage {
+	if len(c.gateway.opt.Keys) == 0 {
+		return strconv.AppendInt(nil, number, 10)
+	}
+	return tool.Quote(fmt.Sprintf("%s-%d", c.gateway.replica, number))
 }
 
 // ask sends a request to the client and returns its answer. If ctx ends first, the client hears of that.
@@ -181,8 +207,8 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 	answer := make(chan mcp.Message, 1)
 	c.mu.Lock()
 	c.lastID++
-	id := c.lastID
-	c.asked[id] = answer
+	id := c.questionID(c.lastID)
+	c.asked[string(id)] = answer
 	c.mu.Unlock()
 	out.Send(mcp.Request(id, method, params))
 	select {
@@ -194,7 +220,7 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 	case <-ctx.Done():
 	}
 	c.mu.Lock()
-	delete(c.asked, id)
+	delete(c.asked, string(id))
 	c.mu.Unlock()
 	note, err := json.Marshal(map[string]any{"requestId": id, "reason": context.Cause(ctx).Error()})
 	if err == nil { // it always encodes
@@ -217,7 +243,7 @@ func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[stri
 		c.mu.Lock()
 		before, has := c.told[kind]
 		c.mu.Unlock()
-		if !has {
+		if !has && !c.mayBeElsewhere() {
 			continue
 		}
 		now, err := c.digest(ctx, v, kind)

@@ -74,6 +74,8 @@ type Options struct {
 	// Keys, of KeySize bytes each, seal what clients keep: the first one seals, all of them open. Gateways with a key in
 	// common continue one another's sessions. Without keys the gateway makes one that no other has.
 	Keys [][]byte
+	// Shared, if not nil, is what the replicas have in common that have these keys.
+	Shared Shared
 	// Catalog is where the exposure Activate shows its catalogue, unless the configuration says so: "description" or
 	// "answer".
 	Catalog string
@@ -121,6 +123,7 @@ type Gateway struct {
 	subscriptions *subscriptions
 	limits        *limits
 	active        *activeSets // of clients without sessions
+	handed        *handed
 
 	renewals chan chan struct{} // requests to look at the configuration at once; each is closed then
 
@@ -128,8 +131,11 @@ type Gateway struct {
 	current   *generation
 	clients   map[*Client]struct{} // that have to hear of changes
 	announced map[string]bool      // lists of which servers have said that they have changed
-	suspended map[string]waiting
-	noticed   map[string]bool
+	// changedHere are those of which a server here has said so, and other replicas have not heard.
+	changedHere map[serverList]bool
+	quiet       map[string]time.Time // until when nothing is told to other replicas of a server's lists
+	suspended   map[string]waiting
+	noticed     map[string]bool
 }
 
 // New returns a gateway. It runs one goroutine until [Gateway.Close]. Errors are faults.
@@ -150,11 +156,15 @@ func New(opt Options) (*Gateway, error) {
 	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, replica: rand.Text()[:10],
 		querying: make(chan struct{}, 1), active: newActiveSets(),
 		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan struct{}),
-		noticed: make(map[string]bool), announced: make(map[string]bool)}
+		noticed: make(map[string]bool), announced: make(map[string]bool), handed: newHanded(),
+		changedHere: make(map[serverList]bool), quiet: make(map[string]time.Time)}
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
-	g.health, g.subscriptions, g.limits = newHealth(g), newSubscriptions(g), newLimits(opt.Now)
+	g.health, g.subscriptions, g.limits = newHealth(g), newSubscriptions(g), newLimits(opt.Now, opt.Shared)
 	g.current = g.begin(ctx, opened, stamp)
 	g.wg.Go(func() { g.watch(ctx) })
+	if opt.Shared != nil {
+		g.goroutine(g.hearNotes)
+	}
 	return g, nil
 }
 
@@ -271,6 +281,7 @@ func (g *Gateway) tellChanges(ctx context.Context) {
 	g.mu.Unlock()
 	gen := g.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
+	g.tellLists(ctx)
 	for _, c := range g.listeners() {
 		c.tellChanged(ctx, gen, said)
 	}
@@ -296,7 +307,7 @@ func (g *Gateway) Notice(text string) {
 
 // announce notes that a server says that one of its lists has changed. Clients hear of that even if the list is as it
 // was when they hear of it: it may have changed in between.
-func (g *Gateway) announce(e tool.Event) {
+func (g *Gateway) announce(server string, e tool.Event) {
 	list, is := strings.CutSuffix(strings.TrimPrefix(e.Method, "notifications/"), "/list_changed")
 	if !is {
 		return
@@ -304,6 +315,9 @@ func (g *Gateway) announce(e tool.Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.announced[list] = true
+	if g.opt.Shared != nil && g.opt.Now().After(g.quiet[server]) {
+		g.changedHere[serverList{server, list}] = true
+	}
 }
 
 // hasNews reports whether servers have said something of their lists that clients have not heard.

@@ -70,7 +70,7 @@ func (h *health) watch(server string) {
 			if e.Ended {
 				h.fail(server, errors.New(server+" has ended"))
 			}
-			h.gateway.announce(e)
+			h.gateway.announce(server, e)
 		})
 		if err == nil {
 			select {

@@ -22,7 +22,7 @@ func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage,
 	if r.state.Server == ref.Server && r.state.State != nil {
 		members = append(members, tool.Field{Key: "requestState", Value: r.state.State})
 	}
-	end, err := r.client.gateway.limits.begin(r.client.who.Principal)
+	end, err := r.client.gateway.limits.begin(ctx, r.client.who.Principal)
 	if err != nil {
 		return nil, err
 	}

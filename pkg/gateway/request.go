@@ -57,6 +57,7 @@ func (r *request) result(ctx context.Context) (result json.RawMessage, err error
 	if r.view, err = r.gen.viewOf(r.client); err != nil {
 		return nil, err
 	}
+	r.client.followActive(ctx)
 	if r.client.modern() {
 		return r.handleModern(ctx)
 	}
@@ -71,7 +72,7 @@ func (r *request) handleSession(ctx context.Context) (json.RawMessage, error) {
 	case "ping":
 		return json.RawMessage("{}"), nil
 	case "logging/setLevel":
-		return r.setLevel()
+		return r.setLevel(ctx)
 	case "resources/subscribe":
 		return r.subscribe(ctx)
 	case "resources/unsubscribe":

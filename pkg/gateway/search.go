@@ -255,7 +255,7 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	if err != nil {
 		return nil, err
 	}
-	end, err := r.client.gateway.limits.begin(r.client.who.Principal)
+	end, err := r.client.gateway.limits.begin(ctx, r.client.who.Principal)
 	if err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func TestSessionID(t *testing.T) {
 	}
 	g := &Gateway{opt: Options{Now: time.Now}, sealer: s, replica: "home"}
 	ada := Identity{Principal: Principal{Name: "ada", Tier: TierRead}, Expose: All}
-	_, sealed, err := g.BeginSession(ada, message(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+
+	_, sealed, err := g.BeginSession(t.Context(), ada, message(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+
 		`{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{},"roots":{}}}}`))
 	if err != nil {
 		t.Fatal(err)

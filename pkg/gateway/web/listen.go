@@ -36,7 +36,7 @@ func (s *Server) Listen(ctx context.Context, address string, listening func(url 
 		case err = <-ended:
 			return errors.Join(err, s.Close())
 		case <-sweep.C:
-			s.sweep()
+			s.sweep(ctx)
 		case <-ctx.Done():
 			serving = false
 		}

@@ -3,6 +3,7 @@ package web
 import (
 	"bytes"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
@@ -73,10 +74,10 @@ func TestSessionsMoveADay(t *testing.T) {
 	s, other := startWith(t, gateway.Options{Now: clock.time, Keys: [][]byte{key(1)}})
 	_, id := post(t, home, "", initialize)
 	_, gone := post(t, home, "", initialize)
-	s.mu.Lock()
-	for range maxSessions + 10 {
-		s.note(gateway.SessionID{ID: time.Duration(len(s.ended)).String(), Home: "x", Began: clock.time()})
+	for i := range maxSessions + 10 {
+		s.note(gateway.SessionID{ID: strconv.Itoa(i), Home: "x", Began: clock.time()})
 	}
+	s.mu.Lock()
 	if len(s.ended) > maxSessions {
 		t.Errorf("%d ended sessions are remembered", len(s.ended))
 	}
@@ -92,7 +93,7 @@ func TestSessionsMoveADay(t *testing.T) {
 			t.Errorf("%s: %d after a day", title, status)
 		}
 	}
-	s.sweep()
+	s.sweep(t.Context())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.ended) > 0 {

@@ -33,8 +33,8 @@ const maxStreams = 64
 var errFull = errors.New("there are too many sessions in use")
 
 // begin begins a session with its first message. It is in use. sealed is the id that its client gets.
-func (e *endpoint) begin(m mcp.Message) (begun *session, sealed string, err error) {
-	id, sealed, err := e.opt.Gateway.BeginSession(e.who, m)
+func (e *endpoint) begin(ctx context.Context, m mcp.Message) (begun *session, sealed string, err error) {
+	id, sealed, err := e.opt.Gateway.BeginSession(ctx, e.who, m)
 	if err != nil {
 		return nil, "", err
 	}
@@ -89,15 +89,20 @@ func (s *Server) longestIdle() (longest *session) {
 	return longest
 }
 
-// sweep ends the sessions that have been idle for too long.
-func (s *Server) sweep() {
+// sweepLimit bounds the time in which other replicas are asked about sessions.
+const sweepLimit = 5 * time.Second
+
+// sweep ends the sessions that have been idle for too long, or have ended at another replica while a stream is open.
+func (s *Server) sweep(ctx context.Context) {
 	now := s.opt.Now()
-	var gone []*session
+	var gone, used []*session
 	s.mu.Lock()
 	for id, session := range s.sessions {
 		if since, isIdle := session.idleSince(); isIdle && now.Sub(since) > idle {
 			gone = append(gone, session)
 			delete(s.sessions, id)
+		} else if !isIdle {
+			used = append(used, session)
 		}
 	}
 	for id, until := range s.ended {
@@ -109,37 +114,60 @@ func (s *Server) sweep() {
 	for _, session := range gone {
 		session.end()
 	}
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
+	for _, session := range used {
+		if session.client.Follow(ctx) {
+			s.drop(session)
+		}
+	}
 }
 
 // errNoSession says that a session has ended, or that there never was one.
 var errNoSession = errors.New("there is no such session, or it has ended")
 
 // find returns the session of a sealed id, which is in use until the caller leaves it. A session that this replica does
-// not have, and that has not ended here, is continued.
-func (e *endpoint) find(sealed string) (*session, error) {
+// not have, and that has not ended, is continued.
+func (e *endpoint) find(ctx context.Context, sealed string) (*session, error) {
 	id, ok := e.opt.Gateway.OpenSession(e.who, sealed)
 	if !ok || !id.Is(e.who) {
 		return nil, errNoSession
 	}
 	e.mu.Lock()
-	known, movable := e.sessions[id.ID], e.movable(id)
-	ok = known != nil && known.use(e.opt.Now())
+	known := e.sessions[id.ID]
+	used := known != nil && known.use(e.opt.Now())
+	if known != nil && !used {
+		delete(e.sessions, id.ID)
+	}
+	_, ended := e.ended[id.ID]
 	e.mu.Unlock()
 	switch {
-	case ok:
+	case used && !known.client.Follow(ctx):
 		return known, nil
-	case known != nil || !movable:
+	case used:
+		e.drop(known)
+		return nil, errNoSession
+	case known != nil: // idle for too long here, but maybe not elsewhere
+		known.end()
+	}
+	if ended {
 		return nil, errNoSession
 	}
 	n := newSession(id.ID)
-	n.client = e.opt.Gateway.ConnectAs(id, e.who, n.own)
+	if n.client = e.opt.Gateway.ConnectAs(ctx, id, e.who, n.own); n.client == nil {
+		return nil, errNoSession
+	}
 	return e.enter(n)
 }
 
-// movable reports whether a session that this replica does not have may be continued here. It needs mu.
-func (s *Server) movable(id gateway.SessionID) bool {
-	_, ended := s.ended[id.ID]
-	return s.opt.Gateway.Movable(id) && !ended
+// drop ends a session that another replica has ended.
+func (s *Server) drop(gone *session) {
+	s.mu.Lock()
+	if s.sessions[gone.id] == gone {
+		delete(s.sessions, gone.id)
+	}
+	s.mu.Unlock()
+	gone.end()
 }
 
 // use has the session in use, unless it has been idle for too long: the next sweep ends it.
@@ -159,25 +187,26 @@ func (e *endpoint) delete(w http.ResponseWriter, r *http.Request) {
 	e.mu.Lock()
 	s := e.sessions[id.ID]
 	delete(e.sessions, id.ID)
-	if ok = ok && (s != nil || e.movable(id)); ok {
-		e.note(id)
-	}
+	_, ended := e.ended[id.ID]
 	e.mu.Unlock()
-	if !ok {
-		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, errNoSession.Error())
-		return
-	}
 	if s != nil {
 		s.end()
 	}
+	if !ok || ended || !e.opt.Gateway.EndSession(r.Context(), id, s != nil) {
+		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, errNoSession.Error())
+		return
+	}
+	e.note(id)
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// note notes that a session has ended, if it could be continued here. It needs mu.
+// note notes that a session has ended, if it could be continued here.
 func (s *Server) note(id gateway.SessionID) {
 	if !s.opt.Gateway.Movable(id) {
 		return
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for other := range s.ended {
 		if len(s.ended) < maxSessions {
 			break
@@ -207,7 +236,7 @@ func (e *endpoint) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, nil, mcp.InvalidRequest, "only a session has a stream")
 		return
 	}
-	s, err := e.find(id)
+	s, err := e.find(r.Context(), id)
 	if err != nil {
 		refuse(w, statusWithout(err), nil, mcp.InvalidRequest, err.Error())
 		return
@@ -234,8 +263,15 @@ func (s *session) stream(number string) *stream {
 
 // serve answers a message of the session.
 func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
-	if !m.IsRequest() {
+	if m.IsResponse() {
+		if wrong := s.client.TakeAnswer(r.Context(), m); wrong != nil {
+			refuseWith(w, http.StatusBadRequest, nil, wrong)
+			return
+		}
+	} else if !m.IsRequest() {
 		s.client.Receive(r.Context(), m, s.own)
+	}
+	if !m.IsRequest() {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}

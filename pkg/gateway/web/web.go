@@ -186,7 +186,7 @@ func (e *endpoint) message(w http.ResponseWriter, r *http.Request, m mcp.Message
 	case mcp.IsModern(revision) || said != "":
 		e.modern(w, r, m, said)
 	case m.Method == "initialize" && m.IsRequest():
-		s, sealed, err := e.begin(m)
+		s, sealed, err := e.begin(r.Context(), m)
 		if err != nil {
 			refuse(w, http.StatusServiceUnavailable, m.ID, mcp.InternalError, err.Error())
 			return
@@ -199,7 +199,7 @@ func (e *endpoint) message(w http.ResponseWriter, r *http.Request, m mcp.Message
 	case id == "":
 		e.single(w, r, m, nil)
 	default:
-		s, err := e.find(id)
+		s, err := e.find(r.Context(), id)
 		if err != nil {
 			refuse(w, statusWithout(err), m.ID, mcp.InvalidRequest, err.Error())
 			return

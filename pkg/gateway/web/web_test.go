@@ -162,7 +162,7 @@ func TestSessionsExpire(t *testing.T) {
 			t.Errorf("%d, not %d", status, want)
 		}
 	}
-	s.sweep()
+	s.sweep(t.Context())
 	s.mu.Lock()
 	left := len(s.sessions)
 	s.mu.Unlock()
@@ -212,7 +212,7 @@ func TestAbandonedSessions(t *testing.T) {
 		t.Errorf("%d goroutines, %d before", now, before)
 	}
 	clock.pass(idle + time.Second)
-	s.sweep()
+	s.sweep(t.Context())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.sessions) != 0 {
