@@ -24,6 +24,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/redis"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/web"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -62,8 +63,20 @@ func run() int {
 		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Now: app.Now})
 		return server.Listen(ctx, opt.Address, opt.Listening)
 	}
+	app.Share = share
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }
 	return cli.Execute(ctx, os.Args[1:], app)
+}
+
+// share opens what replicas of a gateway have in common.
+func share(ctx context.Context, url string, notice func(text string)) (gateway.Shared, func() error, error) {
+	redis.Silence()
+	store, err := redis.New(redis.Options{URL: url, Notice: notice})
+	if err != nil {
+		return nil, nil, fault.New(fault.Config, config.RedisURL+": "+err.Error(), "Correct it, or unset it.")
+	}
+	store.Try(ctx)
+	return store, store.Close, nil
 }
 
 // interruptible returns a context that ends with SIGINT or SIGTERM; servers are then stopped, which takes at most a few

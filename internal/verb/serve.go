@@ -135,25 +135,22 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	if err != nil {
 		return err
 	}
-	keys, err := sessionKeys(s.App.Env)
-	if err != nil {
-		return err
-	}
 	doors := &doors{host: host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
 		StateDir: s.App.Env.StateDir(), Log: log, RelistGap: relistGap})}
 	if v.Daemon == "on" || v.Daemon == "auto" && v.HTTP == "" && s.usesDaemon() {
 		doors.clients = make(map[string]*daemon.Client)
 	}
 	defer func() { err = errors.Join(err, doors.close()) }()
-	g, err := gateway.New(gateway.Options{Version: s.App.Version, Now: s.App.Now, Keys: keys,
+	opt := gateway.Options{Version: s.App.Version, Now: s.App.Now,
 		Log: log, Results: s.App.resultsOf, MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
 		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
 		Switch: s.switchTools,
-		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }})
+		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }}
+	g, end, err := s.newGateway(ctx, opt, v.HTTP != "")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	if v.HTTP != "" {
 		opt := HTTPOptions{Address: v.HTTP, Expose: expose}
 		if !v.NoAuth {

@@ -1,7 +1,9 @@
 package verb
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -14,6 +16,38 @@ import (
 
 // keysFile is the variable that names a file with session keys.
 const keysFile = config.SessionKeys + "_FILE"
+
+// newGateway returns a gateway, and what ends it. Over HTTP it may be one of several replicas.
+func (s *Session) newGateway(ctx context.Context, opt gateway.Options, overHTTP bool) (
+	g *gateway.Gateway, end func() error, err error) {
+	leave := func() error { return nil }
+	if overHTTP {
+		if leave, err = s.joinReplicas(ctx, &opt); err != nil {
+			return nil, nil, err
+		}
+	}
+	if g, err = gateway.New(opt); err != nil {
+		return nil, nil, errors.Join(err, leave())
+	}
+	return g, func() error { return errors.Join(g.Close(), leave()) }, nil
+}
+
+// joinReplicas has a gateway work together with others, as the environment says. leave is called behind its end.
+func (s *Session) joinReplicas(ctx context.Context, opt *gateway.Options) (leave func() error, err error) {
+	if opt.Keys, err = sessionKeys(s.App.Env); err != nil {
+		return nil, err
+	}
+	url, _ := s.App.Env.Lookup(config.RedisURL)
+	switch {
+	case url == "":
+		return func() error { return nil }, nil
+	case len(opt.Keys) == 0:
+		return nil, fault.New(fault.Config, config.RedisURL+" is set, and "+config.SessionKeys+" is not",
+			"Give all replicas the same key. "+keyHelp)
+	}
+	opt.Shared, leave, err = s.App.Share(ctx, url, func(text string) { s.Printer.Notice("%s", text) })
+	return leave, err
+}
 
 // sessionKeys returns the keys that replicas of a gateway have in common; none if they are not set. No error has a key
 // in it.

@@ -167,8 +167,8 @@ func (c *Client) notified(m mcp.Message) {
 	}
 }
 
-// TakeAnswer takes the answer of the client to a question. The error says that another replica has asked, and cannot be
-// told. An answer that nothing waits for any more is dropped.
+// TakeAnswer takes the answer of the client to a question. The error says that another replica has asked, and does
+// not get it. An answer that nothing waits for any more is dropped.
 func (c *Client) TakeAnswer(ctx context.Context, m mcp.Message) *tool.UpstreamError {
 	id := string(m.ID)
 	c.mu.Lock()

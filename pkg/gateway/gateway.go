@@ -133,7 +133,7 @@ type Gateway struct {
 	announced map[string]bool      // lists of which servers have said that they have changed
 	// changedHere are those of which a server here has said so, and other replicas have not heard.
 	changedHere map[serverList]bool
-	quiet       map[string]time.Time // until when nothing is told to other replicas of a server's lists
+	quiet       map[string]time.Time // until when other replicas hear nothing of a server's lists
 	suspended   map[string]waiting
 	noticed     map[string]bool
 }

@@ -16,7 +16,7 @@ import (
 const (
 	// lookAfter is how often a replica looks whether the one that it has handed a call over to is still there.
 	lookAfter = 5 * time.Second
-	// maxHanded bounds a message that is handed over, in bytes: Redis gives up a receiver for whom 32 MB wait.
+	// maxHanded bounds a message that is handed over, in bytes: Redis gives up a receiver when 32 MB wait for it.
 	maxHanded = 8 << 20
 )
 
@@ -59,8 +59,8 @@ func parsed(raw []byte) (m mcp.Message, ok bool) {
 
 // errElsewhere is the error of an answer that came to another replica than the one that waits for it.
 func errElsewhere() *tool.UpstreamError {
-	return &tool.UpstreamError{Code: mcp.InvalidParams, Message: "another replica of this gateway waits for this answer: " +
-		"have the balancer send each client to one replica, or give the replicas a Redis (MCPL_REDIS_URL)"}
+	return &tool.UpstreamError{Code: mcp.InvalidParams, Message: "another replica of this gateway waits for this " +
+		"answer: have the balancer send each client to one replica, or give the replicas a Redis (MCPL_REDIS_URL)"}
 }
 
 // errEnded is the error of an answer whose replica is not there any more.

@@ -124,8 +124,8 @@ func (g *Gateway) stateChanged(ctx context.Context, name string) {
 	}
 }
 
-// quietTime is how long nothing is told of a server's lists after another replica has: a server that says so whenever
-// it is listed would have the replicas list it in turns, without end.
+// quietTime is how long a replica says nothing of a server's lists after another has: a server that says so whenever it
+// is listed would have the replicas list it in turns, without end.
 const quietTime = 10 * time.Second
 
 // listChangedElsewhere lists a server again whose list has changed at another replica.

@@ -107,7 +107,7 @@ func (g *Gateway) EndSession(ctx context.Context, id SessionID, here bool) (ende
 	case !lives && !here:
 		return false
 	}
-	// A replica that cannot be told ends the session when it is idle.
+	// A replica that does not hear of it ends the session when it is idle.
 	_ = g.opt.Shared.Change(ctx, r.name, sessionMoves, map[string]string{endedField: "1"}, nil)
 	return true
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// TestSessionID: the id of a session says what was agreed, to the principal that it began with, and shows when what that
-// may do has changed.
+// TestSessionID: the id of a session says what was agreed, to the principal that it began with, and shows when what
+// that may do has changed.
 func TestSessionID(t *testing.T) {
 	t.Parallel()
 	key := bytes.Repeat([]byte{7}, KeySize)

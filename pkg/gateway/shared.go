@@ -47,7 +47,7 @@ type recorded interface {
 	adopt(fields map[string]string)
 }
 
-// follow takes over what other replicas have changed of a state, and shares what they could not be told before. It
+// follow takes over what other replicas have changed of a state, and shares what they have not got before. It
 // reports whether one of them has ended it.
 func (g *Gateway) follow(ctx context.Context, r *record, s recorded) (moved, ended bool) {
 	if g.opt.Shared == nil {

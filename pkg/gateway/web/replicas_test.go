@@ -66,7 +66,8 @@ func TestSessionsMove(t *testing.T) {
 	expect("home, idle", home, id, 404)
 }
 
-// TestSessionsMoveADay: a session is continued by a replica that does not have it for a day, and lasts where it is used.
+// TestSessionsMoveADay: a session is continued by a replica that does not have it for a day, and lasts where it is
+// used.
 func TestSessionsMoveADay(t *testing.T) {
 	t.Parallel()
 	clock := &clock{now: time.Now()}
