@@ -61,6 +61,14 @@ func (g *Gateway) OpenSession(who Identity, sealed string) (id SessionID, ok boo
 	return id, g.sealer.open(sessionPurpose(who), sealed, &id) == nil
 }
 
+// Replica tells this gateway from others that continue its sessions; it is empty if there are none.
+func (g *Gateway) Replica() string {
+	if len(g.opt.Keys) == 0 {
+		return ""
+	}
+	return g.replica
+}
+
 // Is reports whether the session began with this identity.
 func (id SessionID) Is(who Identity) bool { return id.Who == who.digest() }
 

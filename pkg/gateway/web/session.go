@@ -24,6 +24,7 @@ type session struct {
 	used    time.Time          // when the last of them ended
 	streams map[string]*stream // of requests, by number, that may be resumed
 	last    int                // number of a stream
+	prefix  string             // of these numbers
 }
 
 // maxStreams bounds the streams of a session that may be resumed. The oldest is forgotten first.
@@ -38,14 +39,30 @@ func (e *endpoint) begin(ctx context.Context, m mcp.Message) (begun *session, se
 	if err != nil {
 		return nil, "", err
 	}
-	n := newSession(id.ID)
+	n := e.newSession(id.ID)
 	n.client = e.opt.Gateway.Connect(id.ID, e.who, n.own)
 	begun, err = e.enter(n)
 	return begun, sealed, err
 }
 
-func newSession(id string) *session {
-	return &session{id: id, using: 1, streams: make(map[string]*stream), own: newStream("0")}
+// newSession returns a session that is in use.
+func (s *Server) newSession(id string) *session {
+	n := &session{id: id, using: 1, streams: make(map[string]*stream)}
+	if replica := s.opt.Gateway.Replica(); replica != "" {
+		n.prefix = replica + "."
+	}
+	n.own = newStream(n.number(0))
+	return n
+}
+
+// number returns the number of a stream, as the client has it: where replicas continue one another's sessions it names
+// this one, since the stream is nowhere else.
+func (s *session) number(n int) string { return s.prefix + strconv.Itoa(n) }
+
+// isElsewhere reports whether a stream of that number is the answer to a request that another replica has.
+func (s *session) isElsewhere(number string) bool {
+	replica, n, named := strings.Cut(number, ".")
+	return named && replica+"." != s.prefix && n != "0"
 }
 
 // enter enters a session among the others. If it is there already, that one is in use now, and this one ends.
@@ -153,7 +170,7 @@ func (e *endpoint) find(ctx context.Context, sealed string) (*session, error) {
 	if ended {
 		return nil, errNoSession
 	}
-	n := newSession(id.ID)
+	n := e.newSession(id.ID)
 	if n.client = e.opt.Gateway.ConnectAs(ctx, id, e.who, n.own); n.client == nil {
 		return nil, errNoSession
 	}
@@ -243,6 +260,12 @@ func (e *endpoint) get(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.leave(e.opt.Now)
 	number, after, _ := strings.Cut(r.Header.Get("Last-Event-Id"), "-")
+	if s.isElsewhere(number) {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, nil, mcp.InternalError,
+			"another replica of this gateway has the stream: try again, until the balancer leads there")
+		return
+	}
 	n, err := strconv.Atoi(after)
 	out := s.stream(number)
 	if out == nil || err != nil {
@@ -277,10 +300,10 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	}
 	s.mu.Lock()
 	s.last++
-	out := newStream(strconv.Itoa(s.last))
+	out := newStream(s.number(s.last))
 	out.finished = s.trim
 	s.streams[out.number] = out
-	delete(s.streams, strconv.Itoa(s.last-maxStreams))
+	delete(s.streams, s.number(s.last-maxStreams))
 	s.mu.Unlock()
 	// "Disconnection SHOULD NOT be interpreted as the client cancelling its request" (MCP 2025-11-25, transports).
 	s.client.Receive(context.WithoutCancel(r.Context()), m, out)
@@ -298,7 +321,7 @@ func (s *session) trim() {
 	defer s.mu.Unlock()
 	kept := 0
 	for n := s.last; n > s.last-maxStreams; n-- {
-		number := strconv.Itoa(n)
+		number := s.number(n)
 		out := s.streams[number]
 		if out == nil {
 			continue
