@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -270,6 +271,77 @@ func TestReplicasShare(t *testing.T) {
 			t.Errorf("%q", said)
 		}
 	}
+}
+
+// TestReplicasTellLists: what a server of one replica says of its lists reaches the clients of another.
+func TestReplicasTellLists(t *testing.T) {
+	t.Parallel()
+	url, _ := redisServer(t)
+	h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "touch", Text: "done", Behaviour: mcptest.Behaviour{
+		Asks: []mcptest.Ask{{Method: "notifications/tools/list_changed", ID: "none"}}}}}})
+	h.vars = append(h.vars, sessionKey, "MCPL_REDIS_URL="+url)
+	one, two := h.replica(t, "--no-auth", "--expose", "all"), h.replica(t, "--no-auth", "--expose", "all")
+	body, headers := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`)
+	resp := two.open(t.Context(), "POST", body, headers...)
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	awaitLine(t, lines, "notifications/subscriptions/acknowledged")
+	heard := make(chan struct{})
+	go func() {
+		defer close(heard)
+		awaitLine(t, lines, "notifications/tools/list_changed")
+	}()
+	for told := false; !told; { // the gateway listens to a server once it was used
+		body, headers := modern("tools/call", "s_touch", "")
+		one.is(one.ask("POST", body, headers...), 200, "done")
+		select {
+		case <-heard:
+			told = true
+		default:
+		}
+	}
+}
+
+// handedOver begins a call at one replica, which never ends, and goes on with it at another.
+func handedOver(t *testing.T) (h home, one replica, begin func(ctx context.Context) *http.Response) {
+	t.Helper()
+	url, _ := redisServer(t)
+	script := servedScript()
+	for i, tool := range script.Tools {
+		if tool.Name == "ask" {
+			script.Tools[i].Never = true
+		}
+	}
+	h = newHome(t, script)
+	h.vars = append(h.vars, sessionKey, "MCPL_REDIS_URL="+url)
+	one = h.replica(t, "--no-auth", "--expose", "all")
+	two := h.replica(t, "--no-auth", "--expose", "all")
+	return h, one, func(ctx context.Context) *http.Response {
+		t.Helper()
+		body, headers := one.asks()
+		return two.open(ctx, "POST", body, headers...)
+	}
+}
+
+// TestReplicasHandOverCancelled: a call that was handed over ends with its client.
+func TestReplicasHandOverCancelled(t *testing.T) {
+	t.Parallel()
+	h, _, begin := handedOver(t)
+	ctx, leave := context.WithCancel(t.Context())
+	resp := begin(ctx)
+	leave()
+	resp.Body.Close()
+	mcptest.WaitLines(t, h.cancelled, 1)
+}
+
+// TestReplicasHandOverLost: who has handed a call over hears of the end of the replica that makes it.
+func TestReplicasHandOverLost(t *testing.T) {
+	t.Parallel()
+	_, one, begin := handedOver(t)
+	resp := begin(t.Context()) // it has begun: nothing came for a while
+	defer resp.Body.Close()
+	one.kill()
+	awaitLine(t, bufio.NewScanner(resp.Body), "the replica of this gateway that waited for this answer has ended")
 }
 
 // TestReplicasLimits: replicas share what a token may use in a minute.

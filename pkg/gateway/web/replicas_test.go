@@ -13,6 +13,22 @@ import (
 // key returns a key for sealing.
 func key(b byte) []byte { return bytes.Repeat([]byte{b}, gateway.KeySize) }
 
+// remove ends a session and returns the status.
+func remove(t *testing.T, url, session string) int {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set(sessionHeader, session)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
+}
+
 // TestSessionsMove: a replica with a key in common continues a session, until that ends there.
 func TestSessionsMove(t *testing.T) {
 	t.Parallel()
@@ -41,25 +57,11 @@ func TestSessionsMove(t *testing.T) {
 	_, newer := post(t, other, "", initialize)
 	expect("sealed with a key that home has not", home, newer, 404)
 
-	remove := func(url, session string) int {
-		t.Helper()
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set(sessionHeader, session)
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		return resp.StatusCode
-	}
-	if status := remove(other, id); status != 204 {
+	if status := remove(t, other, id); status != 204 {
 		t.Errorf("DELETE: %d", status)
 	}
 	expect("deleted", other, id, 404)
-	if status := remove(other, id); status != 404 {
+	if status := remove(t, other, id); status != 404 {
 		t.Errorf("DELETE again: %d", status)
 	}
 	clock.pass(idle + time.Second)

@@ -21,11 +21,15 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/redis"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
 // TestMain checks that nothing of a server is left.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	redis.Silence()
+	goleak.VerifyTestMain(m)
+}
 
 // clock is a clock that a test moves.
 type clock struct {
