@@ -197,9 +197,9 @@ func (v *visitor) visit(stop <-chan struct{}) error {
 	}
 }
 
-// TestReplicaKilled: of three replicas behind HAProxy, which balances at random, one is killed in the middle of the work of
-// clients, and then Redis. Clients of older revisions lose their session once at most, with all that they have set
-// there; the others see no more than lost connections.
+// TestReplicaKilled: HAProxy balances three replicas at random, one is killed in the middle of the work of clients, and
+// then Redis. Clients of older revisions lose their session once at most, with all that they have set there; the others
+// see no more than lost connections.
 func TestReplicaKilled(t *testing.T) {
 	t.Parallel()
 	redis, killRedis := redisServer(t)

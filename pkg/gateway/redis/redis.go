@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
 const (
@@ -59,9 +58,8 @@ func New(opt Options) (*Store, error) {
 		return nil, ErrURL
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
-	o.MaxRetries, o.DialerRetries, o.ContextTimeoutEnabled = -1, 1, true
+	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
 	o.DisableIdentity = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	s := &Store{client: redis.NewClient(o), notice: opt.Notice}
 	if s.notice == nil {
 		s.notice = func(string) {}
