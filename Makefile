@@ -14,10 +14,10 @@ NPM_DIR  := testdata/npm
 CONF_DIR := testdata/conformance
 
 .DEFAULT_GOAL := help
-.PHONY: help build install demo test race cover lint vuln fuzz servers bench bench-cli bench-many eval docs node conformance conformance-suite
+.PHONY: help build install demo test race cover deploy-test lint vuln fuzz servers bench bench-cli bench-many bench-gateway eval docs node conformance conformance-suite
 
 help: ## say what there is
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-13s %s\n", $$1, $$2}'
 
 build: ## build bin/mcpl, static and stripped
 	@mkdir -p bin
@@ -41,6 +41,11 @@ cover: node ## how much of pkg/ the tests run
 	$(GO) test -coverpkg=./pkg/... -coverprofile=/tmp/mcpl-cover.out ./... >/dev/null
 	@$(GO) tool cover -func=/tmp/mcpl-cover.out | tail -n 1
 
+# A module of its own, for Helm's library and Compose's. As root on Linux it also runs the image's content as a container.
+deploy-test: ## the image, the Compose file and the chart of deploy/, without Docker
+	$(GO) -C deploy vet ./...
+	$(GO) -C deploy test ./...
+
 # MCPL_REQUIRE_REAL_SERVERS=1, as in CI, makes a machine that cannot run the suite a failure.
 conformance: build ## the protocol's conformance suite (SCENARIO=name for one of its scenarios)
 	@if command -v npm >/dev/null 2>&1 && [ "$$(uname -sm)" = "Linux x86_64" ]; then \
@@ -53,7 +58,7 @@ conformance: build ## the protocol's conformance suite (SCENARIO=name for one of
 	fi
 
 lint: ## gofmt, vet, errorlint, bodyclose, staticcheck, misspell, the house rules, the other systems
-	@unformatted="$$(gofmt -l cmd internal pkg tools)"; [ -z "$$unformatted" ] || { echo "not gofmt-ed: $$unformatted"; exit 1; }
+	@unformatted="$$(gofmt -l cmd deploy internal pkg tools)"; [ -z "$$unformatted" ] || { echo "not gofmt-ed: $$unformatted"; exit 1; }
 	$(GO) vet ./...
 	$(call with,analyze) $(GO) vet -vettool="$$tool" ./...
 	$(call with,staticcheck) "$$tool" ./...
@@ -85,6 +90,9 @@ bench-cli: build node ## whole processes against a hello-world process, as ratio
 
 bench-many: build ## 45 servers on this machine beside a load of 20: how many come up (takes minutes)
 	$(GO) run ./internal/benchcli -mcpl $(BIN) -many
+
+bench-gateway: build node ## calls through mcpl serve against the host's own, its start, memory and idle time
+	$(GO) run ./internal/benchgateway -mcpl $(BIN) -npm $(NPM_DIR)
 
 eval: ## the ranking on labelled data (DATA=folder of sets)
 	$(GO) run ./internal/eval -data $(or $(DATA),../shared/retrieval)

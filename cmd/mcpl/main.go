@@ -24,16 +24,21 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/otlp"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/redis"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/web"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/proc"
 )
 
 func main() { os.Exit(run()) }
 
 // run wires the rooms together and returns the exit code.
 func run() int {
+	if code, ok := proc.Init(); ok {
+		return code
+	}
 	// The SDK logs broken pipes of dying servers; what matters of that is in our faults.
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	ctx := interruptible()
@@ -49,7 +54,7 @@ func run() int {
 	app.InProcess = func(cfg *config.Config, o host.CallerOptions) engine.Caller {
 		return conn.NewPool(cfg, conn.Options{
 			Limits: o.Limits, Version: app.Version, Environ: o.Environ, Dir: o.Dir, Root: o.Root, EnvFile: o.EnvFile, Log: o.Log,
-			Changed: o.Changed, Listen: o.Listen, Tokens: manager,
+			Changed: o.Changed, Listen: o.Listen, Sampling: o.Sampling, Tokens: manager,
 		})
 	}
 	app.ExampleServer = func(ctx context.Context, in io.Reader, out io.Writer) error {
@@ -60,10 +65,17 @@ func run() int {
 			return fault.New(fault.Usage, "--no-auth is only for addresses of this machine, not for "+opt.Address,
 				"Leave --no-auth away, so that clients need a token, or serve at 127.0.0.1.")
 		}
-		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Now: app.Now})
+		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Now: app.Now,
+			Metrics: opt.Metrics})
 		return server.Listen(ctx, opt.Address, opt.Listening)
 	}
 	app.Share = share
+	app.NewSpans = func(notice func(string)) verb.Spans {
+		if e := otlp.New(otlp.Options{Lookup: os.LookupEnv, Version: app.Version, Notice: notice}); e != nil {
+			return e
+		}
+		return nil
+	}
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }
 	return cli.Execute(ctx, os.Args[1:], app)
 }

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) {
 		"mcptest":      mcptest.Run,
 		"play-browser": playBrowser,
 		"xdg-open":     xdgOpen,
+		"hoard":        hoard,
 	})
 }
 

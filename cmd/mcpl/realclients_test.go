@@ -55,7 +55,7 @@ func served(t *testing.T, transport string) (h home, target string) {
 		}
 	}
 	target = filepath.Join(h.dir, "serve")
-	lines.WriteString("exec mcpl serve\n")
+	lines.WriteString("exec mcpl serve \"$@\"\n")
 	if err := os.WriteFile(target, []byte(lines.String()), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,8 @@ func (h home) node(t *testing.T, dir string, args ...string) string {
 	return out.String()
 }
 
-// TestRealClients has the protocol's own client libraries list, search, call, answer a question, subscribe and cancel.
+// TestRealClients has the protocol's own client libraries list, search, call, answer a question, subscribe, cancel, and
+// activate a tool of which they hear.
 func TestRealClients(t *testing.T) {
 	t.Parallel()
 	dir := realClients(t)
@@ -84,6 +85,8 @@ func TestRealClients(t *testing.T) {
 		Revision, Question, Answer, Update, Cancel, Search string
 		List                                               []string
 		Call                                               map[string]any
+		Changed                                            bool
+		Inactive, Active                                   []any // the tools that are listed, and what a call comes to
 	}
 	for library, revision := range map[string]string{"sdk": "", "client": "2025-11-25", "client-auto": "2026-07-28"} {
 		for _, transport := range []string{"stdio", "http"} {
@@ -100,7 +103,8 @@ func TestRealClients(t *testing.T) {
 				got.Search, got.Answer = "", ""
 				want := steps{Revision: revision, Question: "Who?", Update: "a:one", Cancel: "cancelled",
 					List: []string{"search_tools", "read_tool", "call_tool", "list_servers"},
-					Call: map[string]any{"sum": 100.0}}
+					Call: map[string]any{"sum": 100.0}, Changed: true,
+					Inactive: []any{[]any{"activate"}, false}, Active: []any{[]any{"activate", "s_odd"}, 100.0}}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Error(diff)
 				}
@@ -128,7 +132,13 @@ func TestRealInspector(t *testing.T) {
 				}
 				inspect(`"search_tools"`, "--method", "tools/list")
 				inspect("s/odd(a: number)", "--method", "tools/call", "--tool-name", "search_tools", "--tool-arg", "query=add numbers")
+				inspect(`"sum": 100`, "--method", "tools/call", "--tool-name", "call_tool", "--tool-arg", "server=s",
+					"--tool-arg", "tool=odd", "--tool-arg", `arguments={"a":1}`)
 				inspect("first", "--method", "resources/read", "--uri", "a:one")
+				if transport == "http" {
+					target += "/activate"
+					inspect(`s_odd`, "--method", "tools/call", "--tool-name", "activate", "--tool-arg", `activate=["s_odd"]`)
+				}
 			})
 		}
 	}

@@ -28,8 +28,21 @@ const sessionKey = "MCPL_SESSION_KEYS=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh
 // replica is one of several gateways.
 type replica struct {
 	site
+	home home
 	// kill kills it and returns what it has said on stderr since it listens. It may be called more than once.
 	kill func() string
+}
+
+// startReplicas runs n gateways with the same servers, each in a home of its own, and the key in common.
+func startReplicas(t *testing.T, n int, script mcptest.Script, redis string, args ...string) []replica {
+	t.Helper()
+	all := make([]replica, n)
+	for i := range all {
+		h := newHome(t, script)
+		h.vars = append(h.vars, sessionKey, "MCPL_REDIS_URL="+redis)
+		all[i] = h.replica(t, args...)
+	}
+	return all
 }
 
 // replica runs mcpl serve --http in a home, on a free port.
@@ -67,7 +80,7 @@ func (h home) replica(t *testing.T, args ...string) replica {
 		return said
 	})
 	t.Cleanup(func() { kill() })
-	return replica{site{t: t, url: url}, kill}
+	return replica{site{t: t, url: url}, h, kill}
 }
 
 // redisServer runs Debian's Redis on a socket, and returns its URL and what kills it. It skips the test if there is
@@ -163,9 +176,8 @@ func (s site) question(session string) (answer string, rest <-chan string) {
 // TestReplicasAlone: replicas that have keys in common, and no Redis, continue sessions, and say what is elsewhere.
 func TestReplicasAlone(t *testing.T) {
 	t.Parallel()
-	h := newHome(t, servedScript())
-	h.vars = append(h.vars, sessionKey)
-	one, two := h.replica(t, "--no-auth", "--expose", "all"), h.replica(t, "--no-auth", "--expose", "all")
+	replicas := startReplicas(t, 2, servedScript(), "", "--no-auth", "--expose", "all")
+	one, two := replicas[0], replicas[1]
 	id := one.session()
 	two.is(two.ask("POST", call(2, "tools/call", `{"name":"s_odd","arguments":{"a":1}}`), id), 200, oddResult)
 	body, headers := one.asks()
@@ -204,9 +216,8 @@ func TestReplicasShare(t *testing.T) {
 	script.Tools = append(script.Tools, mcptest.Tool{Name: "update", Text: "done", Behaviour: mcptest.Behaviour{
 		Asks: []mcptest.Ask{{Method: "notifications/resources/updated", Params: `{"uri":"a:one"}`, ID: "none"}}}})
 	script.Methods = map[string]mcptest.Behaviour{"resources/subscribe": {Result: `{}`}}
-	h := newHome(t, script)
-	h.vars = append(h.vars, sessionKey, "MCPL_REDIS_URL="+url)
-	one, two := h.replica(t, "--no-auth", "--expose", "activate"), h.replica(t, "--no-auth", "--expose", "activate")
+	replicas := startReplicas(t, 2, script, url, "--no-auth", "--expose", "activate")
+	one, two := replicas[0], replicas[1]
 	ask := strings.Replace(hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
 	id := "Mcp-Session-Id: " + one.ask("POST", ask).header.Get("Mcp-Session-Id")
 	listed := func(name string) bool {
@@ -277,10 +288,10 @@ func TestReplicasShare(t *testing.T) {
 func TestReplicasTellLists(t *testing.T) {
 	t.Parallel()
 	url, _ := redisServer(t)
-	h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "touch", Text: "done", Behaviour: mcptest.Behaviour{
-		Asks: []mcptest.Ask{{Method: "notifications/tools/list_changed", ID: "none"}}}}}})
-	h.vars = append(h.vars, sessionKey, "MCPL_REDIS_URL="+url)
-	one, two := h.replica(t, "--no-auth", "--expose", "all"), h.replica(t, "--no-auth", "--expose", "all")
+	script := mcptest.Script{Tools: []mcptest.Tool{{Name: "touch", Text: "done", Behaviour: mcptest.Behaviour{
+		Asks: []mcptest.Ask{{Method: "notifications/tools/list_changed", ID: "none"}}}}}}
+	replicas := startReplicas(t, 2, script, url, "--no-auth", "--expose", "all")
+	one, two := replicas[0], replicas[1]
 	body, headers := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`)
 	resp := two.open(t.Context(), "POST", body, headers...)
 	defer resp.Body.Close()
@@ -303,7 +314,7 @@ func TestReplicasTellLists(t *testing.T) {
 }
 
 // handedOver begins a call at one replica, which never ends, and goes on with it at another.
-func handedOver(t *testing.T) (h home, one replica, begin func(ctx context.Context) *http.Response) {
+func handedOver(t *testing.T) (one replica, begin func(ctx context.Context) *http.Response) {
 	t.Helper()
 	url, _ := redisServer(t)
 	script := servedScript()
@@ -312,11 +323,9 @@ func handedOver(t *testing.T) (h home, one replica, begin func(ctx context.Conte
 			script.Tools[i].Never = true
 		}
 	}
-	h = newHome(t, script)
-	h.vars = append(h.vars, sessionKey, "MCPL_REDIS_URL="+url)
-	one = h.replica(t, "--no-auth", "--expose", "all")
-	two := h.replica(t, "--no-auth", "--expose", "all")
-	return h, one, func(ctx context.Context) *http.Response {
+	replicas := startReplicas(t, 2, script, url, "--no-auth", "--expose", "all")
+	one, two := replicas[0], replicas[1]
+	return one, func(ctx context.Context) *http.Response {
 		t.Helper()
 		body, headers := one.asks()
 		return two.open(ctx, "POST", body, headers...)
@@ -326,18 +335,18 @@ func handedOver(t *testing.T) (h home, one replica, begin func(ctx context.Conte
 // TestReplicasHandOverCancelled: a call that was handed over ends with its client.
 func TestReplicasHandOverCancelled(t *testing.T) {
 	t.Parallel()
-	h, _, begin := handedOver(t)
+	one, begin := handedOver(t)
 	ctx, leave := context.WithCancel(t.Context())
 	resp := begin(ctx)
 	leave()
 	resp.Body.Close()
-	mcptest.WaitLines(t, h.cancelled, 1)
+	mcptest.WaitLines(t, one.home.cancelled, 1)
 }
 
 // TestReplicasHandOverLost: who has handed a call over hears of the end of the replica that makes it.
 func TestReplicasHandOverLost(t *testing.T) {
 	t.Parallel()
-	_, one, begin := handedOver(t)
+	one, begin := handedOver(t)
 	resp := begin(t.Context()) // it has begun: nothing came for a while
 	defer resp.Body.Close()
 	one.kill()
@@ -356,7 +365,19 @@ func TestReplicasLimits(t *testing.T) {
 	}
 	own := "Authorization: Bearer " + added.Token
 	odd := call(1, "tools/call", `{"name":"s_odd","arguments":{"a":1}}`)
-	one, two := h.replica(t, "--expose", "all"), h.replica(t, "--expose", "all")
+	other := newHome(t, servedScript())
+	other.vars = h.vars
+	tokens, err := os.ReadFile(h.tokens())
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(other.tokens()), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(other.tokens(), tokens, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, two := h.replica(t, "--expose", "all"), other.replica(t, "--expose", "all")
 	for range 2 {
 		one.is(one.ask("POST", odd, own), 200, oddResult)
 		two.is(two.ask("POST", odd, own), 200, oddResult)

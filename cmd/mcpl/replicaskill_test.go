@@ -203,12 +203,7 @@ func (v *visitor) visit(stop <-chan struct{}) error {
 func TestReplicaKilled(t *testing.T) {
 	t.Parallel()
 	redis, killRedis := redisServer(t)
-	h := newHome(t, servedScript())
-	h.vars = append(h.vars, sessionKey, "MCPL_REDIS_URL="+redis)
-	var replicas []replica
-	for range 3 {
-		replicas = append(replicas, h.replica(t, "--no-auth", "--expose", "activate"))
-	}
+	replicas := startReplicas(t, 3, servedScript(), redis, "--no-auth", "--expose", "activate")
 	url := anyReplica(t, replicas...)
 	visitors := make([]*visitor, 8)
 	stop := make(chan struct{})

@@ -107,6 +107,12 @@ func (w *writer) result() string {
 	maybe(`"structuredContent"`, any)
 	maybe(`"isError"`, func() { w.WriteString(w.one("true", "false")) })
 	maybe(`"_meta"`, func() { w.list('{', '}', w.IntN(3), func() { w.member(w.text(), 2) }) })
+	maybe(`"deep"`, func() {
+		depth := w.IntN(200)
+		w.WriteString(strings.Repeat(w.one(`[1,`, `{"a":`), depth)) // what it begins with ends it
+		begun := w.String()[len(`"deep":`):]
+		w.WriteString("null" + strings.Repeat(map[bool]string{true: "]", false: "}"}[strings.HasPrefix(begun, "[")], depth))
+	})
 	return w.object(members...)
 }
 

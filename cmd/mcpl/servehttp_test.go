@@ -26,6 +26,7 @@ type site struct {
 	t     *testing.T
 	url   string
 	token string // that it has made, if it has
+	pid   int
 	// end ends it and returns what it has said on stderr since it listens. It may be called more than once.
 	end func() string
 }
@@ -39,6 +40,13 @@ func (h home) serveHTTP(t *testing.T, args ...string) site {
 // serveAt runs mcpl serve --http ADDR.
 func (h home) serveAt(t *testing.T, args ...string) site {
 	t.Helper()
+	s, _ := h.startAt(t, args...)
+	return s
+}
+
+// startAt runs mcpl serve --http ADDR, and returns its process too.
+func (h home) startAt(t *testing.T, args ...string) (site, *os.Process) {
+	t.Helper()
 	cmd, _, _ := h.mcpl(t, append([]string{"serve", "--http"}, args...)...)
 	cmd = lasting(cmd)
 	stderr, err := cmd.StderrPipe()
@@ -48,21 +56,22 @@ func (h home) serveAt(t *testing.T, args ...string) site {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines, token := bufio.NewReader(stderr), ""
-	first, err := lines.ReadString('\n')
-	if strings.Contains(first, "need this token") { // the token, and the next line
-		if token, err = lines.ReadString('\n'); err == nil {
-			first, err = lines.ReadString('\n')
+	lines, token, url, before := bufio.NewReader(stderr), "", "", ""
+	for url == "" {
+		line, err := lines.ReadString('\n')
+		if strings.Contains(line, "need this token") {
+			token, err = lines.ReadString('\n')
+		} else if url = regexp.MustCompile(`listening on (http://\S+/mcp)`).FindString(line); url == "" {
+			before += line
 		}
-	}
-	url := regexp.MustCompile(`http://\S+/mcp`).FindString(first)
-	if url == "" {
-		t.Fatalf("%q, %v", first, err)
+		if err != nil {
+			t.Fatalf("%q, %v", before, err)
+		}
 	}
 	rest := make(chan string, 1)
 	go func() {
 		said, _ := io.ReadAll(lines) // it ends with the process
-		rest <- string(said)
+		rest <- before + string(said)
 	}()
 	end := sync.OnceValue(func() string {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // where it has gone, its exit code says so
@@ -73,7 +82,7 @@ func (h home) serveAt(t *testing.T, args ...string) site {
 		return said
 	})
 	t.Cleanup(func() { end() })
-	return site{t, url, strings.TrimSpace(token), end}
+	return site{t, strings.TrimPrefix(url, "listening on "), strings.TrimSpace(token), cmd.Process.Pid, end}, cmd.Process
 }
 
 // tokens is the file of the gateway's tokens.
@@ -215,7 +224,7 @@ func TestServeTokens(t *testing.T) {
 	s.is(s.ask("POST", ping, id, other), 404)
 	s.is(s.ask("DELETE", "", id, other), 404)
 	s.is(s.ask("POST", ping, other), 200)
-	byPath := site{t, strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token, "", nil}
+	byPath := site{t, strings.TrimSuffix(s.url, "/mcp") + "/api/mcp/" + added.Token, "", 0, nil}
 	s.is(byPath.ask("POST", ping), 200)
 	if list := h.serveToken(t); !strings.Contains(list, `"default"`) || !strings.Contains(list, `"laptop"`) {
 		t.Error(list)

@@ -5,6 +5,7 @@ package main
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -86,5 +87,39 @@ func TestServePrimes(t *testing.T) {
 	s.is(s.ask("GET", "", id, "Last-Event-ID: 2--1"), 200, "id: 2-0\n", `notifications/progress`, `"id":8,"result":`)
 	if r = s.ask("POST", steps, id, "Mcp-Protocol-Version: 2025-06-18"); strings.Contains(r.body, "data:\n") {
 		t.Errorf("%q", r.body)
+	}
+}
+
+// TestServeSubscribesAnew: clients of every revision subscribe to a resource of a server of MCP 2026-07-28, and the
+// subscription that they hear of is their own.
+func TestServeSubscribesAnew(t *testing.T) {
+	t.Parallel()
+	updated := mcptest.Ask{Method: "notifications/resources/updated",
+		Params: `{"uri":"a:one","_meta":{"io.modelcontextprotocol/subscriptionId":"upstream"}}`, ID: "none"}
+	s := newHome(t, mcptest.Script{Modern: "only", Resources: []mcptest.Resource{{URI: "a:one", Text: "first"}},
+		Tools: []mcptest.Tool{{Name: "touch", Text: "done", Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{updated}}}},
+	}).serveHTTP(t, "--expose", "all")
+	id := s.session()
+	s.is(s.ask("POST", `{"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"a:one"}}`, id), 200, `"result":{}`)
+	body, headers := modern("subscriptions/listen", "", `"notifications":{"resourceSubscriptions":["a:one"]},`)
+	stream := s.open(t.Context(), "GET", "", id)
+	defer stream.Body.Close()
+	listening := s.open(t.Context(), "POST", body, headers...)
+	defer listening.Body.Close()
+	for want, in := range map[string]io.Reader{`"params":{"uri":"a:one"}}`: stream.Body,
+		`"params":{"uri":"a:one","_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`: listening.Body} {
+		heard := make(chan struct{})
+		go func() {
+			defer close(heard)
+			awaitLine(t, bufio.NewScanner(in), `"notifications/resources/updated",`+want)
+		}()
+		for told := false; !told; { // the gateway listens a moment after it has answered
+			s.is(s.ask("POST", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"s_touch"}}`, id), 200, "done")
+			select {
+			case <-heard:
+				told = true
+			default:
+			}
+		}
 	}
 }

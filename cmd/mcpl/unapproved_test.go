@@ -76,6 +76,8 @@ instructions --describe
 completion bash
 serve
 serve --expose all --daemon off
+serve --cwd .
+serve install cursor --yes
 daemon restart
 daemon status
 daemon logs

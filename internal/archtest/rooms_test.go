@@ -11,8 +11,8 @@ type room struct {
 var rooms = map[string]room{
 	"cmd/mcpl": {
 		imports: []string{"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config",
-			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/gateway", "pkg/gateway/redis", "pkg/gateway/web", "pkg/host",
-			"pkg/output"},
+			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/gateway", "pkg/gateway/otlp", "pkg/gateway/redis", "pkg/gateway/web",
+			"pkg/host", "pkg/output", "pkg/proc"},
 		why: "main is the only place that chooses: what reaches servers in this process, where logins are kept, which streams " +
 			"are written. Every other package gets its choice as a value, so a test can choose otherwise",
 	},
@@ -26,6 +26,11 @@ var rooms = map[string]room{
 	"internal/benchcli": {
 		imports: []string{"internal/mcptest"},
 		why:     "it measures whole processes, mcpl's included, and needs only a server to measure them against",
+	},
+	"internal/benchgateway": {
+		imports: []string{"internal/mcptest", "pkg/config", "pkg/conn", "pkg/engine", "pkg/host", "pkg/tool"},
+		why: "its yardstick is the host's own call, with connections as main makes them; the gateway that it measures is a " +
+			"whole process",
 	},
 	"internal/cli": {
 		imports: []string{"internal/verb", "pkg/fault", "pkg/hidden"},
@@ -62,8 +67,8 @@ var rooms = map[string]room{
 	"internal/verb": {
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/approval", "pkg/atomicfile",
 			"pkg/auth/login", "pkg/catalog", "pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault",
-			"pkg/gateway", "pkg/gateway/tokens", "pkg/hidden", "pkg/host", "pkg/humanize", "pkg/index", "pkg/output",
-			"pkg/pin", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool", "pkg/trust"},
+			"pkg/gateway", "pkg/gateway/telemetry", "pkg/gateway/tokens", "pkg/hidden", "pkg/host", "pkg/humanize",
+			"pkg/index", "pkg/output", "pkg/pin", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool", "pkg/trust"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -134,20 +139,29 @@ var rooms = map[string]room{
 		why: "a leaf: every package makes faults, so this one can import none of them",
 	},
 	"pkg/gateway": {
-		imports: []string{"pkg/catalog", "pkg/engine", "pkg/fault", "pkg/humanize", "pkg/mcp", "pkg/results", "pkg/schema",
-			"pkg/search", "pkg/tool"},
+		imports: []string{"pkg/approval", "pkg/catalog", "pkg/engine", "pkg/fault", "pkg/hidden", "pkg/humanize", "pkg/mcp",
+			"pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/tool"},
 		why: "it is a face of the engine: it decides what a client sees and relays the rest. How messages travel is the " +
 			"business of its doors, and an SDK's messages would lose bytes of other people's",
 	},
 	"pkg/gateway/redis": {
 		why: "what replicas share is an interface of the gateway; the library behind it, and that it may fail, stay here",
 	},
+	"pkg/gateway/otlp": {
+		imports: []string{"pkg/gateway", "pkg/tool"},
+		why:     "it needs net/http, which no verb has: main gives it to the gateway as two functions",
+	},
+	"pkg/gateway/telemetry": {
+		imports: []string{"pkg/atomicfile", "pkg/fault", "pkg/gateway", "pkg/hidden"},
+		why: "what is seen of calls is made of their records, which hold nothing secret; a gateway does not know who looks, " +
+			"and a verb opens the file without net/http",
+	},
 	"pkg/gateway/tokens": {
 		imports: []string{"pkg/atomicfile", "pkg/fault"},
 		why:     "who may use a gateway is kept by itself: what asks for a token, and what a token opens, is the business of others",
 	},
 	"pkg/gateway/web": {
-		imports: []string{"pkg/gateway", "pkg/mcp", "pkg/tool"},
+		imports: []string{"pkg/gateway", "pkg/gateway/telemetry", "pkg/mcp", "pkg/tool"},
 		why: "it knows headers, bodies and streams, and the gateway none of these; apart from it, no verb needs net/http " +
 			"and a search starts without it",
 	},
@@ -248,5 +262,5 @@ var late = []string{"net/http", "text/template", "html/template", "crypto/tls", 
 	"github.com/mark3labs/mcp-go/mcp", "github.com/mark3labs/mcp-go/client", "github.com/santhosh-tekuri/jsonschema/v6"}
 
 // printers may write to the process's streams themselves: they are programs of their own.
-var printers = []string{"cmd/mcpl", "internal/benchcli", "internal/conformance", "internal/eval",
-	"internal/eval/related", "internal/mcptest"}
+var printers = []string{"cmd/mcpl", "internal/benchcli", "internal/benchgateway", "internal/conformance",
+	"internal/eval", "internal/eval/related", "internal/mcptest"}

@@ -62,6 +62,8 @@ type App struct {
 	// Share opens what replicas of a gateway have in common, at the URL of a Redis. notice hears if that does not answer,
 	// and the function that it returns closes it. It is nil on the early path. Errors are faults.
 	Share func(ctx context.Context, url string, notice func(text string)) (gateway.Shared, func() error, error)
+	// NewSpans returns what sends spans as the environment asks for; nil if it does not. It is nil on the early path.
+	NewSpans func(notice func(text string)) Spans
 	// Query parses a jq expression. It is nil on the early path.
 	Query func(expr string) (render.Query, error)
 }

@@ -3,6 +3,7 @@ package verb
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,9 +12,11 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // Logins are the logins to servers over HTTP, a pkg/auth.Manager. Errors of its methods are faults.
@@ -52,6 +55,7 @@ not load: paste its address here.`,
 		Example: `  mcpl auth login notes
   mcpl auth login notes --no-browser
   mcpl auth login notes --scope "read write"
+  mcpl auth login notes --as ada
   mcpl --json auth status`,
 	}
 }
@@ -61,6 +65,8 @@ type authVerb struct {
 	Scopes    []string
 	NoBrowser bool
 	Timeout   time.Duration
+	// As is the principal of a gateway whose login it is.
+	As string
 
 	action  string
 	servers []string // at most one
@@ -77,6 +83,7 @@ func completeAuth(n *Names, args []string) ([]string, bool) {
 func (v *authVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&v.Scopes, "scope", nil, "with login: ask for these `SCOPES`; repeatable")
 	fs.BoolVar(&v.NoBrowser, "no-browser", false, "with login: only print the address, on stderr")
+	fs.StringVar(&v.As, "as", "", "the login of the token `NAME` of mcpl serve")
 	fs.Var((*durationValue)(&v.Timeout), "timeout", "with login: limit for the whole login (default 5m)")
 }
 
@@ -118,6 +125,11 @@ func (v *authVerb) usable(s *Session, name string) (*config.Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if v.As != "" && server.Credentials != config.OfUser {
+		return nil, fault.New(fault.Usage, name+" gets the same login whoever uses the gateway",
+			`For a login of each user its entry has to have "credentials": "user".`).On(name, "")
+	}
+	server = server.For(v.As, nil)
 	return server, server.Usable()
 }
 
@@ -151,13 +163,25 @@ func (v *authVerb) login(ctx context.Context, s *Session) error {
 		return err
 	}
 	a := &loginAnswer{loginLine: *lineOfLogin(s, server, state)}
-	listed, err := s.Engine.ListServer(ctx, name, true)
+	listed, err := v.list(ctx, s, name)
 	if err != nil {
 		f := output.InWords(fault.From(err))
 		a.Warning = fmt.Sprintf("its tools could not be listed: %s. %s", f.Message, f.Help)
 	}
 	a.Tools = len(listed.Tools)
 	return s.Printer.Answer(a)
+}
+
+// list lists a server with its new login.
+func (v *authVerb) list(ctx context.Context, s *Session, name string) (listed engine.ServerTools, err error) {
+	e := s.Engine
+	if v.As != "" {
+		e = s.engineOver(s.selection(), func(cfg *config.Config, _ func(string)) engine.Caller {
+			return s.ownCaller(cfg, tool.CallOptions{Principal: tool.Principal(v.As)})
+		})
+		defer func() { err = errors.Join(err, e.Close()) }()
+	}
+	return e.ListServer(ctx, name, true)
 }
 
 // show shows the address of a login, also if a browser was asked to open it: that may have failed.
@@ -245,8 +269,8 @@ func (v *authVerb) status(ctx context.Context, s *Session) error {
 	}
 	a := &statusAnswer{Servers: []*loginLine{}}
 	for _, server := range servers {
-		if server.Transport != config.Stdio {
-			a.Servers = append(a.Servers, loginOf(ctx, s, server))
+		if server.Transport != config.Stdio && (v.As == "" || server.Credentials == config.OfUser) {
+			a.Servers = append(a.Servers, loginOf(ctx, s, server.For(v.As, nil)))
 		}
 	}
 	return s.Printer.Answer(a)

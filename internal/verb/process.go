@@ -24,10 +24,13 @@ func Process() (*App, error) {
 	}
 	return &App{
 		Env: env, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
-		OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr), InTTY: term.IsTerminal(int(os.Stdin.Fd())),
+		OutTTY: terminal(os.Stdout), ErrTTY: terminal(os.Stderr), InTTY: atTerminal(),
 		Version: version(), Now: time.Now, Started: time.Now(), Detach: detach,
 	}, nil
 }
+
+// atTerminal reports whether stdin is a terminal, which has not gone.
+func atTerminal() bool { return term.IsTerminal(int(os.Stdin.Fd())) }
 
 // version returns the version that Go stamped into the binary: a tag, or a pseudo-version with the commit.
 func version() string {

@@ -6,16 +6,15 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
-	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 )
 
@@ -41,7 +40,7 @@ path /api/mcp/TOKEN. If there is none yet, one is made and printed, once, on
 stderr. serve token adds, lists and revokes them; --no-auth does without, for
 programs of this machine only. A token may be limited: to --servers, to a
 --tier of tools (read, write), to a --profile, in time (--expires), and in its
-calls (--per-minute, --at-once).
+calls (--per-minute, --at-once). SIGHUP has serve read its configuration again.
 
 A profile of config.toml names servers, tools and an exposure. Over HTTP its
 path is /mcp/p/NAME, else --profile NAME shows it.
@@ -59,8 +58,10 @@ taken as the configuration. Then the default is activate, else search.`,
 type serveVerb struct {
 	Expose string
 	HTTP   string
+	Audit  string
 	NoAuth bool
 	Daemon string
+	Cwd    string
 	// Profile is that of a client over stdin and stdout.
 	Profile string
 
@@ -72,10 +73,12 @@ func (v *serveVerb) Flags(fs *pflag.FlagSet) {
 	fs.StringVar(&v.Expose, "expose", "", "show tools by `MODE`: search, activate, all")
 	fs.StringVar(&v.HTTP, "http", "", "serve Streamable HTTP at this `ADDR`")
 	fs.Lookup("http").NoOptDefVal = "127.0.0.1:7332"
+	fs.StringVar(&v.Audit, "audit", "", "log calls to `FILE`, or to stderr with -")
 	fs.BoolVar(&v.NoAuth, "no-auth", false, "with --http: clients need no token")
 	fs.StringVar(&v.Profile, "profile", "", "show what belongs to the profile `NAME`")
 	v.token.flags(fs)
 	fs.StringVar(&v.Daemon, "daemon", "auto", "use daemon `WHEN`: on, off")
+	fs.StringVar(&v.Cwd, "cwd", "", "work in `FOLDER`, as if started there")
 }
 
 // Parse implements [Verb].
@@ -124,8 +127,8 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		return fault.New(fault.Config, "mcpl serve was started by mcpl, as a server behind itself",
 			"Remove its entry from the configuration that mcpl reads, or have another client start it.")
 	}
-	if _, known := s.Settings.Profiles[v.Profile]; v.Profile != "" && !known {
-		return s.noProfile(v.Profile)
+	if err := s.workIn(v.Cwd); err != nil {
+		return err
 	}
 	log := func(string, string) {}
 	if s.Globals.Verbose {
@@ -135,24 +138,35 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	if err != nil {
 		return err
 	}
-	doors := &doors{host: host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
-		StateDir: s.App.Env.StateDir(), Log: log, RelistGap: relistGap})}
+	doors := &doors{latest: make(map[string]*config.Config)}
+	doors.host = host.New(host.Options{NewCaller: s.App.InProcess, NewCatalog: s.App.daemonCatalog,
+		StateDir: s.App.Env.StateDir(), Log: log, RelistGap: relistGap})
 	if v.Daemon == "on" || v.Daemon == "auto" && v.HTTP == "" && s.usesDaemon() {
 		doors.clients = make(map[string]*daemon.Client)
 	}
 	defer func() { err = errors.Join(err, doors.close()) }()
+	seen, err := v.operate(s)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, seen.close()) }()
 	opt := gateway.Options{Version: s.App.Version, Now: s.App.Now,
 		Log: log, Results: s.App.resultsOf, MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
 		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
 		Switch: s.switchTools,
 		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }}
+	seen.options(&opt)
 	g, end, err := s.newGateway(ctx, opt, v.HTTP != "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if v.HTTP != "" {
-		opt := HTTPOptions{Address: v.HTTP, Expose: expose}
+		seen.gauge(g, doors)
+		ctx, end := context.WithCancel(ctx)
+		defer end()
+		defer seen.followHangups(ctx, s, g, end)()
+		opt := HTTPOptions{Address: v.HTTP, Expose: expose, Metrics: seen.metrics}
 		if !v.NoAuth {
 			if err := s.needToken(ctx); err != nil {
 				return err
@@ -167,6 +181,9 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 
 // exposure returns the exposure that the command line asks for, else the one that fits the configuration.
 func (v *serveVerb) exposure(s *Session) (gateway.Exposure, error) {
+	if _, known := s.Settings.Profiles[v.Profile]; v.Profile != "" && !known {
+		return "", s.noProfile(v.Profile)
+	}
 	if v.Expose != "" {
 		return gateway.Exposure(v.Expose), nil
 	}
@@ -184,53 +201,6 @@ func (v *serveVerb) exposure(s *Session) (gateway.Exposure, error) {
 	return gateway.Search, nil
 }
 
-// doors are the ways to live servers of a gateway. They outlast its engines, of which each change makes another.
-type doors struct {
-	host *host.Host
-
-	mu      sync.Mutex
-	clients map[string]*daemon.Client // by the configuration set; nil if the daemon is not used
-}
-
-// caller returns the way to the servers of a configuration.
-func (d *doors) caller(s *Session, cfg *config.Config) engine.Caller {
-	warm := d.host.Caller(s.surroundings(), nil)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.clients == nil {
-		return warm
-	}
-	key := cfg.Sources.Key()
-	if d.clients[key] == nil {
-		opt := s.daemonClient(s.callerOptions())
-		opt.Start = s.daemonCommand()
-		if cfg.Sources.HasTools() && cfg.Sources.Configs[0].Found { // the daemon looks for no tools.toml to find its place
-			opt.Start = append(opt.Start, "--config", cfg.Sources.Configs[0].Path)
-		}
-		opt.Yield = true
-		opt.InProcess = func() engine.Caller { return warm }
-		d.clients[key] = daemon.NewClient(cfg.Sources, opt)
-	}
-	return shared{d.clients[key]}
-}
-
-// close ends the ways. Servers of the daemon stay.
-func (d *doors) close() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var errs []error
-	for _, c := range d.clients {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(append(errs, d.host.Close())...)
-}
-
-// shared is a caller that outlasts the engine that it is given to.
-type shared struct{ engine.Caller }
-
-// Close implements [engine.Caller].
-func (shared) Close() error { return nil }
-
 // HTTPOptions say where a gateway is served over HTTP.
 type HTTPOptions struct {
 	Address string
@@ -238,6 +208,8 @@ type HTTPOptions struct {
 	Listening func(url string)
 	// Expose is the exposure at the path /mcp.
 	Expose gateway.Exposure
+	// Metrics are served at /metrics.
+	Metrics *telemetry.Metrics
 	// Principal returns whose a token is, nil if it is none. If Principal is nil, clients need no token, and have to be of
 	// this machine: another address is a fault of the kind usage.
 	Principal func(ctx context.Context, token string) (*gateway.Principal, error)

@@ -1,12 +1,14 @@
 package verb
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
@@ -39,7 +41,9 @@ func (s *Session) stamp() string {
 	for _, file := range slices.Concat(sources.Configs, sources.EnvFiles) {
 		fmt.Fprintf(&b, "%s %d %d\n", file.Path, file.MTime, file.Size)
 	}
-	look(state.Principals(env.StateDir())) // a changed file is another entry of it
+	for _, dir := range []string{state.Principals(env.StateDir()), login.Dir(env.StateDir())} {
+		look(dir) // a changed file is another entry of it
+	}
 	b.WriteString(env.ApprovalStamp(sources))
 	return b.String()
 }
@@ -55,19 +59,21 @@ func (s *Session) openAnew(to *doors) (gateway.Opened, error) {
 	for _, notice := range notices {
 		s.Printer.Notice("%s", notice)
 	}
-	opened := gateway.Opened{Unsure: next.unsure, Narrow: next.narrow,
-		Profiles: make(map[string]gateway.Exposure)}
+	opened := gateway.Opened{Unsure: next.unsure, Profiles: make(map[string]gateway.Exposure)}
 	for name, p := range next.Settings.Profiles {
 		opened.Profiles[name] = gateway.Exposure(p.Mode)
 	}
 	opened.Engine = next.engineOver(next.selection(), func(cfg *config.Config, _ func(string)) engine.Caller {
 		return to.caller(next, cfg)
 	})
+	next.Engine = opened.Engine
+	opened.Narrow = next.narrow
 	return opened, nil
 }
 
 // narrow returns what is taken away from all that there is for a principal in a profile.
-func (s *Session) narrow(of gateway.Principal, profile string) (n engine.Narrowing, err error) {
+func (s *Session) narrow(ctx context.Context, of gateway.Principal, profile string) (
+	n engine.Narrowing, err error) {
 	var shows []func(server, name string) bool
 	if profile != "" {
 		p, known := s.Settings.Profiles[profile]
@@ -91,8 +97,8 @@ func (s *Session) narrow(of gateway.Principal, profile string) (n engine.Narrowi
 		return !slices.ContainsFunc(shows, func(shows func(server, name string) bool) bool { return !shows(server, name) })
 	}
 	n.Policy = tierRules(of)
-	if of.Name == "" {
-		return n, nil
+	if n.Refuses, err = s.lackOf(ctx, of); err != nil || of.Name == "" {
+		return n, err
 	}
 	tools, notices, err := state.PrincipalFile(s.App.Env.StateDir(), of.Name).Read()
 	if err != nil { // what it has off would be on without it
@@ -125,4 +131,48 @@ func tierRules(of gateway.Principal) policy.Rules {
 	}
 	return policy.Rules{{Annotations: denied, Action: policy.Deny,
 		Source: fmt.Sprintf("the tier %q of %q", of.Tier, of.Name)}}
+}
+
+// lackOf returns a function that says why a server cannot be used with the logins of a principal. It asks no server.
+func (s *Session) lackOf(ctx context.Context, of gateway.Principal) (func(server string) error, error) {
+	cfg, err := s.catalog().Config()
+	if err != nil {
+		return nil, err
+	}
+	type lack struct {
+		login.State
+		server *config.Server
+	}
+	lacks := make(map[string]lack)
+	for _, server := range cfg.Servers {
+		if server.Transport == config.Stdio || server.Usable() != nil {
+			continue
+		}
+		own := server.For(of.Name, nil)
+		state, err := s.App.Logins.State(ctx, own)
+		if err != nil { // the call says so
+			continue
+		}
+		lacks[server.Name] = lack{state, own}
+	}
+	return func(name string) error {
+		l, known := lacks[name]
+		ended := l.Kind == login.Expired || !l.Expires.IsZero() && !l.Renewable && !s.App.Now().Before(l.Expires)
+		never := known && l.Kind == login.NotLoggedIn && l.server.Credentials == config.OfUser
+		if !ended && !never {
+			return nil
+		}
+		return noLogin(l.server)
+	}, nil
+}
+
+// noLogin is the fault of a server whose login is not there, or has ended.
+func noLogin(server *config.Server) error {
+	step := fault.Step{Verb: "auth login", Server: server.Name}
+	message := server.Name + " at " + server.Display().URL + " needs a login"
+	if server.Principal() != "" {
+		step.Args = []string{"--as", server.Principal()}
+		message += " of " + server.Principal()
+	}
+	return fault.New(fault.AuthRequired, message, "").On(server.Name, "").Then("A person logs in with", step)
 }

@@ -74,7 +74,7 @@ func Table() []Spec {
 		trustSpec(), untrustSpec(),
 		configSpec(), configImportSpec(), configAddSpec(), configRemoveSpec(),
 		authSpec(), doctorSpec(), enableSpec(), disableSpec(), approvalsSpec(), instructionsSpec(),
-		serveSpec(), completionSpec(), daemonSpec(), versionSpec(), refreshSpec(),
+		serveSpec(), serveInstallSpec(), completionSpec(), daemonSpec(), versionSpec(), refreshSpec(),
 	}
 }
 

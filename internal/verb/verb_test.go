@@ -144,7 +144,7 @@ type caller struct {
 }
 
 // Watch implements [engine.Caller]. The servers of a world notify of nothing.
-func (c *caller) Watch(context.Context, string, func(tool.Event)) (func(), error) {
+func (c *caller) Watch(context.Context, string, tool.CallOptions, func(tool.Event)) (func(), error) {
 	return func() {}, nil
 }
 

@@ -21,11 +21,11 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/auth/login"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
@@ -55,7 +55,7 @@ type Manager struct {
 
 // New returns a manager. It reads nothing and asks no server yet.
 func New(opt Options) *Manager {
-	st := &store{dir: filepath.Join(opt.StateDir, "auth"), place: opt.Credentials, ringTurn: make(chan struct{}, 1)}
+	st := &store{dir: login.Dir(opt.StateDir), place: opt.Credentials, ringTurn: make(chan struct{}, 1)}
 	st.ring = findKeyring(opt.Lookup)
 	return &Manager{opt: opt, net: newNetwork(), store: st}
 }
@@ -63,8 +63,11 @@ func New(opt Options) *Manager {
 // loginStep returns the step by which a person logs in to a server. scopes may be empty.
 func loginStep(s *config.Server, scopes []string) fault.Step {
 	step := fault.Step{Verb: "auth login", Server: s.Name}
+	if s.Principal() != "" {
+		step.Args = []string{"--as", s.Principal()}
+	}
 	if len(scopes) > 0 {
-		step.Args = []string{"--scope", strings.Join(scopes, " ")}
+		step.Args = append(step.Args, "--scope", strings.Join(scopes, " "))
 	}
 	return step
 }

@@ -24,6 +24,9 @@ func (m *Manager) State(ctx context.Context, s *config.Server) (login.State, err
 		if machine {
 			return login.State{Kind: login.Machine, Renewable: true}, nil
 		}
+		if s.APIKey() != "" {
+			return login.State{Kind: login.Static}, nil
+		}
 		return login.State{Kind: login.NotLoggedIn}, nil
 	}
 	st := login.State{Kind: login.LoggedIn, Issuer: r.Issuer, Scopes: r.Granted, Obtained: r.Obtained, Expires: r.Expires,

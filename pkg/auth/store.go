@@ -81,9 +81,9 @@ func (r *record) forgetTokens() {
 	r.Granted, r.Obtained, r.Expires, r.Renewable = nil, time.Time{}, time.Time{}, false
 }
 
-// bindingOf identifies the server that a login is for: the entry's name, its URL and its Host header, and the project
-// that the entry comes with. mcpl does not use a record of another binding, so that no token goes elsewhere, and no
-// project uses the login of another or of the user's own servers.
+// bindingOf identifies the server that a login is for: the entry's name, its URL and its Host header, the project that
+// the entry comes with, and the principal of a gateway whose login it is. mcpl does not use a record of another
+// binding, so that no token goes elsewhere, and no project or principal uses the login of another.
 func bindingOf(s *config.Server) string {
 	text := "mcpl login 1\x00" + s.Name + "\x00" + s.URL
 	for _, h := range s.Headers {
@@ -93,6 +93,9 @@ func bindingOf(s *config.Server) string {
 	}
 	if owner := s.LoginOwner(); owner != "" {
 		text += "\x00project\x00" + owner
+	}
+	if s.Principal() != "" {
+		text += "\x00principal\x00" + s.Principal()
 	}
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])

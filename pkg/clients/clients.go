@@ -1,8 +1,9 @@
-// Package clients reads the MCP servers that other clients have in files of their own: the place of each client's
-// files on each system, and the meaning of its format in mcpl's terms.
+// Package clients knows the files that other clients have their MCP servers in: the place of each client's files on
+// each system, and the meaning of its format in mcpl's terms.
 //
-// Call [Find]. The package reads and never writes: internal/verb decides which servers to import, and pkg/config
-// writes entries. Literal secrets pass through it unchanged and unprinted.
+// Call [Find] for the servers that are there, and [OutletOf] and [Outlet.Plan] to put mcpl itself into a client's file.
+// The package reads and never writes: internal/verb decides what to import or change, and pkg/config writes. Literal
+// secrets pass through it unchanged and unprinted.
 package clients
 
 import (

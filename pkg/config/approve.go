@@ -118,6 +118,12 @@ func (s *Server) Terms() []Term {
 	if s.allowHTTP {
 		add("allowHTTP", "true")
 	}
+	if s.TakesAPIKey {
+		add("apiKey", APIKeyVariable(s.Name))
+	}
+	if s.Credentials != OfGateway {
+		add("credentials", string(s.Credentials))
+	}
 	for _, g := range s.given {
 		add("given."+g.name, g.text)
 	}

@@ -157,6 +157,7 @@ func (l *loader) add(file Source, data []byte) error {
 			s.Project, s.given = l.config.Sources.project, l.given(s)
 			l.env.judge(s)
 		}
+		l.apiKey(s)
 		l.config.Servers = append(l.config.Servers, s)
 	}
 	return nil

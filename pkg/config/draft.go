@@ -60,18 +60,6 @@ func (s style) value(at any, indent string) string {
 	}
 	var parts []string
 	switch at := at.(type) {
-	case *string:
-		return jsonString(*at)
-	case *Lifecycle:
-		return jsonString(string(*at))
-	case *Pins:
-		return jsonString(string(*at))
-	case *time.Duration:
-		return jsonString(shortDuration(*at))
-	case *int:
-		return strconv.Itoa(*at)
-	case *bool:
-		return "true"
 	case *[]string:
 		for _, text := range *at {
 			parts = append(parts, jsonString(text))
@@ -85,11 +73,38 @@ func (s style) value(at any, indent string) string {
 		}
 	case **OAuth:
 		parts = s.members((*at).fields(), indent)
+	default:
+		return scalarValue(at)
 	}
 	if parts == nil {
 		return ""
 	}
 	return s.object(parts, indent)
+}
+
+// scalarValue renders the value of a field that is neither a list nor an object.
+func scalarValue(at any) string {
+	switch at := at.(type) {
+	case *string:
+		return jsonString(*at)
+	case **string:
+		return jsonString(**at)
+	case *Lifecycle:
+		return jsonString(string(*at))
+	case *Scope:
+		return jsonString(string(*at))
+	case *Whose:
+		return jsonString(string(*at))
+	case *Pins:
+		return jsonString(string(*at))
+	case *time.Duration:
+		return jsonString(shortDuration(*at))
+	case *int:
+		return strconv.Itoa(*at)
+	case *bool:
+		return "true"
+	}
+	return ""
 }
 
 // json renders the entry. A type is written only if somebody said it: without one mcpl finds out which kind of HTTP the

@@ -66,14 +66,16 @@ func TestSetEntry(t *testing.T) {
 
 func TestSetEntryFields(t *testing.T) {
 	t.Parallel()
+	none := ""
 	for want, d := range map[string]Entry{
 		`{"command": "a b", "args": ["<&>", "\"", "é"], "env": {"A": "1", "B": "${C}"}, "cwd": "/d", "callTimeout": "1m30s", "disabled": true}`: {
 			Command: "a b", Args: []string{"<&>", `"`, "é"}, Env: []KeyValue{{"A", "1"}, {"B", "${C}"}}, Cwd: "/d",
 			CallTimeout: 90 * time.Second, Disabled: true},
 		`{"url": "https://h/x", "headers": {"H": "v"}, "connectTimeout": "2h"}`: {
 			URL: "https://h/x", Headers: []KeyValue{{"H", "v"}}, ConnectTimeout: 2 * time.Hour},
-		`{"type": "sse", "url": "https://h/x"}`:  {URL: "https://h/x", Transport: SSE},
-		`{"type": "http", "url": "https://h/x"}`: {URL: "https://h/x", Transport: HTTP},
+		`{"command": "a", "scope": "session", "namespace": ""}`: {Command: "a", Scope: SessionOnly, Namespace: &none},
+		`{"type": "sse", "url": "https://h/x"}`:                 {URL: "https://h/x", Transport: SSE},
+		`{"type": "http", "url": "https://h/x"}`:                {URL: "https://h/x", Transport: HTTP},
 		`{"url": "https://h/x", "oauth": {"clientId": "c", "scopes": ["r"], "redirectPort": 8765}}`: {
 			URL: "https://h/x", OAuth: &OAuth{ClientID: "c", Scopes: []string{"r"}, RedirectPort: 8765}},
 	} {

@@ -113,3 +113,10 @@ func unwritable(path string, err error) *fault.Fault {
 	help := fmt.Sprintf("Make the folder %s writable for you, or name another file with --to FILE.", filepath.Dir(path))
 	return fault.New(fault.Config, "cannot write "+path, cmp.Or(atomicfile.Remedy(path, err), help)).Because(err)
 }
+
+// ReadToEdit returns the bytes that [Env.Edit] would give to change: those of a text file as it is, or nil if there is
+// no file at path.
+func ReadToEdit(path string) ([]byte, error) {
+	data, _, err := readForEdit(path)
+	return data, err
+}

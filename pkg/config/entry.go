@@ -44,11 +44,22 @@ type Entry struct {
 	// say. Lifecycle says how long the server lives altogether.
 	Idle      time.Duration
 	Lifecycle Lifecycle
+	// Scope says who shares the server while it runs. If empty, the entry does not say.
+	Scope Scope
+	// Credentials says whose credentials a gateway sends to a server over HTTP. Forward names, for each header that the
+	// server gets, the header of the client that it comes from. TakesAPIKey says that a server of a project asks for the
+	// key in the environment: see [Server.APIKey].
+	Credentials Whose
+	Forward     []KeyValue
+	TakesAPIKey bool
 	// Pin is the setting pins for this server. If empty, the entry does not say.
 	Pin Pins
 	// Namespace stands before the names of the server's tools and prompts where names of several servers stand side by
 	// side. If nil, that is the server's name; if empty, nothing does.
 	Namespace *string
+	// Description says in a few words what the server is for, to models that choose a server. If empty, the words of its
+	// tools' names do.
+	Description string
 	// Disabled says that the entry has "disabled": true.
 	Disabled bool
 	// InheritEnv says that a server of a project asks for the whole environment of mcpl.
@@ -58,7 +69,9 @@ type Entry struct {
 // field is one field of an entry or of its "oauth": its key in a file, and the place of its value.
 type field struct {
 	key string
-	at  any // *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle, *Pins, **string or **OAuth
+	// at is a *string, *[]string, *[]KeyValue, *time.Duration, *bool, *int, *Lifecycle, *Scope, *Whose, *Pins, **string or
+	// **OAuth.
+	at any
 }
 
 // fields lists the fields that mcpl knows, but "type", in the order of a file that mcpl writes.
@@ -66,8 +79,9 @@ func (d *Entry) fields() []field {
 	return []field{{"command", &d.Command}, {"args", &d.Args}, {"env", &d.Env}, {"cwd", &d.Cwd}, {"url", &d.URL},
 		{"headers", &d.Headers}, {"roots", &d.Roots}, {"oauth", &d.OAuth}, {"connectTimeout", &d.ConnectTimeout},
 		{"callTimeout", &d.CallTimeout}, {"ttl", &d.TTL}, {"idle", &d.Idle}, {"lifecycle", &d.Lifecycle},
+		{"scope", &d.Scope}, {"credentials", &d.Credentials}, {"forward", &d.Forward}, {"apiKey", &d.TakesAPIKey},
 		{"protocol", &d.Protocol}, {"pin", &d.Pin}, {"disabled", &d.Disabled}, {"allowHTTP", &d.allowHTTP},
-		{"inheritEnv", &d.InheritEnv}, {"namespace", &d.Namespace}}
+		{"inheritEnv", &d.InheritEnv}, {"namespace", &d.Namespace}, {"description", &d.Description}}
 }
 
 // mapTexts returns the entry with every text in it replaced by f's result, single texts before lists. where names the
@@ -134,6 +148,9 @@ func (p *parser) entry(m member) *Server {
 	if !e.bad {
 		e.transport(s)
 	}
+	if !e.bad {
+		e.credentials(s)
+	}
 	if e.bad {
 		return nil
 	}
@@ -169,13 +186,25 @@ func (e *entryParser) fields(members []member, known ...field) {
 			*at = e.bool(m)
 		case *int:
 			*at = e.port(m)
-		case *Lifecycle:
-			*at = e.lifecycle(m)
-		case *Pins:
-			*at = e.pins(m)
 		case **OAuth:
 			*at = e.oauth(m)
+		default:
+			e.word(at, m)
 		}
+	}
+}
+
+// word reads a field that is one of a few words.
+func (e *entryParser) word(at any, m member) {
+	switch at := at.(type) {
+	case *Lifecycle:
+		*at = e.lifecycle(m)
+	case *Scope:
+		*at = e.scope(m)
+	case *Whose:
+		*at = e.whose(m)
+	case *Pins:
+		*at = e.pins(m)
 	}
 }
 
@@ -340,6 +369,15 @@ func (e *entryParser) lifecycle(m member) Lifecycle {
 	e.problem(Warning, m.at, e.name, `"lifecycle" is unknown and is ignored`,
 		`Use "ephemeral" (a process for each call) or "keep-alive" (never stopped for being idle), or omit it.`)
 	return ""
+}
+
+// scope reads who shares the server. Another word makes the entry unusable: it may be meant to keep users apart.
+func (e *entryParser) scope(m member) Scope {
+	s := Scope(text(m.value))
+	if k := m.value.Kind(); k != 'n' && (k != '"' || !slices.Contains([]Scope{"", Shared, SessionOnly, UserOnly}, s)) {
+		e.fail(m.at, `"scope" is not "shared", "session" or "user"`, "Use one of these, or omit it.")
+	}
+	return s
 }
 
 // pins reads what becomes of definitions that have changed. Another word makes the entry unusable: it may be meant to

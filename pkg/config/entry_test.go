@@ -141,6 +141,35 @@ func TestPin(t *testing.T) {
 	}
 }
 
+func TestScope(t *testing.T) {
+	t.Parallel()
+	for entry, want := range map[string]struct {
+		scope      Scope
+		perSession bool
+	}{
+		`{"command": "x"}`:                                  {"", false},
+		`{"command": "x", "scope": null}`:                   {"", false},
+		`{"command": "x", "scope": "shared"}`:               {Shared, false},
+		`{"command": "x", "scope": "session"}`:              {SessionOnly, true},
+		`{"command": "x", "scope": "user"}`:                 {UserOnly, false},
+		`{"url": "https://h/mcp"}`:                          {"", true},
+		`{"type": "sse", "url": "https://h"}`:               {"", true},
+		`{"url": "https://h/mcp", "scope": "shared"}`:       {Shared, false},
+		`{"url": "https://h/mcp", "scope": "user"}`:         {UserOnly, false},
+		`{"url": "https://h/mcp", "scope": "session"}`:      {SessionOnly, true},
+		`{"command": "x", "scope": "shared", "args": null}`: {Shared, false},
+	} {
+		if s := newWorld(t).one(entry); s.Scope != want.scope || s.PerSession() != want.perSession {
+			t.Errorf("%s: %q, %v", entry, s.Scope, s.PerSession())
+		}
+	}
+	// Who shares a server does not make it another one.
+	w := newWorld(t)
+	if w.one(`{"command": "x"}`).Fingerprint() != w.one(`{"command": "x", "scope": "session"}`).Fingerprint() {
+		t.Error("the fingerprints differ")
+	}
+}
+
 // TestBadEntries checks that each bad entry is reported with its line and a fix, that it cannot
 // be used, and that it hides no other. No report quotes a value.
 func TestBadEntries(t *testing.T) {
@@ -151,6 +180,8 @@ func TestBadEntries(t *testing.T) {
 		`{}`:                                                       `no "command"`,
 		`{"command": "x", "pin": "strict"}`:                        `"pin" is not "warn", "hold" or "off"`,
 		`{"command": "x", "pin": true}`:                            `"pin" is not "warn", "hold" or "off"`,
+		`{"command": "x", "scope": "client"}`:                      `"scope" is not "shared", "session" or "user"`,
+		`{"command": "x", "scope": 1}`:                             `"scope" is not "shared", "session" or "user"`,
 		`{"command": ""}`:                                          `no "command"`,
 		`{"command": ["npx"]}`:                                     `"command" is an array`,
 		`{"command": 5}`:                                           `"command" is a number`,

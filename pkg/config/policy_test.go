@@ -58,7 +58,7 @@ policy = [{match = "*", action = "deny"}, {match = "a/*", action = "ask"}]
 			if diff := cmp.Diff(test.want, s.Policy); diff != "" {
 				t.Error(diff)
 			}
-			if len(shown) != 13 {
+			if len(shown) != 14 {
 				t.Errorf("rules are shown as settings: %+v", shown)
 			}
 		})

@@ -28,7 +28,7 @@ func (l *loader) resolve(s *Server) bool {
 			}
 		}
 		for _, v := range x.values {
-			if !isPlain(v.Name) {
+			if !IsPlain(v.Name) {
 				through = append(through, v.Value)
 			}
 		}

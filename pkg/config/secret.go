@@ -31,9 +31,9 @@ func looksSecret(name string) bool {
 			func(w string) bool { return slices.Contains(words, w) })
 }
 
-// isPlain reports whether a variable is one that every process has and whose value is public. Masking such a value
+// IsPlain reports whether a variable is one that every process has and whose value is public. Masking such a value
 // would only spoil paths.
-func isPlain(name string) bool {
+func IsPlain(name string) bool {
 	name = strings.ToUpper(name)
 	if strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "DBUS_") || strings.HasPrefix(name, "GNOME_") ||
 		strings.HasSuffix(name, "_SOCK") {
@@ -73,7 +73,7 @@ func (d Entry) masked() []string {
 		}
 	}
 	for _, p := range d.Env {
-		if !isPlain(p.Name) && !isTrivial(p.Value) && !onlyReferences(p.Value) {
+		if !IsPlain(p.Name) && !isTrivial(p.Value) && !onlyReferences(p.Value) {
 			l = append(l, p.Value)
 		}
 	}
@@ -301,7 +301,7 @@ func (h *hidden) inherit(environ []string) {
 	var l secretList
 	for _, assignment := range environ {
 		name, value, _ := strings.Cut(assignment, "=")
-		if isPlain(name) {
+		if IsPlain(name) {
 			continue
 		}
 		if looksSecret(name) && !isSwitch(value) {

@@ -30,6 +30,16 @@ const (
 	KeepAlive Lifecycle = "keep-alive" // not stopped for being idle
 )
 
+// Scope says who shares a running server. If empty, it is shared, but see [Server.PerSession].
+type Scope string
+
+// The scopes that an entry can ask for.
+const (
+	Shared      Scope = "shared"  // all who would start it the same way
+	SessionOnly Scope = "session" // the requests of one session of a gateway's client
+	UserOnly    Scope = "user"    // the requests of one principal
+)
+
 // Server is one configured server, its variables filled in.
 type Server struct {
 	Name string
@@ -56,6 +66,8 @@ type Server struct {
 	hidden        *hidden           // secrets that came later; shared by all copies
 	allowed       Allowed           // for a server of a project
 	given         []given           // values that files of the project give to its variables
+	principal     string            // whose login it gets
+	key           string            // see APIKey
 	admit         func() error      // asks the approver once more; nil for servers that need no approval
 }
 
@@ -110,8 +122,15 @@ func (s *Server) Admit() error {
 	return s.admit()
 }
 
+// PerSession reports whether each session of a gateway's client gets the server for itself: its scope says so, or says
+// nothing and the server is reached over HTTP. A connection costs little, and then its stream says whose question it is
+// that the server asks.
+func (s *Server) PerSession() bool {
+	return s.Scope == SessionOnly || s.Scope == "" && s.Transport != Stdio
+}
+
 // Fingerprint identifies how the server is started or reached: the hex SHA-256 of the entry, variables filled in.
-// Secrets enter it only through the hash; time limits do not.
+// Secrets enter it only through the hash; time limits and the scope do not enter it.
 func (s *Server) Fingerprint() string {
 	texts := []string{"mcpl server 1", string(s.Transport), s.Command, s.Cwd, s.URL, fmt.Sprint(len(s.Args))}
 	texts = append(texts, s.Args...)
@@ -128,6 +147,9 @@ func (s *Server) Fingerprint() string {
 	}
 	if s.Roots != nil {
 		texts = append(append(texts, "roots", fmt.Sprint(len(s.Roots))), s.Roots...)
+	}
+	if s.key != "" {
+		texts = append(texts, "apiKey", s.key)
 	}
 	return digest(append(texts, s.OAuth.texts()...))
 }

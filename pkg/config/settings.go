@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -44,6 +45,8 @@ type Settings struct {
 	Pins Pins
 	// Catalog is where a gateway shows what can be activated. A tools.toml wins over it.
 	Catalog CatalogPlace
+	// Audit is the file that a gateway appends a line to for each call.
+	Audit AuditFile
 	// Trusted are folders, as written: the servers of projects in them need no approval, and their files count whoever
 	// owns them. Only the settings file can name them.
 	Trusted []string
@@ -76,6 +79,23 @@ const (
 	NoPins   Pins = "off"  // the new one counts
 )
 
+// AuditFile is the path of a file, or one of these.
+type AuditFile string
+
+// The values that are not the path of a file.
+const (
+	NoAudit       AuditFile = "off"
+	AuditToStderr AuditFile = "-"
+)
+
+// valid fails for a path that would mean another file in each folder.
+func (a AuditFile) valid() error {
+	if a != NoAudit && a != AuditToStderr && !filepath.IsAbs(string(a)) {
+		return errors.New(`it is not the path of a file from the root on, nor "-", which is stderr, nor "off"`)
+	}
+	return nil
+}
+
 // valid reports whether p is one of these.
 func (p Pins) valid() bool { return p == HoldPins || p == WarnPins || p == NoPins }
 
@@ -89,14 +109,15 @@ type Setting struct {
 
 // LoadSettings returns the settings in force and the source of each: the variables MCPL_CONNECT_TIMEOUT,
 // MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE,
-// MCPL_ROOTS, MCPL_CREDENTIALS, MCPL_PINS and MCPL_CATALOG; else the same names in small letters in the settings file;
-// else 30 s, 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto, warn and description. Times are texts
-// with a unit, such as "30s" or "24h". An unknown key and an invalid value are a fault.Config that names the line. A
-// missing file costs one failed open.
+// MCPL_ROOTS, MCPL_CREDENTIALS, MCPL_PINS, MCPL_CATALOG and MCPL_AUDIT; else the same names in small letters in the
+// settings file; else 30 s, 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto, warn, description and
+// off. Times are texts with a unit, such as "30s" or "24h". An unknown key and an invalid value are a fault.Config
+// that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
 		TTL: 24 * time.Hour, Grace: 7 * 24 * time.Hour, Limit: 5, MaxBytes: 24_000, Daemon: true, Idle: 15 * time.Minute,
-		Credentials: AutoCredentials, Pins: WarnPins, Catalog: InDescription}
+		Credentials: AutoCredentials, Pins: WarnPins, Catalog: InDescription,
+		Audit: NoAudit}
 	file, err := e.readSettings()
 	if err != nil {
 		return Settings{}, nil, err
@@ -137,7 +158,7 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 // slot is one setting by its name in the file.
 type slot struct {
 	name string
-	at   any      // a *time.Duration, *int, *bool, *Credentials, *Pins or *CatalogPlace
+	at   any      // a *time.Duration, *int, *bool, *Credentials, *Pins, *CatalogPlace or *AuditFile
 	text *rawText // in the settings file; nil if that does not set it
 	zero bool     // the time or number may be 0
 }
@@ -157,6 +178,7 @@ func (s *Settings) slots(file settingValues) []slot {
 		{"credentials", &s.Credentials, file.Credentials, false},
 		{"pins", &s.Pins, file.Pins, false},
 		{"catalog", &s.Catalog, file.Catalog, false},
+		{"audit", &s.Audit, file.Audit, false},
 	}
 }
 
@@ -176,6 +198,9 @@ func (s slot) set(text string) error {
 	case *CatalogPlace:
 		*at = CatalogPlace(word)
 		return oneOf(word, string(InDescription), string(InAnswer))
+	case *AuditFile:
+		*at = AuditFile(text)
+		return at.valid()
 	case *bool:
 		*at = slices.Contains([]string{"true", "on", "yes", "1"}, word)
 		if !*at && !slices.Contains([]string{"false", "off", "no", "0"}, word) {
@@ -254,6 +279,7 @@ type settingValues struct {
 	Credentials    *rawText `toml:"credentials"`
 	Pins           *rawText `toml:"pins"`
 	Catalog        *rawText `toml:"catalog"`
+	Audit          *rawText `toml:"audit"`
 	Trusted        []string `toml:"trusted"`
 
 	Policy   []policyTable           `toml:"policy"`

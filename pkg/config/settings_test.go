@@ -28,19 +28,20 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	s := Settings{30 * time.Second, 30 * time.Second, 10 * time.Minute, 24 * time.Hour, 7 * 24 * time.Hour, 5, 24_000,
-		true, 15 * time.Minute, false, AutoCredentials, WarnPins, InDescription, nil, nil, nil}
-	check(s, "connect_timeout=30s (default), call_timeout=30s (default), max_time=10m (default), ttl=24h (default), grace=168h (default), limit=5 (default), max_bytes=24000 (default), daemon=true (default), idle=15m (default), roots=false (default), credentials=auto (default), pins=warn (default), catalog=description (default)")
+		true, 15 * time.Minute, false, AutoCredentials, WarnPins, InDescription, NoAudit, nil, nil, nil}
+	check(s, "connect_timeout=30s (default), call_timeout=30s (default), max_time=10m (default), ttl=24h (default), grace=168h (default), limit=5 (default), max_bytes=24000 (default), daemon=true (default), idle=15m (default), roots=false (default), credentials=auto (default), pins=warn (default), catalog=description (default), audit=off (default)")
 	w.write(w.SettingsFile(), "\ufeff# mine\ncall_timeout = \"1m\"\n\n\"ttl\" = '90m' # x\nlimit = 7\nmax_bytes = 1_000\ndaemon = false\n\nmax_time = '1h'\n")
 	s.CallTimeout, s.TTL, s.Limit, s.MaxBytes, s.Daemon = time.Minute, 90*time.Minute, 7, 1000, false
 	s.MaxTime = time.Hour
-	check(s, "connect_timeout=30s (default), call_timeout=1m (file:2), max_time=1h (file:9), ttl=1h30m (file:4), grace=168h (default), limit=7 (file:5), max_bytes=1000 (file:6), daemon=false (file:7), idle=15m (default), roots=false (default), credentials=auto (default), pins=warn (default), catalog=description (default)")
+	check(s, "connect_timeout=30s (default), call_timeout=1m (file:2), max_time=1h (file:9), ttl=1h30m (file:4), grace=168h (default), limit=7 (file:5), max_bytes=1000 (file:6), daemon=false (file:7), idle=15m (default), roots=false (default), credentials=auto (default), pins=warn (default), catalog=description (default), audit=off (default)")
 	w.vars["MCPL_CONNECT_TIMEOUT"], w.vars["MCPL_LIMIT"], w.vars["MCPL_TTL"], w.vars["MCPL_DAEMON"], w.vars["MCPL_IDLE"] = "5s", "3", "", "On", "1m"
 	w.vars["MCPL_ROOTS"], s.Roots = "on", true
 	w.vars["MCPL_MAX_TIME"], s.MaxTime = "20m", 20*time.Minute
 	w.vars["MCPL_PINS"], s.Pins = "Hold", HoldPins
 	w.vars["MCPL_CATALOG"], s.Catalog = "answer", InAnswer
+	w.vars["MCPL_AUDIT"], s.Audit = "/a/b", "/a/b"
 	s.ConnectTimeout, s.Limit, s.Daemon, s.Idle = 5*time.Second, 3, true, time.Minute
-	check(s, "connect_timeout=5s (MCPL_CONNECT_TIMEOUT), call_timeout=1m (file:2), max_time=20m (MCPL_MAX_TIME), ttl=1h30m (file:4), grace=168h (default), limit=3 (MCPL_LIMIT), max_bytes=1000 (file:6), daemon=true (MCPL_DAEMON), idle=1m (MCPL_IDLE), roots=true (MCPL_ROOTS), credentials=auto (default), pins=hold (MCPL_PINS), catalog=answer (MCPL_CATALOG)")
+	check(s, "connect_timeout=5s (MCPL_CONNECT_TIMEOUT), call_timeout=1m (file:2), max_time=20m (MCPL_MAX_TIME), ttl=1h30m (file:4), grace=168h (default), limit=3 (MCPL_LIMIT), max_bytes=1000 (file:6), daemon=true (MCPL_DAEMON), idle=1m (MCPL_IDLE), roots=true (MCPL_ROOTS), credentials=auto (default), pins=hold (MCPL_PINS), catalog=answer (MCPL_CATALOG), audit=/a/b (MCPL_AUDIT)")
 }
 
 func TestBadSettings(t *testing.T) {
@@ -48,7 +49,7 @@ func TestBadSettings(t *testing.T) {
 	for content, texts := range map[string][]string{
 		"# x\ncal_timeout = '1s'\n":         {"config.toml:2", `no setting "cal_timeout"`, "Did you mean call_timeout?"},
 		"limit = 1\n[timeouts]\ncall = '1'": {"config.toml:2", `"timeouts"`},
-		"zzz = 1":                           {"config.toml:1", "The settings are connect_timeout, call_timeout, max_time, ttl, grace, limit, max_bytes, daemon, idle, roots, credentials, pins, catalog, trusted, policy, profiles."},
+		"zzz = 1":                           {"config.toml:1", "The settings are connect_timeout, call_timeout, max_time, ttl, grace, limit, max_bytes, daemon, idle, roots, credentials, pins, catalog, audit, trusted, policy, profiles."},
 		"trusted = '/x'":                    {"config.toml:1", "trusted", "not a setting in TOML", `trusted = ["~/work"]`},
 		"ttl = 30":                          {"config.toml:1", "ttl", "time with a unit"},
 		"\nttl = '-5s'":                     {"config.toml:2", "time with a unit"},
@@ -61,6 +62,7 @@ func TestBadSettings(t *testing.T) {
 		"idle = '0s'":                       {"config.toml:1", "idle", "time with a unit"},
 		"pins = 'maybe'":                    {"config.toml:1", "pins", `not "warn", "hold" or "off"`},
 		"catalog = 'here'":                  {"config.toml:1", `not "description" or "answer"`},
+		"audit = 'log'":                     {"config.toml:1", "audit", `not the path of a file from the root on`},
 		"limit = [1]":                       {"config.toml:1", "limit", "not a setting in TOML"},
 		"a = 1\n= 2":                        {"config.toml:2", "not a setting in TOML"},
 		"limit = 1\nlimit = 2":              {"config.toml:2", "already defined"},

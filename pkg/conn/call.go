@@ -22,6 +22,7 @@ type call struct {
 	clock    *clock
 	audience tool.Audience // may be nil
 	client   string        // that makes the call, see tool.CallOptions
+	trace    tool.Trace    // the span that it belongs to
 	askable  bool          // the server may ask something for it: it is not a listing
 	turn     chan struct{} // closed when its turn comes; nil if it did not wait for one
 	asked    int           // questions it is being asked; guarded by the router's mu
@@ -45,7 +46,8 @@ func (s *session) begin(ctx context.Context, limit time.Duration, opt tool.CallO
 	context.Context, *call, error) {
 	parent := ctx
 	ctx, cancel := context.WithCancelCause(ctx)
-	c := &call{audience: opt.Audience, client: opt.Client, askable: askable, told: make(chan struct{}), cancel: cancel,
+	c := &call{audience: opt.Audience, client: opt.Client, trace: opt.Trace, askable: askable,
+		told: make(chan struct{}), cancel: cancel,
 		givenUp: func() bool { return parent.Err() != nil },
 		after:   func(f func()) func() bool { return context.AfterFunc(ctx, f) }}
 	c.more.L = &c.mu

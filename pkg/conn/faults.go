@@ -109,9 +109,15 @@ func (s *session) unsent(err error, ph phase) *fault.Fault {
 			On(name, "").Because(err)
 	}
 	message := fmt.Sprintf("%s was busy with calls of other clients for %s; nothing was sent", name, ph.limit)
-	return fault.New(fault.Timeout, message,
-		"Type the command again, or give it more time with "+ph.flag+". It asks its users questions that name no call, "+
-			"so that the calls of different clients take turns.").On(name, "").Because(tool.ErrNotSent)
+	help := "Type the command again, or give it more time with " + ph.flag + "."
+	if errors.Is(err, errPerson) {
+		message = fmt.Sprintf("%s waits for the answer of another client to a question, and took no other call for %s; "+
+			"nothing was sent", name, personLimit)
+		help = "Try again when that has been answered."
+	}
+	return fault.New(fault.Timeout, message, help+" It asks its users questions that name no call, so that the calls of "+
+		`different clients take turns. With "scope": "session" in its entry each session of mcpl serve has a process of `+
+		"its own.").On(name, "").Because(tool.ErrNotSent)
 }
 
 // messageRefused returns the fault of a message that is not read: one that exceeds maxMessage or maxDepth.

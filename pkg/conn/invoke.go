@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -58,15 +59,20 @@ func (s *session) verbatim(ctx context.Context, method string, params json.RawMe
 		return nil, fault.New(fault.InvalidArguments, fmt.Sprintf("the params of %s are not a JSON object", method),
 			"Give an object, or no params.").On(s.server.Name, "").Because(err)
 	}
+	if s.modern() && (method == methodSubscribe || method == methodUnsubscribe) {
+		return s.hearOf(ctx, method, fields)
+	}
 	var refused *refusal
 	err = s.pinned(ctx, method, s.refIn(method, fields), limit, opt, func(ctx context.Context, c *call) (err error) {
-		if opt.Resolve {
+		s.router.about(fields, c)
+		asTask := opt.Task && !slices.ContainsFunc(fields, func(f tool.Field) bool { return f.Key == "task" })
+		if opt.Resolve || asTask && s.takesTasks() {
 			var res *tool.Result
-			if res, err = s.rounds(ctx, c, method, fields, false); err == nil {
+			if res, err = s.rounds(ctx, c, method, fields, asTask); err == nil {
 				raw = res.Raw
 			}
 		} else {
-			raw, err = s.request(ctx, c, method, fields)
+			raw, err = s.handedOn(ctx, c, method, fields, opt)
 		}
 		if errors.As(err, &refused) {
 			return nil
@@ -77,6 +83,18 @@ func (s *session) verbatim(ctx context.Context, method string, params json.RawMe
 		return nil, refused.upstream()
 	}
 	return raw, err
+}
+
+// handedOn sends a request and returns what its caller can make use of: input that the server requires, but a task only
+// if the caller follows it.
+func (s *session) handedOn(ctx context.Context, c *call, method string, params []tool.Field, opt tool.CallOptions) (
+	json.RawMessage, error) {
+	raw, err := s.request(ctx, c, method, params)
+	var head *resultHead
+	if err != nil || opt.Tasks || json.Unmarshal(raw, &head) != nil || head == nil || !s.isTask(method, head, false) {
+		return raw, err
+	}
+	return s.follow(ctx, c, raw)
 }
 
 // refIn returns what a request calls. It is empty if that has no definition.

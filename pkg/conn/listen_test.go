@@ -1,6 +1,8 @@
 package conn
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -234,5 +236,57 @@ func TestTooManyQuestions(t *testing.T) {
 	<-done
 	if got := strings.Count(log.String(), "questions of the server wait for an answer; elicitation/create is dropped"); got != 10 {
 		t.Errorf("%d were dropped", got)
+	}
+}
+
+// A caller subscribes to a resource of a server since 2026-07-28 as it does at an older one: a request is held open for
+// it, once, and ends with the subscription. A refusal of the server is the answer.
+func TestSubscribeToResource(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	received, cancelled := dir+"/received", dir+"/cancelled"
+	script := mcptest.Script{Modern: "only", Received: received, Cancelled: cancelled, Capabilities: `{"tools":{},"resources":{"subscribe":true}}`,
+		Methods: map[string]mcptest.Behaviour{"subscriptions/listen": {Asks: []mcptest.Ask{{Method: "notifications/resources/updated",
+			Params: `{"uri":"a:one","_meta":{"io.modelcontextprotocol/subscriptionId":1}}`, ID: "none"}}}}}
+	refusing := mcptest.Script{Modern: "only", Methods: map[string]mcptest.Behaviour{"subscriptions/listen": {
+		Error: &mcptest.Error{Code: -32602, Message: "no such resource"}}}}
+	p := newPool(t, scripts{"s": script, "no": refusing})
+	events := make(chan tool.Event, 9)
+	if _, err := p.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { events <- e }); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(server, method string) error {
+		_, err := p.Request(t.Context(), server, method, json.RawMessage(`{"uri":"a:one"}`), tool.CallOptions{})
+		return err
+	}
+	for range 2 {
+		if err := ask("s", "resources/subscribe"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e := <-events; e.Method != "notifications/resources/updated" || !strings.Contains(string(e.Params), `"a:one"`) {
+		t.Errorf("heard %+v", e)
+	}
+	listens := func() int {
+		return strings.Count(strings.Join(mcptest.Lines(t, received), "\n"), `"resourceSubscriptions":["a:one"]`)
+	}
+	if n := listens(); n != 1 {
+		t.Errorf("%d requests are held open", n)
+	}
+	if err := ask("s", "resources/unsubscribe"); err != nil {
+		t.Fatal(err)
+	}
+	mcptest.WaitLines(t, cancelled, 1)
+	if err := ask("s", "resources/unsubscribe"); err != nil { // again does nothing
+		t.Error(err)
+	}
+	if err := ask("s", "resources/subscribe"); err != nil || listens() != 2 {
+		t.Errorf("once more: %v, %d requests", err, listens())
+	}
+	var refused *tool.UpstreamError
+	for range 2 {
+		if err := ask("no", "resources/subscribe"); !errors.As(err, &refused) || refused.Code != -32602 {
+			t.Errorf("refused: %v", err)
+		}
 	}
 }

@@ -28,7 +28,11 @@ func (l *login) header(ctx context.Context) (string, error) {
 	if l == nil {
 		return "", nil
 	}
-	return l.tokens.Header(ctx, l.server)
+	header, err := l.tokens.Header(ctx, l.server)
+	if key := l.server.APIKey(); header == "" && err == nil && key != "" {
+		header = "Bearer " + key
+	}
+	return header, err
 }
 
 // step returns the login that helps after bad, or nil: a server may forbid what no scope allows.

@@ -38,6 +38,9 @@ type Options struct {
 	// Listen asks for such notifications also from servers that send them only on a stream of their own. The stream
 	// is then open from the start, else at most from the first call on.
 	Listen bool
+	// Sampling declares in the handshake, before MCP 2026-07-28, that there is a language model: all who make requests
+	// have one.
+	Sampling bool
 	// Tokens gives the tokens of logins to servers over HTTP. If nil, there are none.
 	Tokens Tokens
 }

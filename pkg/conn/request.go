@@ -27,7 +27,7 @@ func (s *session) request(ctx context.Context, c *call, method string, params []
 	params = withMeta(params, s.meta(id, c))
 	body := json.RawMessage(tool.JoinObject(params))
 	response, err := s.wire.SendRequest(ctx, transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION,
-		ID: mcp.NewRequestId(id), Method: method, Params: body, Header: s.headers(method, body)})
+		ID: mcp.NewRequestId(id), Method: method, Params: body, Header: s.headers(c, method, body)})
 	switch {
 	case err != nil:
 		return nil, err
@@ -71,6 +71,9 @@ func (s *session) meta(id int64, c *call) []tool.Field {
 	}
 	if c != nil {
 		fields = append(fields, tool.Field{Key: "progressToken", Value: json.RawMessage(strconv.FormatInt(id, 10))})
+		for _, t := range traceFields(c.trace) {
+			add(t[0], t[1])
+		}
 	}
 	if s.modern() {
 		add(mcp.MetaKeyProtocolVersion, s.version)
@@ -83,12 +86,34 @@ func (s *session) meta(id int64, c *call) []tool.Field {
 	return fields
 }
 
-// headers returns the headers that repeat parts of a request over HTTP from 2026-07-28 on (SEP-2243).
-func (s *session) headers(method string, params json.RawMessage) http.Header {
-	if !s.modern() || !s.overHTTP() {
+// traceFields returns the names and values by which a span is handed on, in a _meta (SEP-414) as in headers (W3C Trace
+// Context). There are none for the zero Trace.
+func traceFields(t tool.Trace) [][2]string {
+	var fields [][2]string
+	if t.ID != "" {
+		fields = append(fields, [2]string{"traceparent", t.Parent()})
+	}
+	if t.ID != "" && t.State != "" {
+		fields = append(fields, [2]string{"tracestate", t.State})
+	}
+	return fields
+}
+
+// headers returns the headers of a request over HTTP: the span of its call, and from 2026-07-28 on parts of the request
+// that headers repeat (SEP-2243). c is nil for a request of the session's own.
+func (s *session) headers(c *call, method string, params json.RawMessage) http.Header {
+	if !s.overHTTP() {
 		return nil
 	}
 	headers := make(http.Header)
+	if c != nil {
+		for _, t := range traceFields(c.trace) {
+			headers.Set(t[0], t[1])
+		}
+	}
+	if !s.modern() {
+		return headers
+	}
 	for name, value := range mcp.StandardHeaders(s.version, mcp.MCPMethod(method), params) {
 		headers.Set(name, value)
 	}
@@ -111,13 +136,14 @@ func (s *session) self() mcp.Implementation {
 }
 
 // capabilities are what mcpl offers a server, in a revision before 2026-07-28 or since. Those of the handshake do not
-// depend on the caller, or lists would. Since then each request declares what the audience of its call, in, can do.
+// depend on the caller, or lists would, unless all requests are of one. Since then each request declares what the
+// audience of its call, in, can do.
 func (s *session) capabilities(modern bool, in *call) mcp.ClientCapabilities {
 	c := mcp.ClientCapabilities{}
 	if modern {
 		c.Extensions = map[string]any{tasksExtension: struct{}{}}
 	}
-	can := tool.Capabilities{Elicit: true}
+	can := tool.Capabilities{Elicit: true, Sample: s.opt.Sampling}
 	if in != nil && in.audience != nil {
 		can = in.audience.Can()
 	}

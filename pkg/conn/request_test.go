@@ -145,13 +145,13 @@ func TestWatch(t *testing.T) {
 		{Name: "logs", Text: "x", Behaviour: say("notifications/message", `{"level":"info","data":1}`)},
 	}}, "other": {Tools: []mcptest.Tool{{Name: "updates", Text: "x", Behaviour: say("notifications/resources/updated", `{}`)}}}})
 	events := make(chan tool.Event, 9)
-	stop, err := p.Watch(t.Context(), "s", func(e tool.Event) { events <- e }) // nothing runs yet
+	stop, err := p.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { events <- e }) // nothing runs yet
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	short := make(chan tool.Event, 9)
-	if _, err := p.Watch(ctx, "s", func(e tool.Event) { short <- e }); err != nil {
+	if _, err := p.Watch(ctx, "s", tool.CallOptions{}, func(e tool.Event) { short <- e }); err != nil {
 		t.Fatal(err)
 	}
 	mustCall(t, p, "other", "updates")
@@ -174,11 +174,11 @@ func TestWatch(t *testing.T) {
 	if len(events)+len(short) != 0 {
 		t.Error("an event came after the end")
 	}
-	if _, err := p.Watch(t.Context(), "unknown", nil); !fault.Is(err, fault.ServerNotFound) {
+	if _, err := p.Watch(t.Context(), "unknown", tool.CallOptions{}, nil); !fault.Is(err, fault.ServerNotFound) {
 		t.Errorf("an unknown server: %v", err)
 	}
 	p.Close()
-	if _, err := p.Watch(t.Context(), "s", nil); err == nil {
+	if _, err := p.Watch(t.Context(), "s", tool.CallOptions{}, nil); err == nil {
 		t.Errorf("a closed pool: %v", err)
 	}
 }

@@ -12,10 +12,16 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// holdLimit bounds the wait of a question until it is clear to which client it belongs.
-const holdLimit = 10 * time.Second
+const (
+	// holdLimit bounds the wait of a question until it is clear to which client it belongs.
+	holdLimit = 10 * time.Second
+	// personLimit bounds the wait of a call for one that waits for the answer of a person, who may have gone.
+	personLimit = 10 * time.Second
+)
 
 var (
 	// errWhose ends a question of a call that has left, or that may belong to several clients.
@@ -27,6 +33,8 @@ var (
 	errRetired = errors.New("another process of the server is started")
 	// errTurn ends a call that has waited too long for the calls of other clients.
 	errTurn = errors.New("the calls of other clients did not end in time")
+	// errPerson ends a call that has waited for one that waits for the answer of another client.
+	errPerson = fmt.Errorf("%w: one of them waits for an answer", errTurn)
 )
 
 // router knows the calls of a session in flight and says to which of them a message of the server belongs.
@@ -60,7 +68,8 @@ func newRouter() *router {
 }
 
 // enter adds a call in flight. A call that the server may ask something for waits for its turn, for at most limit; then
-// enter fails with errTurn, and with the error of ctx if that ends first.
+// enter fails with errTurn, and with the error of ctx if that ends first. If a call that is being asked holds it up, it
+// fails with errPerson after personLimit.
 func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error {
 	r.mu.Lock()
 	if !c.askable || !r.turns.Load() || len(r.queue) == 0 && r.fits(c) {
@@ -71,16 +80,32 @@ func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error 
 	c.turn = make(chan struct{})
 	r.queue = append(r.queue, c)
 	r.mu.Unlock()
-	select {
-	case <-c.turn:
-		return nil
-	case <-time.After(limit):
+	end, look := time.After(limit), time.NewTicker(personLimit)
+	defer look.Stop()
+	for {
+		err := errTurn
+		select {
+		case <-c.turn:
+			return nil
+		case <-look.C:
+			if !r.someoneAsked() {
+				continue
+			}
+			err = errPerson
+		case <-end:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
 		r.leave(c, true)
-		return errTurn
-	case <-ctx.Done():
-		r.leave(c, true)
-		return ctx.Err()
+		return err
 	}
+}
+
+// someoneAsked reports whether a call in flight waits for the answer to a question.
+func (r *router) someoneAsked() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.calls, func(c *call) bool { return c.asked > 0 })
 }
 
 // fits reports whether no call of another client is in flight. It needs mu.
@@ -171,6 +196,15 @@ func (r *router) became(task string, c *call) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tasks[task] = c
+}
+
+// about notes that the requests of the task that these params name, if they do, belong to c until c leaves.
+func (r *router) about(params []tool.Field, c *call) {
+	for _, p := range params {
+		if id := tool.Text(p.Value); p.Key == "taskId" && id != "" {
+			r.became(id, c)
+		}
+	}
 }
 
 // byRequest returns the call of the request with that id, or nil.

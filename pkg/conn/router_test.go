@@ -244,6 +244,15 @@ func TestRouterTurns(t *testing.T) {
 		if err := r.enter(t.Context(), of("b"), time.Second); !errors.Is(err, errTurn) {
 			t.Errorf("after its limit: %v", err)
 		}
+		r.ask(first)
+		before := time.Now()
+		if err := r.enter(t.Context(), of("b"), time.Hour); !errors.Is(err, errPerson) || time.Since(before) != personLimit {
+			t.Errorf("while another client is asked: %v after %s", err, time.Since(before))
+		}
+		r.replied(first)
+		if err := r.enter(t.Context(), of("b"), 2*personLimit); !errors.Is(err, errTurn) || errors.Is(err, errPerson) {
+			t.Errorf("once that was answered: %v", err)
+		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := r.enter(gone, of("b"), time.Second); !errors.Is(err, context.Canceled) {

@@ -34,6 +34,7 @@ type session struct {
 	router     *router
 	goroutines *goroutines
 	listening  sync.Once
+	listened   listened
 	waiting    atomic.Int64 // requests of the server that are being answered
 
 	// Set by the handshake.
@@ -65,7 +66,8 @@ type link interface {
 
 func newSession(server *config.Server, opt Options, via config.Transport) *session {
 	return &session{server: server, opt: opt, via: via, log: newLogger(server, opt.Log),
-		roots: rootsOf(server, opt.Root), asked: newRootsAsked(), router: newRouter(), goroutines: newGoroutines()}
+		roots: rootsOf(server, opt.Root), asked: newRootsAsked(), router: newRouter(), goroutines: newGoroutines(),
+		listened: listened{ends: make(map[string]context.CancelFunc)}}
 }
 
 // logger logs an event with secrets masked, at most maxLogged bytes of it.

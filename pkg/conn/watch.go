@@ -17,8 +17,10 @@ type watcher struct {
 // Watch calls tell with each notification of a server that belongs to no call, until ctx ends or stop is called:
 // changed lists, updated resources and any other, but not progress, log messages and cancellations. It starts
 // nothing, but waits for a start that is going on. tell may be called concurrently, also once more while stop runs, and
-// must not wait. Errors are faults.
-func (p *Pool) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
+// must not wait. Errors are faults. A pool has one connection to a server, whoever makes requests, so that opt does not
+// matter.
+func (p *Pool) Watch(ctx context.Context, server string, _ tool.CallOptions, tell func(tool.Event)) (
+	stop func(), err error) {
 	if _, err := p.cfg.Server(server); err != nil {
 		return nil, err
 	}

@@ -20,6 +20,9 @@ const (
 	methodRead       = string(mcp.MethodResourcesRead)
 	methodListen     = string(mcp.MethodSubscriptionsListen)
 	methodCancelled  = string(mcp.MethodNotificationCancelled)
+
+	methodSubscribe   = string(mcp.MethodResourcesSubscribe)
+	methodUnsubscribe = string(mcp.MethodResourcesUnsubscribe)
 )
 
 // wire is a transport of the SDK that carries responses only. Filters take requests and notifications of the

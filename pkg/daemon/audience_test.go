@@ -77,7 +77,7 @@ func TestAudience(t *testing.T) {
 	progress := []tool.Progress{{Done: 0.5}, {Done: 1, Total: 2, Message: "half"}}
 	message := tool.Message{Level: "warning", Logger: "l", Data: json.RawMessage(`{ "x": 1.0 }`)}
 	opt := tool.CallOptions{Timeout: time.Minute, MaxTime: time.Hour, Repeatable: true, ReadOnly: true, Task: true,
-		Client: "c", Principal: "p", Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true}}
+		Client: "c", Principal: "p", Session: "s", Sampling: true, Known: tool.Known{Protocol: "2025-11-25", Transport: "sse", Asks: true}}
 	want := opt
 	var both sync.WaitGroup
 	h.talk = func(ctx context.Context, ref tool.Ref, got tool.CallOptions) error {

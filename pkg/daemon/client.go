@@ -79,9 +79,10 @@ type Client struct {
 
 	watches sync.WaitGroup // the goroutines of Watch
 
-	givenUp atomic.Bool // the daemon was given up: this process makes all requests
-	served  atomic.Bool // a daemon of this version has taken a request
-	said    sync.Once   // that the daemon does not answer
+	givenUp atomic.Bool   // the daemon was given up: this process makes all requests
+	gaveUp  chan struct{} // closed then
+	served  atomic.Bool   // a daemon of this version has taken a request
+	said    sync.Once     // that the daemon does not answer
 
 	mu        sync.Mutex
 	inProcess engine.Caller                  // nil until needed
@@ -91,7 +92,7 @@ type Client struct {
 // NewClient returns a client for the servers of a configuration set. It starts nothing and connects to nothing.
 func NewClient(sources *config.Sources, opt ClientOptions) *Client {
 	return &Client{sources: sources, opt: opt, id: strconv.FormatUint(rand.Uint64(), 36),
-		watched: make(map[*stream]context.CancelFunc)}
+		gaveUp: make(chan struct{}), watched: make(map[*stream]context.CancelFunc)}
 }
 
 // List asks a server for what it offers.
@@ -180,7 +181,7 @@ func (c *Client) Close() error {
 	}
 	err := c.inProcess.Close()
 	c.inProcess = nil
-	c.givenUp.Store(true)
+	c.giveUp()
 	return err
 }
 
@@ -223,8 +224,15 @@ func (c *Client) ask(ctx context.Context, r *clientRequest) (*stream, []byte, er
 	case ctx.Err() == nil && !errors.Is(err, host.ErrEnding):
 		c.logf("no daemon is used: %v", err)
 	}
-	c.givenUp.Store(true)
+	c.giveUp()
 	return nil, nil, host.ErrDeclined
+}
+
+// giveUp has this process make all requests from now on.
+func (c *Client) giveUp() {
+	if !c.givenUp.Swap(true) {
+		close(c.gaveUp)
+	}
 }
 
 // hand hands a request to a daemon and waits for the answer. The stream stays open. Errors are those of wait, or say

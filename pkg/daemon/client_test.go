@@ -64,7 +64,7 @@ func TestCall(t *testing.T) {
 	}
 	want := []tool.CallOptions{{Timeout: time.Second, Client: client, Repeatable: true, HeaderSchema: "<s>"},
 		{Timeout: 3 * time.Second, Client: client}, {Timeout: 2 * time.Second, Client: client}}
-	if !slices.Equal(h.asked[:3], want) {
+	if !reflect.DeepEqual(h.asked[:3], want) {
 		t.Errorf("asked with %+v", h.asked)
 	}
 	// The servers inherit the client's environment and run in its folder.

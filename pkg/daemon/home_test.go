@@ -129,7 +129,7 @@ func (c homeCaller) Request(
 	return res.Raw, nil
 }
 
-func (c homeCaller) Watch(_ context.Context, _ string, tell func(tool.Event)) (func(), error) {
+func (c homeCaller) Watch(_ context.Context, _ string, _ tool.CallOptions, tell func(tool.Event)) (func(), error) {
 	c.h.mu.Lock()
 	defer c.h.mu.Unlock()
 	c.h.tell = tell
@@ -186,7 +186,7 @@ func (localCaller) Request(
 	return []byte("local"), nil
 }
 
-func (localCaller) Watch(_ context.Context, server string, tell func(tool.Event)) (func(), error) {
+func (localCaller) Watch(_ context.Context, server string, _ tool.CallOptions, tell func(tool.Event)) (func(), error) {
 	tell(tool.Event{Server: server, Method: "local"})
 	return func() {}, nil
 }

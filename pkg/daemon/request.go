@@ -93,7 +93,7 @@ func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMes
 	var last frame
 	caller := d.host.Caller(q.Surroundings, client.observe)
 	if q.Op == opWatch {
-		last = failed(d.relayEvents(ctx, caller, q.Server, frames, cancel))
+		last = failed(d.relayEvents(ctx, caller, q, frames, cancel))
 	} else if a, err := q.do(ctx, caller, args, opt); err != nil {
 		last = failed(err)
 	} else {
@@ -109,12 +109,12 @@ func (d *daemon) work(ctx context.Context, s *stream, q *query, args json.RawMes
 // relayEvents sends the events of a server until its client goes away, is too slow, or the daemon ends. Meanwhile the
 // connection does not count as a request: it keeps the daemon neither from ending nor from being idle.
 func (d *daemon) relayEvents(
-	ctx context.Context, caller *host.Caller, server string, out chan<- frame, cancel func(error),
+	ctx context.Context, caller *host.Caller, q *query, out chan<- frame, cancel func(error),
 ) error {
 	d.addActive(-1)
 	defer d.addActive(1)
 	taken := make(chan struct{}) // the client waits for the answer before it takes events
-	stop, err := caller.Watch(ctx, server, func(e tool.Event) {
+	stop, err := caller.Watch(ctx, q.Server, q.Options, func(e tool.Event) {
 		<-taken
 		params := e.Params
 		e.Params = nil

@@ -17,16 +17,17 @@ const (
 
 // Watch calls tell with the events of a server in the daemon. If the daemon ends, or this client is too slow, the
 // watch connects again, to a new daemon if need be, and tells with an event without a method that others may have been
-// lost. If this process makes the server's requests itself, the events are those of its own server.
-func (c *Client) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
-	r := c.newRequest(query{Op: opWatch, Server: server}, nil, nil)
+// lost. If this process makes the server's requests itself, or begins to, the events are those of its own server.
+func (c *Client) Watch(ctx context.Context, server string, opt tool.CallOptions, tell func(tool.Event)) (
+	stop func(), err error) {
+	r := c.newRequest(query{Op: opWatch, Server: server, Options: opt}, nil, nil)
 	s, _, err := c.ask(ctx, r)
 	if errors.Is(err, host.ErrDeclined) {
 		own, err := c.local()
 		if err != nil {
 			return nil, err
 		}
-		return own.Watch(ctx, server, tell)
+		return own.Watch(ctx, server, opt, tell)
 	}
 	if err != nil {
 		return nil, err
@@ -58,6 +59,10 @@ func (c *Client) keepWatching(ctx context.Context, r *clientRequest, s *stream, 
 		case <-ctx.Done():
 			timer.Stop()
 			return
+		case <-c.gaveUp:
+			timer.Stop()
+			c.watchHere(ctx, r, tell)
+			return
 		case <-timer.C:
 		}
 		var err error
@@ -65,6 +70,22 @@ func (c *Client) keepWatching(ctx context.Context, r *clientRequest, s *stream, 
 			tell(tool.Event{Server: r.query.Server})
 		}
 	}
+}
+
+// watchHere watches a server of this process until ctx ends.
+func (c *Client) watchHere(ctx context.Context, r *clientRequest, tell func(tool.Event)) {
+	own, err := c.local()
+	if err != nil {
+		return // it makes no requests then
+	}
+	stop, err := own.Watch(ctx, r.query.Server, r.query.Options, tell)
+	if err != nil {
+		c.logf("%s is not watched any more: %v", r.query.Server, err)
+		return
+	}
+	tell(tool.Event{Server: r.query.Server})
+	<-ctx.Done()
+	stop()
 }
 
 // readEvents reads events until the connection breaks off or ctx ends. It reports whether an event came.

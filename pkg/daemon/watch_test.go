@@ -124,7 +124,7 @@ func TestWatch(t *testing.T) {
 	ended := h.serve(first, nil)
 	c := h.client(nil)
 	heard := make(chan tool.Event, 9)
-	stop, err := c.Watch(t.Context(), "s", func(e tool.Event) { heard <- e })
+	stop, err := c.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { heard <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func TestWatch(t *testing.T) {
 	if len(heard) != 0 {
 		t.Error("an event came after the end")
 	}
-	if _, err := h.client(nil).Watch(t.Context(), "unknown", nil); !fault.Is(err, fault.ServerNotFound) {
+	if _, err := h.client(nil).Watch(t.Context(), "unknown", tool.CallOptions{}, nil); !fault.Is(err, fault.ServerNotFound) {
 		t.Errorf("an unknown server: %v", err)
 	}
 }
@@ -184,12 +184,40 @@ func TestWatchInProcess(t *testing.T) {
 				change(o)
 			})
 			heard := make(chan tool.Event, 1)
-			if _, err := c.Watch(t.Context(), "s", func(e tool.Event) { heard <- e }); err != nil {
+			if _, err := c.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { heard <- e }); err != nil {
 				t.Fatal(err)
 			}
 			if e := <-heard; e.Method != "local" {
 				t.Errorf("heard %+v", e)
 			}
 		})
+	}
+}
+
+// A client that gives the daemon up goes on with the events of the server in this process.
+func TestWatchGivenUp(t *testing.T) {
+	t.Parallel()
+	h := newHome(t)
+	ctx, end := context.WithCancel(t.Context())
+	ended := h.serve(ctx, nil)
+	c := h.client(func(o *ClientOptions) { o.Start = nil })
+	heard := make(chan tool.Event, 9)
+	if _, err := c.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { heard <- e }); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	<-ended
+	res, err := c.Call(t.Context(), tool.Ref{Server: "s", Name: "t"}, nil, tool.CallOptions{})
+	if err != nil || string(res.Raw) != "local" {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	if e := <-heard; e.Method != "local" {
+		t.Errorf("heard %+v", e)
+	}
+	if e := <-heard; e.Method != "" || e.Server != "s" { // others may have been lost
+		t.Errorf("heard %+v", e)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
 	}
 }

@@ -32,8 +32,9 @@ type Caller interface {
 	Request(ctx context.Context, server, method string, params json.RawMessage,
 		opt tool.CallOptions) (json.RawMessage, error)
 	// Watch calls tell with each notification of a server that belongs to no call, until ctx ends or stop is called. It
-	// starts no server. tell may be called concurrently and must not wait. Errors are faults.
-	Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error)
+	// starts no server. The server is that of requests with the Principal and the Session of opt. A server that a session
+	// has for itself stops when its last watch ends. tell may be called concurrently and must not wait. Errors are faults.
+	Watch(ctx context.Context, server string, opt tool.CallOptions, tell func(tool.Event)) (stop func(), err error)
 	// Close releases what was started. It returns when nothing is left running.
 	Close() error
 }

@@ -100,7 +100,7 @@ func (w *world) Request(context.Context, string, string, json.RawMessage, tool.C
 	return nil, nil
 }
 
-func (w *world) Watch(context.Context, string, func(tool.Event)) (func(), error) {
+func (w *world) Watch(context.Context, string, tool.CallOptions, func(tool.Event)) (func(), error) {
 	return func() {}, nil
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -83,7 +84,7 @@ func (e *Engine) approved(ctx context.Context, p *Plan, who tool.Principal, d po
 		}
 		about.Shown = server.MaskArguments(p.Args)
 	}
-	if p.Approve != nil && slices.Contains(d.By, policy.Terminal) {
+	if p.Approve != nil && slices.Contains(d.By, cmp.Or(p.Way, policy.Terminal)) {
 		if about.Denied, err = e.approvals.Denied(call); err != nil {
 			return err
 		}

@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -222,7 +223,7 @@ func TestPlanKinds(t *testing.T) {
 			}
 			want := tool.CallOptions{Timeout: time.Minute, Repeatable: true, ReadOnly: true,
 				Known: tool.Known{Protocol: "2025-06-18", Transport: "stdio"}}
-			if w.called != want {
+			if !reflect.DeepEqual(w.called, want) {
 				t.Errorf("%s: %+v", name, w.called)
 			}
 			return err

@@ -41,6 +41,12 @@ func showsAll(string, string) bool { return true }
 
 func refusesNone(string) error { return nil }
 
+// Refused returns why a server that is there cannot be used; nil if it can. See [Narrowing].
+func (e *Engine) Refused(server string) error { return e.refuses(server) }
+
+// Shows reports whether a server is there. See [Narrowing].
+func (e *Engine) Shows(server string) bool { return e.shows(server, "") }
+
 // isShown reports whether ref is there. Only tools are hidden one by one.
 func (e *Engine) isShown(ref tool.Ref) bool {
 	if ref.Kind != tool.Tool {

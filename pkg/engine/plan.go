@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
+	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -28,6 +29,8 @@ type Plan struct {
 	// Approve asks the person who makes the call whether to make it, if the policy wants that. If nil, there is no person
 	// to ask. An error ends the call.
 	Approve func(ctx context.Context, about approval.About) (yes bool, err error)
+	// Way is how Approve asks: a rule says which ways it takes. An empty one is [policy.Terminal].
+	Way policy.Way
 	// Changed is called if what is called has changed since a person last saw it, before the call. If nil, no one hears
 	// of it.
 	Changed func(pin.Change)

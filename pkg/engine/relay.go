@@ -3,7 +3,9 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"iter"
 
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -30,10 +32,49 @@ func (e *Engine) Ask(ctx context.Context, server, method string, params json.Raw
 }
 
 // Watch calls tell with each notification of a server that belongs to no call, as [Caller.Watch] does.
-func (e *Engine) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
+func (e *Engine) Watch(ctx context.Context, server string, opt tool.CallOptions, tell func(tool.Event)) (
+	stop func(), err error) {
 	caller, err := e.callable()
 	if err != nil {
 		return nil, err
 	}
-	return caller.Watch(ctx, server, tell)
+	return caller.Watch(ctx, server, opt, tell)
+}
+
+// Forwards returns the headers that a server gets from the requests of clients, in the order of its entry: its own name
+// of each, and that of the client.
+func (e *Engine) Forwards(server string) iter.Seq2[string, string] {
+	return func(yield func(to, from string) bool) {
+		entry := e.entry(server)
+		if entry == nil || entry.Credentials != config.Forwarded {
+			return
+		}
+		for _, h := range entry.Forward {
+			if !yield(h.Name, h.Value) {
+				return
+			}
+		}
+	}
+}
+
+// entry returns the entry of a server; nil if it cannot be used.
+func (e *Engine) entry(server string) *config.Server {
+	cfg, err := e.catalog.Config()
+	if err != nil {
+		return nil
+	}
+	entry, err := cfg.Server(server)
+	if err != nil {
+		return nil
+	}
+	return entry
+}
+
+// Scope reports whether each session, and whether each principal, has a server of this name for itself.
+func (e *Engine) Scope(server string) (perSession, perUser bool) {
+	entry := e.entry(server)
+	if entry == nil {
+		return false, false
+	}
+	return entry.PerSession(), entry.PerUser()
 }

@@ -26,7 +26,7 @@ func TestRepeatable(t *testing.T) {
 			_, err = e.Call(t.Context(), plan, tool.CallOptions{Timeout: time.Minute})
 			return err
 		})
-		if w.called != (tool.CallOptions{Timeout: time.Minute, Repeatable: want.repeatable, ReadOnly: want.readOnly}) {
+		if w.called.Repeatable != want.repeatable || w.called.ReadOnly != want.readOnly {
 			t.Errorf("%s: %+v", annotations, w.called)
 		}
 	}

@@ -87,6 +87,7 @@ func (x activating) call(ctx context.Context, r *request, name string) (json.Raw
 	case !known:
 		return x.refusal(c, x.unknown(c, []string{name})), nil
 	case !x.active.has(e):
+		r.refused(ctx, e.ref)
 		return x.refusal(c, fmt.Sprintf(`%s is not active. Call %s with {"activate": [%s]}, then call it again.`, e.name,
 			c.tool, tool.Quote(e.name))), nil
 	}

@@ -77,7 +77,11 @@ func namesOwn(name string) func(own string) bool {
 
 // callTool calls a tool of a server.
 func (all) callTool(ctx context.Context, r *request, l *lists, ref tool.Ref) (json.RawMessage, error) {
+	if refused := r.view.Refused(ref.Server); refused != nil {
+		return r.asResult(nil, refused)
+	}
 	if name, off := l.off[ref]; off {
+		r.refused(ctx, ref)
 		return textResult(fmt.Sprintf(`%s is switched off. Switch it on with: %s {"enable":[%q]}`, ref, enableTools, name),
 			true), nil
 	}
@@ -105,7 +109,7 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	g.renew(ctx)
+	_ = g.Renew(ctx) // if it fails, the log says why
 	still, err := r.stillOff(ctx, slices.DeleteFunc(on, func(name string) bool { return slices.Contains(off, name) }))
 	if err != nil {
 		return "", err
@@ -200,7 +204,7 @@ func (l *lists) allowed(names []string) (allowed, denied []string) {
 func (r *request) stillOff(ctx context.Context, names []string) (off []string, err error) {
 	gen := r.client.gateway.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
-	v, err := gen.viewOf(r.client)
+	v, err := gen.viewOf(ctx, r.client)
 	if err != nil {
 		return nil, err
 	}

@@ -1,8 +1,12 @@
 package gateway
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -14,6 +18,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
+	"github.com/mcp-launchpad/mcpl/pkg/results"
 	choice "github.com/mcp-launchpad/mcpl/pkg/state"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -29,11 +34,12 @@ func (quiet) Verbose(string, string) {}
 type answers chan []byte
 
 func (answers) Tell([]byte)       {}
-func (answers) Send([]byte)       {}
+func (answers) Send([]byte) bool  { return true }
+func (answers) Cancelled([]byte)  {}
 func (a answers) Answer(r []byte) { a <- r }
 
 // empty returns a gateway without servers.
-func empty(t *testing.T) *Gateway {
+func empty(t testing.TB) *Gateway {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".mcp.json")
@@ -47,7 +53,8 @@ func empty(t *testing.T) *Gateway {
 		return Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: choice.All{}, Catalog: index,
 			NewCaller: func(*config.Config, func(string)) engine.Caller { return nil }})}, nil
 	}
-	g, err := New(Options{Open: open, Stamp: func() string { return "" }, Now: time.Now})
+	g, err := New(Options{Open: open, Stamp: func() string { return "" }, Now: time.Now,
+		Results: func(string) results.Store { return results.Store{Dir: dir, Now: time.Now} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +83,7 @@ func TestClosedClientsAreForgotten(t *testing.T) {
 	for range 200 {
 		out := make(answers, 1)
 		c := g.Connect("x", Identity{Expose: All}, out)
-		c.Receive(t.Context(), hello, out)
+		c.Receive(t.Context(), hello, nil, out)
 		c.Close()
 	}
 	g.mu.Lock()
@@ -95,7 +102,7 @@ func TestSameID(t *testing.T) {
 	c.requests["5"] = &request{cancel: func(error) {}}
 	c.mu.Unlock()
 	out := make(answers, 1)
-	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), out)
+	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), nil, out)
 	select {
 	case answer := <-out:
 		if !strings.Contains(string(answer), "a request with the id 5 is being answered") {
@@ -111,7 +118,7 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSubscriptions(nil)
 	add := func(c *Client, uri string) error {
-		ref := tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}
+		ref := topic{Ref: tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}}
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		err := s.isRoom(ref, subscriber{c, uri})
@@ -145,8 +152,8 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	for _, c := range append(clients, late) {
 		s.leave(c)
 	}
-	if len(s.byRef) > 0 || len(s.of) > 0 {
-		t.Errorf("%d resources and %d clients are left", len(s.byRef), len(s.of))
+	if len(s.byTopic) > 0 || len(s.of) > 0 {
+		t.Errorf("%d resources and %d clients are left", len(s.byTopic), len(s.of))
 	}
 	if err := add(clients[0], "new"); err != nil {
 		t.Error(err)
@@ -185,5 +192,78 @@ func TestCrowdedQueue(t *testing.T) {
 	}
 }
 
+// TestSuspendedAreBounded: the calls of one owner that wait for answers leave room for those of others.
+func TestSuspendedAreBounded(t *testing.T) {
+	t.Parallel()
+	g := empty(t)
+	add := func(owner string) error {
+		_, err := g.suspend(owner, &suspended{cancel: func(error) {}}, question{})
+		return err
+	}
+	for i := range maxSuspended / maxOwnSuspended {
+		for range maxOwnSuspended {
+			if err := add(fmt.Sprint(i)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if add(fmt.Sprint(i)) == nil {
+			t.Fatal("an owner has one more")
+		}
+	}
+	if add("new") == nil {
+		t.Error("all have one more")
+	}
+}
+
+// silent is an outlet of a client that reads nothing.
+type silent struct{ answers }
+
+func (silent) Send([]byte) bool { return false }
+
+// TestQuestionToSlowClient fails at once if the client cannot be sent it.
+func TestQuestionToSlowClient(t *testing.T) {
+	t.Parallel()
+	c := empty(t).Connect("x", Identity{Expose: All}, nil)
+	defer c.Close()
+	if _, err := c.ask(t.Context(), silent{}, "roots/list", nil); !errors.Is(err, errSlow) {
+		t.Error(err)
+	}
+	if len(c.asked) > 0 {
+		t.Error("an answer is waited for")
+	}
+}
+
+// TestCancelledIsSilent answers no request that its client has cancelled, over stdin and stdout.
+func TestCancelledIsSilent(t *testing.T) {
+	t.Parallel()
+	g := empty(t)
+	in, client := io.Pipe()
+	told, out := io.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- g.Serve(t.Context(), Identity{}, in, out)
+		out.Close()
+	}()
+	say := func(text string) {
+		if _, err := io.WriteString(client, text+"\n"); err != nil {
+			t.Error(err)
+		}
+	}
+	say(`{"jsonrpc":"2.0","id":7,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`)
+	lines := bufio.NewScanner(told)
+	if !lines.Scan() || !strings.Contains(lines.Text(), "acknowledged") {
+		t.Fatal(lines.Text())
+	}
+	say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`)
+	client.Close()
+	for lines.Scan() {
+		t.Errorf("it said %s", lines.Text())
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+}
+
 // narrowNothing takes nothing away.
-func narrowNothing(Principal, string) (n engine.Narrowing, err error) { return n, nil }
+func narrowNothing(context.Context, Principal, string) (n engine.Narrowing, err error) { return n, nil }

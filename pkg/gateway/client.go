@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,12 +16,15 @@ import (
 
 // Outlet takes messages for a client. Its methods may be called concurrently and do not wait for the client.
 type Outlet interface {
-	// Send takes a message that others follow.
-	Send(message []byte)
+	// Send takes a message that others follow. It reports false if the message is lost, since too much waits for the
+	// client.
+	Send(message []byte) bool
 	// Tell takes news of a request, as Send does: a client that reads slowly may miss it.
 	Tell(message []byte)
 	// Answer takes the response to the request that the outlet was given with: its last message.
 	Answer(response []byte)
+	// Cancelled is Answer for a request that the client has cancelled: the response need not be sent.
+	Cancelled(response []byte)
 }
 
 // Client is one client of the gateway: a connection, or a session. Its methods may be called concurrently.
@@ -28,16 +32,17 @@ type Client struct {
 	gateway *Gateway
 	id      string // that tells clients apart; of a session its ID
 	who     Identity
-	out     Outlet         // of messages that belong to no request; nil if there is none
-	active  *activeSet     // of a session
-	shared  record         // of a session
+	out     Outlet     // of messages that belong to no request; nil if it has no session
+	active  *activeSet // of a session
+	shared  record     // of a session
+	own     ownServers
 	wg      sync.WaitGroup // requests; Add only while mu is held and closed is false
 
 	mu       sync.Mutex
 	closed   bool
 	revision string   // empty before initialize
 	hears    notifier // of changes; nil before it wants to
-	can      tool.Capabilities
+	can      abilities
 	level    int                           // the least level of log messages that it wants
 	requests map[string]*request           // in flight, by id
 	asked    map[string]chan<- mcp.Message // questions to the client, by id
@@ -49,14 +54,42 @@ type Client struct {
 
 // abilities are what a client can do, as it says in initialize.
 type abilities struct {
-	Elicitation *json.RawMessage `json:"elicitation"`
-	Sampling    *json.RawMessage `json:"sampling"`
-	Roots       *json.RawMessage `json:"roots"`
+	Elicitation *json.RawMessage `json:"elicitation,omitempty"`
+	Sampling    *json.RawMessage `json:"sampling,omitempty"`
+	Roots       *json.RawMessage `json:"roots,omitempty"`
+	// Extensions are those since MCP 2026-07-28.
+	Extensions map[string]json.RawMessage `json:"extensions,omitempty"`
 }
 
-// can returns what a client with these can do.
-func (a abilities) can() tool.Capabilities {
-	return tool.Capabilities{Elicit: a.Elicitation != nil, Sample: a.Sampling != nil, Roots: a.Roots != nil}
+// followsTasks reports whether a call of the client may become a task without its asking (SEP-2663).
+func (c *Client) followsTasks() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, follows := c.can.Extensions[tasksExtension]
+	return follows
+}
+
+// short returns the same without what the gateway does not read.
+func (a abilities) short() abilities {
+	only := func(has *json.RawMessage, members ...string) *json.RawMessage {
+		if has == nil {
+			return nil
+		}
+		fields, _ := tool.SplitObject(*has) // another value has no members
+		var kept []tool.Field
+		for _, f := range fields {
+			if slices.Contains(members, f.Key) {
+				kept = append(kept, tool.Field{Key: f.Key, Value: json.RawMessage("{}")})
+			}
+		}
+		object := json.RawMessage(tool.JoinObject(kept))
+		return &object
+	}
+	s := abilities{Elicitation: only(a.Elicitation, "form", "url"), Sampling: only(a.Sampling), Roots: only(a.Roots)}
+	if _, follows := a.Extensions[tasksExtension]; follows {
+		s.Extensions = map[string]json.RawMessage{tasksExtension: json.RawMessage("{}")}
+	}
+	return s
 }
 
 // Identity says whose a client is, and what it asked to see.
@@ -72,13 +105,13 @@ func (i Identity) Equal(other Identity) bool {
 	return i.Profile == other.Profile && i.Expose == other.Expose && i.Principal.Equal(other.Principal)
 }
 
-// Connect returns a client. Messages that belong to no request go to out, which may be nil. id tells it from others.
-// Whoever connects it closes it.
+// Connect returns a client. Messages that belong to no request go to out; if that is nil, the client has no session. id
+// tells it from the clients of all gateways. Whoever connects it closes it.
 func (g *Gateway) Connect(id string, who Identity, out Outlet) *Client {
 	return &Client{gateway: g, id: id, who: who, out: out,
-		active:   newActiveSet(),
+		active: newActiveSet(), own: ownServers{watches: make(map[string]ownWatch)}, shared: sessionRecord(id),
 		requests: make(map[string]*request), asked: make(map[string]chan<- mcp.Message),
-		uris: make(map[string]bool), shared: sessionRecord(id), told: make(map[tool.Kind]string)}
+		uris: make(map[string]bool), told: make(map[tool.Kind]string)}
 }
 
 // begin has the client told of changes, at out.
@@ -91,7 +124,15 @@ func (c *Client) begin(out notifier) {
 	c.gateway.clients[c] = struct{}{}
 }
 
-// Close cancels what the client has in flight, and returns when all of it has ended.
+// IsBusy reports whether a request of the client is in flight.
+func (c *Client) IsBusy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.requests) > 0
+}
+
+// Close cancels what the client has in flight, and returns when all of it has ended. The servers that it has for itself
+// stop then.
 func (c *Client) Close() {
 	c.mu.Lock()
 	c.closed = true
@@ -103,26 +144,37 @@ func (c *Client) Close() {
 	c.gateway.mu.Lock()
 	delete(c.gateway.clients, c)
 	c.gateway.mu.Unlock()
+	c.own.end()
 	c.gateway.subscriptions.leave(c)
 }
 
+// hasEnded reports whether Close was called.
+func (c *Client) hasEnded() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
+// Header returns a header of the request over HTTP that a message came with, "" if it has none.
+type Header = func(name string) string
+
 // Receive takes one message of the client and does not wait for what it asks for. Answers go to out. A request ends
-// with ctx, or with the client.
-func (c *Client) Receive(ctx context.Context, m mcp.Message, out Outlet) {
+// with ctx, or with the client. header is nil for a message that came without headers.
+func (c *Client) Receive(ctx context.Context, m mcp.Message, header Header, out Outlet) {
 	switch {
 	case m.IsResponse():
 		_ = c.TakeAnswer(ctx, m) // one that nothing waits for is dropped
 	case m.IsRequest():
-		c.begun(ctx, m, out)
+		c.begun(ctx, m, header, out)
 	default:
 		c.notified(m)
 	}
 }
 
 // begun answers a request in a goroutine of its own.
-func (c *Client) begun(ctx context.Context, m mcp.Message, out Outlet) {
+func (c *Client) begun(ctx context.Context, m mcp.Message, header Header, out Outlet) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	r := &request{client: c, message: m, out: out, cancel: cancel}
+	r := &request{client: c, message: m, header: header, out: out, cancel: cancel}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed || c.requests[string(m.ID)] != nil {
@@ -138,7 +190,11 @@ func (c *Client) begun(ctx context.Context, m mcp.Message, out Outlet) {
 		c.mu.Lock()
 		delete(c.requests, string(m.ID))
 		c.mu.Unlock()
-		out.Answer(answer)
+		if errors.Is(context.Cause(ctx), errCancelled) {
+			out.Cancelled(answer)
+		} else {
+			out.Answer(answer)
+		}
 	})
 }
 
@@ -147,6 +203,9 @@ var errGone = errors.New("the client has gone")
 
 // errCancelled is the cause of requests that their client has cancelled.
 var errCancelled = errors.New("the client has cancelled the request")
+
+// errSlow is why a client is not asked that does not read what it is sent.
+var errSlow = errors.New("the client cannot be asked, since it does not read its messages")
 
 // notified takes a notification of the client.
 func (c *Client) notified(m mcp.Message) {
@@ -210,7 +269,15 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 	id := c.questionID(c.lastID)
 	c.asked[string(id)] = answer
 	c.mu.Unlock()
-	out.Send(mcp.Request(id, method, params))
+	forget := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.asked, string(id))
+	}
+	if !out.Send(mcp.Request(id, method, params)) {
+		forget()
+		return nil, errSlow
+	}
 	select {
 	case m := <-answer:
 		if m.Error != nil {
@@ -219,9 +286,7 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 		return m.Result, nil
 	case <-ctx.Done():
 	}
-	c.mu.Lock()
-	delete(c.asked, string(id))
-	c.mu.Unlock()
+	forget()
 	note, err := json.Marshal(map[string]any{"requestId": id, "reason": context.Cause(ctx).Error()})
 	if err == nil { // it always encodes
 		out.Send(mcp.Notification("notifications/cancelled", note))
@@ -230,8 +295,8 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 }
 
 // tellChanged tells the client which of the lists that it has read differ now, or are said to have changed.
-func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[string]bool) {
-	v, err := gen.viewOf(c)
+func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[news]bool) {
+	v, err := gen.viewOf(ctx, c)
 	if err != nil {
 		return // the next request of the client says so
 	}
@@ -247,14 +312,15 @@ func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[stri
 			continue
 		}
 		now, err := c.digest(ctx, v, kind)
-		announced := said[listOf(kind)] && (kind != tool.Tool || c.who.Expose == All)
+		list := listOf(kind)
+		announced := (said[news{list, nil}] || said[news{list, c}]) && (kind != tool.Tool || c.who.Expose == All)
 		if err != nil || now == before && !announced {
 			continue
 		}
 		c.mu.Lock()
 		c.told[kind] = now
 		c.mu.Unlock()
-		if method := "notifications/" + listOf(kind) + "/list_changed"; !told[method] {
+		if method := "notifications/" + list + "/list_changed"; !told[method] {
 			told[method] = true
 			out(method, nil)
 		}

@@ -49,7 +49,7 @@ type Opened struct {
 	// Profiles are the exposures of the profiles, by name.
 	Profiles map[string]Exposure
 	// Narrow returns what is taken away for a principal in a profile, which may be "".
-	Narrow func(of Principal, profile string) (engine.Narrowing, error)
+	Narrow func(ctx context.Context, of Principal, profile string) (engine.Narrowing, error)
 }
 
 // Options make a [Gateway]. Open, Stamp, Switch, Results and Now are needed.
@@ -82,6 +82,12 @@ type Options struct {
 	// Notice, if not nil, takes what a person should mend in the configuration, each text once. Several goroutines may
 	// call it at the same time.
 	Notice func(text string)
+	// Observe, if not nil, takes the record of each call that has reached a server, or that the gateway has refused to
+	// make. It must not wait. Several goroutines may call it at the same time.
+	Observe func(Record)
+	// Trace, if not nil, returns the span of a call that is about to begin, below the span of the client's request, which
+	// may be the zero Trace. The server gets it. If Trace is nil, the server gets that of the client.
+	Trace func(parent tool.Trace) tool.Trace
 	// Log, if not nil, hears of what happens. Several goroutines may call it at the same time.
 	Log func(who, event string)
 }
@@ -125,13 +131,14 @@ type Gateway struct {
 	active        *activeSets // of clients without sessions
 	handed        *handed
 
-	renewals chan chan struct{} // requests to look at the configuration at once; each is closed then
+	renewals chan chan error // requests to look at the configuration at once; each takes what came of it
 
 	mu        sync.Mutex
 	current   *generation
+	loaded    bool                 // the first lists have been waited for
 	clients   map[*Client]struct{} // that have to hear of changes
-	announced map[string]bool      // lists of which servers have said that they have changed
-	// changedHere are those of which a server here has said so, and other replicas have not heard.
+	announced map[news]bool        // what has not been told
+	// changedHere are the lists of which a server here has said so, and other replicas have not heard.
 	changedHere map[serverList]bool
 	quiet       map[string]time.Time // until when other replicas hear nothing of a server's lists
 	suspended   map[string]waiting
@@ -155,13 +162,15 @@ func New(opt Options) (*Gateway, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, replica: rand.Text()[:10],
 		querying: make(chan struct{}, 1), active: newActiveSets(),
-		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan struct{}),
-		noticed: make(map[string]bool), announced: make(map[string]bool), handed: newHanded(),
+		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan error),
+		noticed: make(map[string]bool), announced: make(map[news]bool), handed: newHanded(),
 		changedHere: make(map[serverList]bool), quiet: make(map[string]time.Time)}
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
 	g.health, g.subscriptions, g.limits = newHealth(g), newSubscriptions(g), newLimits(opt.Now, opt.Shared)
 	g.current = g.begin(ctx, opened, stamp)
+	first := g.current
 	g.wg.Go(func() { g.watch(ctx) })
+	g.wg.Go(func() { g.load(ctx, first) })
 	if opt.Shared != nil {
 		g.goroutine(g.hearNotes)
 	}
@@ -212,7 +221,7 @@ func (g *Gateway) watch(ctx context.Context) {
 	tell.Stop()
 	failed := ""
 	for waiting := false; ; {
-		var renewed chan struct{}
+		var renewed chan error
 		select {
 		case <-ctx.Done():
 			return
@@ -223,9 +232,13 @@ func (g *Gateway) watch(ctx context.Context) {
 		case renewed = <-g.renewals:
 		case <-tick.C:
 		}
-		changed, complaint := g.look(ctx, renewed != nil)
+		changed, err := g.look(ctx, renewed != nil)
 		if renewed != nil {
-			close(renewed)
+			renewed <- err // it has room
+		}
+		complaint := ""
+		if err != nil {
+			complaint = err.Error()
 		}
 		if complaint != failed && complaint != "" {
 			g.opt.Log("", "the configuration is left as it was: "+complaint)
@@ -237,30 +250,55 @@ func (g *Gateway) watch(ctx context.Context) {
 	}
 }
 
-// renew looks at the configuration, which has changed, at once.
-func (g *Gateway) renew(ctx context.Context) {
-	renewed := make(chan struct{})
+// load waits for the first lists of a generation, for at most firstListing: a server that does not answer does not keep
+// the others from being used.
+func (g *Gateway) load(ctx context.Context, first *generation) {
+	first.awaitListed(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.loaded = true
+}
+
+// Loaded reports whether the gateway knows what its servers offer, as far as they have answered. It stays true.
+func (g *Gateway) Loaded() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.loaded
+}
+
+// Down returns how many servers are down: they crashed, or could not be started.
+func (g *Gateway) Down() int {
+	g.health.mu.Lock()
+	defer g.health.mu.Unlock()
+	return len(g.health.down)
+}
+
+// Renew looks at the configuration at once, as if it had changed, and returns when that is in force. If it cannot be
+// read, what was in force before stays so, and the error says why.
+func (g *Gateway) Renew(ctx context.Context) error {
+	renewed := make(chan error, 1)
 	select {
 	case g.renewals <- renewed:
-		<-renewed
+		return <-renewed
 	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
 // look begins a new generation if the configuration has changed, or anew says so, and reports whether what clients see
 // may have changed.
-func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, complaint string) {
+func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, err error) {
 	g.mu.Lock()
 	now := g.current
 	g.mu.Unlock()
 	stamp := g.opt.Stamp()
 	if stamp == now.stamp && !anew {
 		moved := now.changed()
-		return g.health.changed() || moved || g.hasNews(), ""
+		return g.health.changed() || moved || g.hasNews(), nil
 	}
 	opened, err := g.opt.Open()
 	if err != nil {
-		return false, err.Error()
+		return false, err
 	}
 	next := g.begin(ctx, opened, stamp)
 	g.mu.Lock()
@@ -270,14 +308,14 @@ func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, complaint 
 	if err := now.leave(); err != nil {
 		g.opt.Log("", err.Error())
 	}
-	return true, ""
+	return true, nil
 }
 
 // tellChanges tells each client which of its lists have changed, or are said to have.
 func (g *Gateway) tellChanges(ctx context.Context) {
 	g.mu.Lock()
 	said := g.announced
-	g.announced = make(map[string]bool)
+	g.announced = make(map[news]bool)
 	g.mu.Unlock()
 	gen := g.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
@@ -305,17 +343,27 @@ func (g *Gateway) Notice(text string) {
 	}
 }
 
-// announce notes that a server says that one of its lists has changed. Clients hear of that even if the list is as it
-// was when they hear of it: it may have changed in between.
-func (g *Gateway) announce(server string, e tool.Event) {
+// news says that servers have said that one of their lists has changed: servers that all clients share, or one that a
+// client has for itself.
+type news struct {
+	list string
+	of   *Client // nil if it is for all
+}
+
+// announce notes that a server says that one of its lists has changed: one that this client has for itself, or that all
+// share if it is nil. They hear of that even if the list is as it was when they hear of it: it may have changed in
+// between.
+func (g *Gateway) announce(server string, e tool.Event, of *Client) {
 	list, is := strings.CutSuffix(strings.TrimPrefix(e.Method, "notifications/"), "/list_changed")
 	if !is {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.announced[list] = true
-	if g.opt.Shared != nil && g.opt.Now().After(g.quiet[server]) {
+	if _, hears := g.clients[of]; of == nil || hears {
+		g.announced[news{list, of}] = true
+	}
+	if of == nil && g.opt.Shared != nil && g.opt.Now().After(g.quiet[server]) {
 		g.changedHere[serverList{server, list}] = true
 	}
 }

@@ -184,7 +184,7 @@ func (g *Gateway) answerFor(ctx context.Context, n note) {
 		replies.Answer(mcp.Answer(m.ID, nil, wrong))
 		return
 	}
-	c.Receive(ctx, m, replies)
+	c.Receive(ctx, m, nil, replies)
 	c.wg.Wait()
 }
 

@@ -66,11 +66,11 @@ func (h *health) watch(server string) {
 	h.watched[server] = true
 	h.gateway.goroutine(func(ctx context.Context) {
 		gen := h.gateway.enter()
-		stop, err := gen.Engine.Watch(ctx, server, func(e tool.Event) {
+		stop, err := gen.Engine.Watch(ctx, server, tool.CallOptions{}, func(e tool.Event) {
 			if e.Ended {
 				h.fail(server, errors.New(server+" has ended"))
 			}
-			h.gateway.announce(server, e)
+			h.gateway.announce(server, e, nil)
 		})
 		if err == nil {
 			select {

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/hidden"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -19,6 +21,8 @@ type lists struct {
 	off                                  map[tool.Ref]string  // the names of tools that are off
 	denied                               map[tool.Ref]bool    // what the policy allows no call of
 	byName                               map[exposed]tool.Ref // of tools and prompts, on or off
+	// about says what servers are for whose entries say so.
+	about map[string]string
 	// catalogue is what the exposure Activate shows of the same, and under which names.
 	catalogue func() *catalogue
 }
@@ -54,9 +58,19 @@ func readLists(ctx context.Context, e *engine.Engine, notice func(string)) (*lis
 		return nil, err
 	}
 	l := newLists(all, namespaces)
+	l.about = make(map[string]string)
+	for _, s := range cfg.Servers {
+		l.about[s.Name] = cut(hidden.Show(strings.Join(strings.Fields(s.Description), " ")), maxAboutServer)
+	}
 	var waiting []string
 	for _, s := range cfg.Servers {
-		if fault.Is(s.Unapproved, fault.ApprovalRequired) && !s.Disabled {
+		if !e.Shows(s.Name) || s.Disabled {
+			continue
+		}
+		if refused := fault.From(e.Refused(s.Name)); refused != nil {
+			waiting = append(waiting, refused.Message+"; a person types: "+typed(*refused.Next[0].Step))
+		}
+		if fault.Is(s.Unapproved, fault.ApprovalRequired) {
 			waiting = append(waiting, fmt.Sprintf("%s: no one has approved it; a person types in %s: mcpl trust %s", s.Name,
 				fault.Quote(s.Project), fault.Quote(s.Name)))
 		}
@@ -81,6 +95,9 @@ func readLists(ctx context.Context, e *engine.Engine, notice func(string)) (*lis
 	})
 	return l, nil
 }
+
+// maxAboutServer bounds what an entry says of its server to a model, in bytes.
+const maxAboutServer = 80
 
 // prefix returns what stands before the names of a server's tools.
 func prefix(server string, namespace *string) string {

@@ -59,7 +59,7 @@ func (c *Client) Introduce(m mcp.Message) *tool.UpstreamError {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.revision, c.can = *p.Meta.Revision, can.can()
+	c.revision, c.can = *p.Meta.Revision, can
 	if c.level = len(levels()); p.Meta.Level != "" { // who does not ask gets no log messages
 		c.level = max(slices.Index(levels(), p.Meta.Level), 0)
 	}
@@ -74,7 +74,7 @@ func (c *Client) CheckHeaders(ctx context.Context, m mcp.Message, header func(st
 	}
 	gen := c.gateway.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
-	v, err := gen.viewOf(c)
+	v, err := gen.viewOf(ctx, c)
 	if err != nil {
 		return &tool.UpstreamError{Code: mcp.InternalError, Message: err.Error()}
 	}
@@ -154,7 +154,7 @@ func (r *request) discover() json.RawMessage {
 	meta := tool.JoinObject([]tool.Field{{Key: metaServer, Value: r.client.gateway.self()}})
 	return cacheable(tool.JoinObject([]tool.Field{
 		{Key: "supportedVersions", Value: revisions()},
-		{Key: "capabilities", Value: json.RawMessage(capabilities)},
+		{Key: "capabilities", Value: capabilities(mcp.Latest)},
 		{Key: "instructions", Value: tool.Quote(r.client.exposure().instructions())},
 		{Key: "_meta", Value: meta},
 	}))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -14,25 +15,16 @@ import (
 // server answers. args are the arguments of a tool or prompt, for the gate.
 func (r *request) relay(ctx context.Context, ref tool.Ref, args json.RawMessage, members ...tool.Field) (
 	json.RawMessage, error) {
-	asGiven := func([]byte) (json.RawMessage, error) { return args, nil }
-	plan, err := r.view.Plan(ctx, ref, asGiven, false)
-	if err != nil {
-		return nil, err
-	}
 	if r.state.Server == ref.Server && r.state.State != nil {
 		members = append(members, tool.Field{Key: "requestState", Value: r.state.State})
 	}
-	end, err := r.client.gateway.limits.begin(ctx, r.client.who.Principal)
+	result, err := r.passed(ctx, ref, args, false, func(plan *engine.Plan) (json.RawMessage, error) {
+		return r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options(ctx, ref.Server))
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer end()
-	result, err := r.view.Relay(ctx, plan, r.message.Method, r.with(members...), r.options())
-	r.gen.health.used(ref.Server, err)
-	if err != nil {
-		return nil, err
-	}
-	return r.withState(ref.Server, result)
+	return r.withState(ref.Server, r.withTasks(ref.Server, result))
 }
 
 // withState returns a result with its requestState sealed: the client brings it back, and must not change it, nor bring
@@ -205,7 +197,7 @@ func (r *request) complete(ctx context.Context) (json.RawMessage, error) {
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "the ref is of no known type"}
 	}
 	params := r.with(tool.Field{Key: "ref", Value: tool.JoinObject(fields)})
-	return r.view.Ask(ctx, ref.Server, r.message.Method, params, r.options())
+	return r.view.Ask(ctx, ref.Server, r.message.Method, params, r.options(ctx, ref.Server))
 }
 
 // template returns the server of a template, or of a resource.

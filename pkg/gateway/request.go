@@ -16,19 +16,24 @@ import (
 type request struct {
 	client  *Client
 	message mcp.Message
+	header  Header // nil if it came without headers
 	out     Outlet
 	cancel  context.CancelCauseFunc
 	gen     *generation
 	view    *view // of gen, for the client
 	meta    meta
+	trace   tool.Trace // that it belongs to; while it calls a server, the span of the call
 	// suspended is set if the client can be asked only by the result of the request. state is what it has kept.
 	suspended *suspended
 	state     state
+	about     string // the server that it went to
 }
 
 // meta is what the gateway reads of the _meta of a request.
 type meta struct {
 	Progress json.RawMessage `json:"progressToken"`
+	Parent   json.RawMessage `json:"traceparent"`
+	State    json.RawMessage `json:"tracestate"`
 }
 
 // answer returns the response to the request.
@@ -41,6 +46,7 @@ func (r *request) answer(ctx context.Context) []byte {
 			Message: "the _meta of a request is an object"})
 	}
 	r.meta = params.Meta
+	r.trace = tool.ParseTrace(tool.Text(params.Meta.Parent), tool.Text(params.Meta.State))
 	r.gen = r.client.gateway.enter()
 	result, err := r.result(ctx)
 	if leaving := r.gen.leave(); leaving != nil {
@@ -54,7 +60,7 @@ func (r *request) answer(ctx context.Context) []byte {
 
 // result returns the result of the request.
 func (r *request) result(ctx context.Context) (result json.RawMessage, err error) {
-	if r.view, err = r.gen.viewOf(r.client); err != nil {
+	if r.view, err = r.gen.viewOf(ctx, r.client); err != nil {
 		return nil, err
 	}
 	r.client.followActive(ctx)
@@ -106,6 +112,8 @@ func (r *request) handle(ctx context.Context) (json.RawMessage, error) {
 		return r.getPrompt(ctx)
 	case "completion/complete":
 		return r.complete(ctx)
+	case "tasks/get", "tasks/result", "tasks/cancel", "tasks/update":
+		return r.task(ctx)
 	}
 	return nil, r.noMethod()
 }
@@ -177,17 +185,38 @@ func passable(meta json.RawMessage) json.RawMessage {
 	return tool.JoinObject(slices.DeleteFunc(fields, func(f tool.Field) bool { return slices.Contains(own, f.Key) }))
 }
 
-// options returns the options of requests to servers that are made for this one.
-func (r *request) options() tool.CallOptions {
-	return tool.CallOptions{Audience: r, Client: r.client.id, Resolve: !r.client.modern(),
-		Principal: tool.Principal(r.client.who.Principal.Name)}
+// options returns the options of requests to a server that are made for this one.
+func (r *request) options(ctx context.Context, server string) tool.CallOptions {
+	headers, _ := r.forwarded(server) // a call without one of them is not made
+	opt := r.client.use(ctx, r.gen, server).options()
+	opt.Audience, opt.Client, opt.Resolve = r, r.client.id, !r.client.modern()
+	opt.Tasks, opt.Trace = r.client.followsTasks(), r.trace
+	opt.Principal, opt.Forward = tool.Principal(r.client.who.Principal.Name), headers
+	return opt
+}
+
+// forwarded returns the headers of the client that a server gets, and the names of those that it lacks.
+func (r *request) forwarded(server string) (headers []tool.Header, lacking []string) {
+	for to, from := range r.gen.Engine.Forwards(server) {
+		value := ""
+		if r.header != nil {
+			value = r.header(from)
+		}
+		if value == "" {
+			lacking = append(lacking, from)
+		} else {
+			headers = append(headers, tool.Header{Name: to, Value: value})
+		}
+	}
+	return headers, lacking
 }
 
 // Can implements [tool.Audience].
 func (r *request) Can() tool.Capabilities {
 	r.client.mu.Lock()
 	defer r.client.mu.Unlock()
-	return r.client.can
+	can := r.client.can
+	return tool.Capabilities{Elicit: can.Elicitation != nil, Sample: can.Sampling != nil, Roots: can.Roots != nil}
 }
 
 // Progress implements [tool.Audience].
@@ -230,6 +259,7 @@ func (r *request) tell(method string, params json.RawMessage, members ...tool.Fi
 
 // askClient asks the client and returns its answer.
 func (r *request) askClient(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	params = r.withTasks(r.about, params)
 	if r.suspended != nil {
 		return r.suspended.askBack(ctx, method, params)
 	}

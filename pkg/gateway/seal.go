@@ -3,7 +3,9 @@ package gateway
 import (
 	"crypto/aes"
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -16,6 +18,7 @@ const KeySize = 32
 // sealer seals what a client keeps for the gateway, so that it can neither be read nor changed there.
 type sealer struct {
 	keys []cipher.AEAD // the first one seals, all of them open
+	macs [][]byte      // the keys of marks, as many
 	now  func() time.Time
 }
 
@@ -37,6 +40,7 @@ func newSealer(keys [][]byte, now func() time.Time) (*sealer, error) {
 			return nil, err
 		}
 		s.keys = append(s.keys, aead)
+		s.macs = append(s.macs, mark(key, "mcpl marks", nil))
 	}
 	return s, nil
 }
@@ -86,4 +90,34 @@ func (s *sealer) open(purpose, text string, into any) error {
 		return errSeal
 	}
 	return json.Unmarshal(inside.Value, into)
+}
+
+// markSize is the length of a mark, in bytes.
+const markSize = 16
+
+func mark(key []byte, purpose string, text []byte) []byte {
+	mac := hmac.New(sha256.New, key)
+	mac.Write([]byte(purpose + "\x00"))
+	mac.Write(text)
+	return mac.Sum(nil)
+}
+
+// marked returns a text that can be read but not made by others, for a purpose. It does not expire, and is always the
+// same for the same text.
+func (s *sealer) marked(purpose, text string) string {
+	return base64.RawURLEncoding.EncodeToString(append(mark(s.macs[0], purpose, []byte(text))[:markSize], text...))
+}
+
+// unmarked returns the text in what marked has returned for the same purpose.
+func (s *sealer) unmarked(purpose, given string) (text string, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(given)
+	if err != nil || len(raw) < markSize {
+		return "", errSeal
+	}
+	for _, key := range s.macs {
+		if hmac.Equal(raw[:markSize], mark(key, purpose, raw[markSize:])[:markSize]) {
+			return string(raw[markSize:]), nil
+		}
+	}
+	return "", errSeal
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
+	"github.com/mcp-launchpad/mcpl/pkg/humanize"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/search"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -53,17 +54,13 @@ func (x searching) definitions(ctx context.Context, v *view, l *lists, kind tool
 	if err != nil {
 		return nil, err
 	}
-	var about []string
+	var names []string
 	for _, s := range servers.Servers {
-		if words := topics(s.Name, l.tools); s.Disabled {
-			continue
-		} else if words != "" {
-			about = append(about, s.Name+" ("+words+")")
-		} else {
-			about = append(about, s.Name)
+		if !s.Disabled {
+			names = append(names, s.Name)
 		}
 	}
-	text := "Find tools by what they do. Servers: " + strings.Join(about, ", ") + "."
+	text := "Find tools by what they do. Servers: " + strings.Join(withTopics(names, l), ", ") + "."
 	return []json.RawMessage{json.RawMessage(fmt.Sprintf(searchTools, tool.Quote(text))), json.RawMessage(readTool),
 		json.RawMessage(callTool), json.RawMessage(listServers)}, nil
 }
@@ -90,8 +87,13 @@ func (x searching) call(ctx context.Context, r *request, name string) (result js
 // deniedReserve is how many times the hits are searched for, since some of them may be tools that the policy denies.
 const deniedReserve = 4
 
-// maxDescription bounds the description of a hit, in bytes: the hits of one answer cost a model at most 300 tokens.
-const maxDescription = 100
+// Bounds of what a model reads of a search, in bytes, so that the answer with five hits costs it at most 300 tokens:
+// of the signature and of the description of a hit, of all of a hit, and of the answer.
+const (
+	maxDescription = 100
+	maxHit         = 220
+	maxAnswer      = 1200
+)
 
 func (searching) search(ctx context.Context, r *request) (string, error) {
 	var p struct {
@@ -139,16 +141,27 @@ func (searching) search(ctx context.Context, r *request) (string, error) {
 func hitsInWords(found *engine.SearchResult) string {
 	var b strings.Builder
 	for _, h := range found.Found {
-		fmt.Fprintf(&b, "%s/%s(%s)\n", h.Server, h.Name, cut(h.Signature, maxDescription))
-		if about := cut(strings.Join(strings.Fields(h.Description), " "), maxDescription); about != "" {
-			fmt.Fprintf(&b, "  %s\n", about)
+		const marks = len("/(…)\n  …\n")
+		room := maxHit - marks - len(h.Server) - len(h.Name)
+		signature := cut(h.Signature, min(maxDescription, max(0, room)))
+		fmt.Fprintf(&b, "%s/%s(%s)\n", h.Server, h.Name, signature)
+		room = min(maxDescription, room-len(signature))
+		if about := strings.Join(strings.Fields(h.Description), " "); about != "" && room > 0 {
+			fmt.Fprintf(&b, "  %s\n", cut(about, room))
 		}
 	}
 	if b.Len() == 0 {
 		b.WriteString("No tool fits. Use other or fewer words, or see the servers with list_servers.\n")
 	}
-	for _, f := range slices.Concat(found.Unsearched, found.Waiting) {
-		fmt.Fprintf(&b, "Not searched: %s\n", cut(f.Message, maxDescription))
+	missing := slices.Concat(found.Unsearched, found.Waiting)
+	for i, f := range missing {
+		line := fmt.Sprintf("Not searched: %s\n", cut(f.Message, maxDescription))
+		rest := fmt.Sprintf("Not searched: %s; list_servers says why.\n", humanize.Plural(len(missing)-i, "more server"))
+		if left := maxAnswer - b.Len() - len(line); left < 0 || left < len(rest) && i < len(missing)-1 {
+			b.WriteString(rest)
+			break
+		}
+		b.WriteString(line)
 	}
 	return b.String()
 }
@@ -251,21 +264,17 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 	if text := tool.Text(args); text != "" { // models often write the object as a string
 		args = json.RawMessage(text)
 	}
-	plan, err := r.view.Plan(ctx, ref, func([]byte) (json.RawMessage, error) { return args, nil }, true)
+	raw, err := r.passed(ctx, ref, args, true, func(plan *engine.Plan) (json.RawMessage, error) {
+		result, err := r.view.Call(ctx, plan, r.options(ctx, ref.Server))
+		if err != nil {
+			return nil, err
+		}
+		return result.Raw, nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	end, err := r.client.gateway.limits.begin(ctx, r.client.who.Principal)
-	if err != nil {
-		return nil, err
-	}
-	defer end()
-	result, err := r.view.Call(ctx, plan, r.options())
-	r.gen.health.used(ref.Server, err)
-	if err != nil {
-		return nil, err
-	}
-	return r.fitted(ref, result.Raw), nil
+	return r.fitted(ref, raw), nil
 }
 
 func (searching) servers(ctx context.Context, r *request) (string, error) {

@@ -15,9 +15,21 @@ func levels() []string {
 	return []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 }
 
-// capabilities are what the gateway offers, whatever its servers do.
-const capabilities = `{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},` +
-	`"prompts":{"listChanged":true},"completions":{},"logging":{}}`
+// capabilities returns what the gateway offers clients of a revision, whatever its servers do.
+func capabilities(revision string) json.RawMessage {
+	tasks := ""
+	switch {
+	case mcp.IsModern(revision):
+		tasks = `,"extensions":{"` + tasksExtension + `":{}}`
+	case revision >= tasksSince:
+		tasks = `,"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}`
+	}
+	return json.RawMessage(`{"tools":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},` +
+		`"prompts":{"listChanged":true},"completions":{},"logging":{}` + tasks + `}`)
+}
+
+// tasksSince is the first revision that has tasks.
+const tasksSince = "2025-11-25"
 
 // self is how the gateway introduces itself.
 func (g *Gateway) self() json.RawMessage {
@@ -39,7 +51,7 @@ func (r *request) initialize() (json.RawMessage, error) {
 	}
 	c := r.client
 	c.mu.Lock()
-	c.revision, c.can = mcp.Agreed(p.Revision), p.Capabilities.can()
+	c.revision, c.can = mcp.Agreed(p.Revision), p.Capabilities
 	revision := c.revision
 	c.mu.Unlock()
 	if c.out != nil {
@@ -47,7 +59,7 @@ func (r *request) initialize() (json.RawMessage, error) {
 	}
 	return tool.JoinObject([]tool.Field{
 		{Key: "protocolVersion", Value: tool.Quote(revision)},
-		{Key: "capabilities", Value: json.RawMessage(capabilities)},
+		{Key: "capabilities", Value: capabilities(revision)},
 		{Key: "serverInfo", Value: c.gateway.self()},
 		{Key: "instructions", Value: tool.Quote(c.exposure().instructions())},
 	}), nil

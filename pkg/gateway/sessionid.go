@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
-	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 const (
@@ -28,9 +27,9 @@ type SessionID struct {
 	// Home is the replica that the session began at.
 	Home string `json:"h"`
 	// Revision and Can are what the client and that replica have agreed on.
-	Revision string            `json:"r"`
-	Can      tool.Capabilities `json:"c"`
-	Began    time.Time         `json:"b"`
+	Revision string    `json:"r"`
+	Can      abilities `json:"c"`
+	Began    time.Time `json:"b"`
 	// Who is the digest of the identity that the session began with.
 	Who string `json:"w"`
 }
@@ -44,7 +43,7 @@ func (g *Gateway) BeginSession(ctx context.Context, who Identity, initialize mcp
 	id SessionID, sealed string, err error) {
 	var p hello
 	_ = json.Unmarshal(initialize.Params, &p) // else the answer to initialize says what is wrong
-	id = SessionID{ID: rand.Text(), Home: g.replica, Revision: mcp.Agreed(p.Revision), Can: p.Capabilities.can(),
+	id = SessionID{ID: rand.Text(), Home: g.replica, Revision: mcp.Agreed(p.Revision), Can: p.Capabilities.short(),
 		Began: g.opt.Now().UTC().Truncate(time.Second), Who: who.digest()}
 	if g.opt.Shared != nil {
 		r := sessionRecord(id.ID)

@@ -2,10 +2,9 @@ package gateway
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 	"time"
-
-	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // TestSessionID: the id of a session says what was agreed, to the principal that it began with, and shows when what
@@ -20,13 +19,15 @@ func TestSessionID(t *testing.T) {
 	g := &Gateway{opt: Options{Now: time.Now}, sealer: s, replica: "home"}
 	ada := Identity{Principal: Principal{Name: "ada", Tier: TierRead}, Expose: All}
 	_, sealed, err := g.BeginSession(t.Context(), ada, message(t, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":`+
-		`{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{},"roots":{}}}}`))
+		`{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{"url":{"more":1},"x":1},`+
+		`"roots":{"listChanged":true},"experimental":{"x":{}}}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.replica = "other"
 	id, ok := g.OpenSession(ada, sealed)
-	if want := (tool.Capabilities{Elicit: true, Roots: true}); !ok || !id.Is(ada) || id.Can != want ||
+	can, err := json.Marshal(id.Can)
+	if want := `{"elicitation":{"url":{}},"roots":{}}`; err != nil || !ok || !id.Is(ada) || string(can) != want ||
 		id.Revision != "2025-06-18" || id.Home != "home" || !g.Movable(id) {
 		t.Errorf("%v, %+v", ok, id)
 	}

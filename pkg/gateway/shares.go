@@ -151,7 +151,7 @@ func (c *Client) resubscribe(ctx context.Context) {
 func (r *request) resubscribeTo(ctx context.Context, uri string) (err error) {
 	r.gen = r.client.gateway.enter()
 	defer func() { _ = r.gen.leave() }() // an engine that was replaced meanwhile has nothing to say
-	if r.view, err = r.gen.viewOf(r.client); err != nil {
+	if r.view, err = r.gen.viewOf(ctx, r.client); err != nil {
 		return err
 	}
 	return r.subscribeTo(ctx, uri)

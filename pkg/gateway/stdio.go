@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io"
 	"sync"
@@ -29,7 +30,7 @@ func (g *Gateway) Serve(ctx context.Context, who Identity, in io.Reader, out io.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	queue := newQueue()
-	c := g.Connect("stdio", who, queue)
+	c := g.Connect(rand.Text(), who, queue)
 	written := make(chan error, 1)
 	go func() { written <- queue.write(out) }()
 	failed := c.takeAll(ctx, readLines(ctx, in), queue.full, written)
@@ -109,7 +110,7 @@ func (c *Client) take(ctx context.Context, line []byte) {
 			return
 		}
 	}
-	c.Receive(ctx, m, c.out)
+	c.Receive(ctx, m, nil, c.out)
 }
 
 // queue holds messages for a client until they are written. It is an [Outlet].
@@ -130,17 +131,17 @@ func newQueue() *queue {
 }
 
 // Send implements [Outlet].
-func (q *queue) Send(message []byte) { q.put(message, maxQueued) }
+func (q *queue) Send(message []byte) bool { return q.put(message, maxQueued) }
 
 // Tell implements [Outlet]. News does not join a queue that is already long.
 func (q *queue) Tell(message []byte) { q.put(message, maxQueued/8) }
 
 // put has a message wait, unless more than most bytes wait already.
-func (q *queue) put(message []byte, most int) {
+func (q *queue) put(message []byte, most int) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.ended || q.size > most {
-		return
+		return false
 	}
 	q.waiting = append(q.waiting, message)
 	if q.size += len(message); q.size > maxQueued {
@@ -148,10 +149,15 @@ func (q *queue) put(message []byte, most int) {
 		close(q.full)
 	}
 	q.more.Signal()
+	return true
 }
 
 // Answer implements [Outlet].
 func (q *queue) Answer(response []byte) { q.Send(response) }
+
+// Cancelled implements [Outlet]: "Receivers of a cancellation notification SHOULD ... Not send a response for the
+// cancelled request" (MCP 2025-11-25, basic/utilities/cancellation).
+func (q *queue) Cancelled([]byte) {}
 
 // end ends the queue once all that waits has been written.
 func (q *queue) end() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,9 +20,9 @@ const renewEvery = time.Minute
 type subscriptions struct {
 	gateway *Gateway
 
-	mu    sync.Mutex
-	byRef map[tool.Ref]*subscription
-	of    map[*Client]int // how many each client has
+	mu      sync.Mutex
+	byTopic map[topic]*subscription
+	of      map[*Client]int // how many each client has
 }
 
 // The most subscriptions of one client, and of all. Each is kept up by a goroutine and asks its server once a minute.
@@ -30,9 +31,15 @@ const (
 	maxSubscriptions    = 1000
 )
 
-// subscription is one resource.
+// topic is a resource of a server, and whose server that is.
+type topic struct {
+	tool.Ref
+	of owner
+}
+
+// subscription is one topic.
 type subscription struct {
-	ref         tool.Ref
+	topic
 	subscribers map[subscriber]struct{}
 	ended       chan struct{} // closed when the last subscriber has left
 }
@@ -44,7 +51,7 @@ type subscriber struct {
 }
 
 func newSubscriptions(g *Gateway) *subscriptions {
-	return &subscriptions{gateway: g, byRef: make(map[tool.Ref]*subscription), of: make(map[*Client]int)}
+	return &subscriptions{gateway: g, byTopic: make(map[topic]*subscription), of: make(map[*Client]int)}
 }
 
 // subscribe has the client hear of updates of a resource.
@@ -74,30 +81,30 @@ func (r *request) subscribeTo(ctx context.Context, uri string) error {
 		return r.noResource(uri)
 	}
 	s := r.client.gateway.subscriptions
-	own := subscriber{r.client, uri}
-	if err := s.room(ref, own); err != nil {
+	own, about := subscriber{r.client, uri}, topic{ref, r.client.use(ctx, r.gen, ref.Server)}
+	if err := s.room(about, own); err != nil {
 		return err
 	}
-	if err := s.renew(ctx, r.gen, ref); err != nil {
+	if err := s.renew(ctx, r.gen, about); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.isRoom(ref, own); err != nil {
+	if err := s.isRoom(about, own); err != nil {
 		return err
 	}
-	if one, first := s.enter(ref, own); first {
+	if one, first := s.enter(about, own); first {
 		s.gateway.goroutine(func(ctx context.Context) { s.keep(ctx, one) })
 	}
 	return nil
 }
 
 // enter adds a subscriber while mu is held, and reports whether it is the first of this resource.
-func (s *subscriptions) enter(ref tool.Ref, own subscriber) (one *subscription, first bool) {
-	one = s.byRef[ref]
+func (s *subscriptions) enter(about topic, own subscriber) (one *subscription, first bool) {
+	one = s.byTopic[about]
 	if first = one == nil; first {
-		one = &subscription{ref: ref, subscribers: make(map[subscriber]struct{}), ended: make(chan struct{})}
-		s.byRef[ref] = one
+		one = &subscription{topic: about, subscribers: make(map[subscriber]struct{}), ended: make(chan struct{})}
+		s.byTopic[about] = one
 	}
 	if _, has := one.subscribers[own]; !has {
 		one.subscribers[own] = struct{}{}
@@ -107,21 +114,21 @@ func (s *subscriptions) enter(ref tool.Ref, own subscriber) (one *subscription, 
 }
 
 // room returns an error if a client may not subscribe to one more resource.
-func (s *subscriptions) room(ref tool.Ref, own subscriber) error {
+func (s *subscriptions) room(about topic, own subscriber) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.isRoom(ref, own)
+	return s.isRoom(about, own)
 }
 
 // isRoom is room while mu is held.
-func (s *subscriptions) isRoom(ref tool.Ref, own subscriber) error {
-	one := s.byRef[ref]
+func (s *subscriptions) isRoom(about topic, own subscriber) error {
+	one := s.byTopic[about]
 	if one != nil {
 		if _, has := one.subscribers[own]; has {
 			return nil
 		}
 	}
-	if s.of[own.client] >= maxOwnSubscriptions || one == nil && len(s.byRef) >= maxSubscriptions {
+	if s.of[own.client] >= maxOwnSubscriptions || one == nil && len(s.byTopic) >= maxSubscriptions {
 		return &tool.UpstreamError{Code: mcp.InternalError,
 			Message: fmt.Sprintf("there are too many subscriptions: a client may have %d, and all clients together %d",
 				maxOwnSubscriptions, maxSubscriptions)}
@@ -163,7 +170,7 @@ func (s *subscriptions) leave(c *Client) {
 func (s *subscriptions) remove(gone func(subscriber) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for ref, one := range s.byRef {
+	for about, one := range s.byTopic {
 		for sub := range one.subscribers {
 			if !gone(sub) {
 				continue
@@ -175,15 +182,15 @@ func (s *subscriptions) remove(gone func(subscriber) bool) {
 		}
 		if len(one.subscribers) == 0 {
 			close(one.ended)
-			delete(s.byRef, ref)
+			delete(s.byTopic, about)
 		}
 	}
 }
 
 // renew subscribes at the server.
-func (s *subscriptions) renew(ctx context.Context, gen *generation, ref tool.Ref) error {
-	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}})
-	_, err := gen.Engine.Ask(ctx, ref.Server, "resources/subscribe", params, tool.CallOptions{})
+func (s *subscriptions) renew(ctx context.Context, gen *generation, about topic) error {
+	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
+	_, err := gen.Engine.Ask(ctx, about.Server, "resources/subscribe", params, about.of.options())
 	return err
 }
 
@@ -194,19 +201,19 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 	defer tick.Stop()
 	for kept := true; kept; {
 		gen := s.gateway.enter()
-		stop, err := gen.Engine.Watch(ctx, one.ref.Server, func(e tool.Event) { s.updated(one.ref, e) })
+		stop, err := gen.Engine.Watch(ctx, one.Server, one.of.options(), func(e tool.Event) { s.updated(one.topic, e) })
 		if err == nil {
-			err = s.renew(ctx, gen, one.ref)
+			err = s.renew(ctx, gen, one.topic)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.gateway.opt.Log(one.ref.Server, "the subscription to "+one.ref.Name+" could not be renewed: "+err.Error())
+			s.gateway.opt.Log(one.Server, "the subscription to "+one.Name+" could not be renewed: "+err.Error())
 		}
 		select {
 		case <-tick.C:
 		case <-gen.replaced:
 		case <-one.ended:
 			kept = false
-			s.end(ctx, gen, one.ref)
+			s.end(ctx, gen, one.topic)
 		case <-ctx.Done():
 			kept = false
 		}
@@ -220,26 +227,29 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 // endLimit bounds the word to a server that nothing is to be heard of a resource any more.
 const endLimit = 5 * time.Second
 
-// end unsubscribes at the server.
-func (s *subscriptions) end(ctx context.Context, gen *generation, ref tool.Ref) {
+// end unsubscribes at the server, unless that ends with its session.
+func (s *subscriptions) end(ctx context.Context, gen *generation, about topic) {
+	if about.of.session != nil && about.of.session.hasEnded() {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, endLimit)
 	defer cancel()
-	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(ref.Name)}})
-	// A server may have forgotten it.
-	_, _ = gen.Engine.Ask(ctx, ref.Server, "resources/unsubscribe", params, tool.CallOptions{})
+	params := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(about.Name)}})
+	// It may have forgotten it.
+	_, _ = gen.Engine.Ask(ctx, about.Server, "resources/unsubscribe", params, about.of.options())
 }
 
 // updated passes the news of a resource on to the clients that are subscribed to it.
-func (s *subscriptions) updated(ref tool.Ref, e tool.Event) {
+func (s *subscriptions) updated(about topic, e tool.Event) {
 	var p struct {
 		URI string `json:"uri"`
 	}
-	if e.Method != "notifications/resources/updated" || json.Unmarshal(e.Params, &p) != nil || p.URI != ref.Name {
+	if e.Method != "notifications/resources/updated" || json.Unmarshal(e.Params, &p) != nil || p.URI != about.Name {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	one := s.byRef[ref]
+	one := s.byTopic[about]
 	if one == nil {
 		return
 	}
@@ -247,12 +257,37 @@ func (s *subscriptions) updated(ref tool.Ref, e tool.Event) {
 		sub.client.mu.Lock()
 		out := sub.client.hears
 		sub.client.mu.Unlock()
-		params := e.Params
-		if fields, err := tool.SplitObject(params); err == nil && sub.uri != ref.Name {
+		params := withoutTag(e.Params)
+		if fields, err := tool.SplitObject(params); err == nil && sub.uri != about.Name {
 			params = renamed(fields, "uri", sub.uri)
 		}
 		if out != nil {
 			out(e.Method, params)
 		}
 	}
+}
+
+// withoutTag returns the params of a notification without the subscription that a server since MCP 2026-07-28 has sent
+// it for: that is mcpl's own.
+func withoutTag(params json.RawMessage) json.RawMessage {
+	fields, err := tool.SplitObject(params)
+	if err != nil {
+		return params
+	}
+	for i, f := range fields {
+		if f.Key != "_meta" {
+			continue
+		}
+		meta, err := tool.SplitObject(f.Value)
+		isTag := func(f tool.Field) bool { return f.Key == metaSubscription }
+		if err != nil || !slices.ContainsFunc(meta, isTag) {
+			return params
+		}
+		if meta = slices.DeleteFunc(meta, isTag); len(meta) == 0 {
+			return tool.JoinObject(slices.Delete(fields, i, i+1))
+		}
+		fields[i].Value = tool.JoinObject(meta)
+		return tool.JoinObject(fields)
+	}
+	return params
 }

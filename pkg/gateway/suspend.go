@@ -16,8 +16,9 @@ import (
 const (
 	// suspension is how long a call waits for the client to come back with the answer to a question.
 	suspension = 10 * time.Minute
-	// maxSuspended bounds the calls that wait.
-	maxSuspended = 1000
+	// maxSuspended bounds the calls that wait, and maxOwnSuspended those of one owner.
+	maxSuspended    = 1000
+	maxOwnSuspended = 100
 )
 
 // statePurpose is the purpose of what a client keeps sealed in a requestState: no other owner can bring it back.
@@ -142,7 +143,7 @@ const theQuestion = "question"
 // ask answers the request with a question.
 func (r *request) ask(s *suspended, q question) (json.RawMessage, error) {
 	g := r.client.gateway
-	id, err := g.suspend(s, q)
+	id, err := g.suspend(r.client.who.Principal.Name, s, q)
 	if err != nil {
 		s.cancel(err)
 		return nil, err
@@ -165,6 +166,7 @@ func (r *request) ask(s *suspended, q question) (json.RawMessage, error) {
 // waiting is a call that waits for an answer.
 type waiting struct {
 	*suspended
+	owner string
 	asked question
 	timer *time.Timer
 }
@@ -173,14 +175,21 @@ type waiting struct {
 var errLate = fmt.Errorf("no answer came within %s", suspension)
 
 // suspend keeps a call until its client comes back.
-func (g *Gateway) suspend(s *suspended, q question) (id string, err error) {
+func (g *Gateway) suspend(owner string, s *suspended, q question) (id string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.suspended) >= maxSuspended {
-		return "", errors.New("too many calls wait for answers")
+	own := 0
+	for _, w := range g.suspended {
+		if w.owner == owner {
+			own++
+		}
+	}
+	if own >= maxOwnSuspended || len(g.suspended) >= maxSuspended {
+		return "", fmt.Errorf("too many calls wait for answers: answer those that wait, or let them end, which takes %s",
+			suspension)
 	}
 	id = rand.Text()
-	g.suspended[id] = waiting{s, q, time.AfterFunc(suspension, func() {
+	g.suspended[id] = waiting{s, owner, q, time.AfterFunc(suspension, func() {
 		if late, _ := g.resume(id); late != nil {
 			late.cancel(errLate)
 		}

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -9,9 +10,9 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
-// topics returns what the tools of a server are about, in a few words of their names: the words of a server itself are
-// not its user's, and a model would follow them.
-func topics(server string, tools []offer) string {
+// topics returns what the tools of a server are about, in words of their names of at most so many bytes: the words of a
+// server itself are not its user's, and a model would follow them.
+func topics(server string, tools []offer, most int) string {
 	count := make(map[string]int)
 	var order []string
 	for _, o := range tools {
@@ -29,7 +30,7 @@ func topics(server string, tools []offer) string {
 	slices.SortStableFunc(order, func(a, b string) int { return count[b] - count[a] })
 	about := ""
 	for _, word := range order {
-		if len(about)+len(word) > maxTopics {
+		if len(about)+len(word) > most {
 			break
 		}
 		about = strings.TrimSpace(about + " " + word)
@@ -37,9 +38,33 @@ func topics(server string, tools []offer) string {
 	return about
 }
 
-// maxTopics bounds the topics of a server, in bytes: the list of the four tools costs a model at most 700 tokens with
-// 45 servers.
-const maxTopics = 20
+// Bounds of the servers in the description of a tool, in bytes, so that the list of the four tools costs a model at
+// most 400 tokens with 5 servers, and 700 with 45: of the topics of a server, and of what all servers take together
+// with few of them, and with many for each.
+const (
+	maxTopics  = 20
+	fewServers = 400
+	eachServer = 35
+)
+
+// withTopics returns the names of servers, with what the entry of each says of it, or with its topics if there is room
+// for them.
+func withTopics(names []string, l *lists) []string {
+	room := max(fewServers, eachServer*len(names))
+	for _, name := range names {
+		room -= len(name) + len(", ")
+	}
+	list := make([]string, len(names))
+	for i, name := range names {
+		list[i] = name
+		share := room/(len(names)-i) - len("  ()")
+		if words := cmp.Or(l.about[name], topics(name, l.tools, min(share, maxTopics))); words != "" {
+			list[i] += " (" + words + ")"
+			room -= len(list[i]) - len(name)
+		}
+	}
+	return list
+}
 
 // nameWords returns the words of a tool's name that have only letters, in small letters, each once.
 func nameWords(ref tool.Ref) (words []string) {

@@ -23,7 +23,7 @@ type view struct {
 const maxViews = 64
 
 // view returns what is there for a principal in a profile.
-func (gen *generation) view(of Principal, profile string) (*view, error) {
+func (gen *generation) view(ctx context.Context, of Principal, profile string) (*view, error) {
 	key := of.key() + profile
 	gen.mu.Lock()
 	known := gen.views[key]
@@ -31,7 +31,7 @@ func (gen *generation) view(of Principal, profile string) (*view, error) {
 	if known != nil {
 		return known, nil
 	}
-	narrowing, err := gen.Narrow(of, profile)
+	narrowing, err := gen.Narrow(ctx, of, profile)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func (gen *generation) view(of Principal, profile string) (*view, error) {
 }
 
 // viewOf returns what is there for a client.
-func (gen *generation) viewOf(c *Client) (*view, error) {
-	return gen.view(c.who.Principal, c.who.Profile)
+func (gen *generation) viewOf(ctx context.Context, c *Client) (*view, error) {
+	return gen.view(ctx, c.who.Principal, c.who.Profile)
 }
 
 // current returns the lists of the index as it is now.

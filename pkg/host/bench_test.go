@@ -30,7 +30,7 @@ func (instantCaller) Request(
 	return nil, nil
 }
 
-func (instantCaller) Watch(context.Context, string, func(tool.Event)) (func(), error) {
+func (instantCaller) Watch(context.Context, string, tool.CallOptions, func(tool.Event)) (func(), error) {
 	return func() {}, nil
 }
 

@@ -42,7 +42,7 @@ func (c *Caller) List(ctx context.Context, server string, opt tool.CallOptions) 
 // listBriefly lists a server that is warm, or else one that ends with the listing: after a list of all servers those
 // that no call needs would fill the memory for as long as they may be idle.
 func (c *Caller) listBriefly(ctx context.Context, server string, opt tool.CallOptions) (l tool.Listing, err error) {
-	wanted, err := c.spec(c.host.env(c.surroundings, c.key), server, opt.Principal)
+	wanted, err := c.spec(c.host.env(c.surroundings, c.key), server, opt)
 	if err != nil {
 		return l, err
 	}
@@ -97,7 +97,7 @@ func (c *Caller) Close() error { return nil }
 func request[T any](
 	c *Caller, name string, opt tool.CallOptions, f func(warm engine.Caller, opt tool.CallOptions) (T, error),
 ) (res T, err error) {
-	wanted, err := c.spec(c.host.env(c.surroundings, c.key), name, opt.Principal)
+	wanted, err := c.spec(c.host.env(c.surroundings, c.key), name, opt)
 	if err != nil {
 		return res, err
 	}
@@ -113,8 +113,8 @@ func request[T any](
 	return f(u.run.caller, opt)
 }
 
-// spec returns what the supervisor has to know of the server that is wanted.
-func (c *Caller) spec(env *clientEnv, name string, principal tool.Principal) (spec, error) {
+// spec returns what the supervisor has to know of the server that a request with these options wants.
+func (c *Caller) spec(env *clientEnv, name string, opt tool.CallOptions) (spec, error) {
 	cfg, err := env.config()
 	if err != nil {
 		return spec{}, err
@@ -133,23 +133,29 @@ func (c *Caller) spec(env *clientEnv, name string, principal tool.Principal) (sp
 	if dir := c.host.opt.StateDir; !isProcess && dir != "" && dir != env.env.StateDir() {
 		return spec{}, fmt.Errorf("the logins of %s are in another state folder: %w", name, ErrDeclined)
 	}
-	key := env.key(cfg, entry, principal)
+	of := ownerOf(entry, opt)
 	return spec{
-		key: key, name: entry.Name, env: env, principal: principal,
+		key: env.key(cfg, entry, of), name: entry.Name, env: env, owner: of, config: cfg,
 		limit: cmp.Or(entry.CallTimeout, c.surroundings.Limits.Call),
 		idle:  cmp.Or(entry.Idle, c.surroundings.Idle, defaultIdle), keepAlive: entry.Lifecycle == config.KeepAlive,
 		isProcess: isProcess,
-		current: func(name string, p tool.Principal) string {
-			if name == entry.Name && p == principal {
-				return key // the one that is asked for most, and a digest
-			}
-			return env.keyIn(cfg, name, p)
-		},
+		current:   func(name string, of owner) string { return env.keyIn(cfg, name, of) },
 		open: func(log func(server, event string), changed func()) engine.Caller {
-			return c.host.open(env, cfg, entry, CallerOptions{Limits: c.surroundings.Limits, Log: log,
-				Changed: func(string) { changed() }, Listen: true})
+			return c.host.open(env, cfg, entryFor(entry, opt), CallerOptions{Limits: c.surroundings.Limits, Log: log,
+				Changed: func(string) { changed() }, Listen: true, Sampling: of.session != "" && opt.Sampling})
 		},
 	}, nil
+}
+
+// entryFor returns the entry of a server with the credentials of a request.
+func entryFor(entry *config.Server, opt tool.CallOptions) *config.Server {
+	var headers []config.KeyValue
+	if entry.Credentials == config.Forwarded {
+		for _, h := range opt.Forward {
+			headers = append(headers, config.KeyValue{Name: h.Name, Value: h.Value})
+		}
+	}
+	return entry.For(string(opt.Principal), headers)
 }
 
 // audience is the audience of a request that also notes each sign of life of the server.

@@ -42,6 +42,9 @@ type clientEnv struct {
 
 	refreshing atomic.Bool
 
+	// followed is the configuration that its servers were last compared with. supervisor.mu guards it.
+	followed *config.Config
+
 	// Host.mu guards these.
 	limits tool.Limits // of the last request
 	used   time.Time
@@ -137,8 +140,8 @@ func (e *clientEnv) look() (cfg *config.Config, complaint string) {
 }
 
 // key identifies the server of an entry for clients here: its entry, its folder, its environment, its roots, whose
-// logins it uses and the principal of its requests. Requests with the same key share a server.
-func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Principal) string {
+// logins it uses and its owner. Requests with the same key share a server.
+func (e *clientEnv) key(cfg *config.Config, entry *config.Server, of owner) string {
 	root := e.root(cfg)
 	if entry.Roots != nil {
 		root = "" // the fingerprint contains the entry's own
@@ -148,16 +151,21 @@ func (e *clientEnv) key(cfg *config.Config, entry *config.Server, p tool.Princip
 		inherited = digest(entry.Inherited(e.inherited)...)
 	}
 	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, entry.LoginOwner(),
-		string(p))
+		string(of.principal), of.session, of.forwarded)
 }
 
-// keyIn returns the key of a server of a configuration by its name, or "" if the configuration does not want it.
-func (e *clientEnv) keyIn(cfg *config.Config, name string, p tool.Principal) string {
+// keyIn returns the key of an owner's server of a configuration by its name, or "" if the configuration does not want
+// it, or not for an owner of its own.
+func (e *clientEnv) keyIn(cfg *config.Config, name string, of owner) string {
 	entry, err := cfg.Server(name)
 	if err != nil || entry.Disabled || entry.Usable() != nil {
 		return ""
 	}
-	return e.key(cfg, entry, p)
+	now := ownerOf(entry, tool.CallOptions{Principal: of.principal, Session: of.session})
+	if entry.Credentials == config.Forwarded {
+		now.forwarded = of.forwarded
+	}
+	return e.key(cfg, entry, now)
 }
 
 // root returns the folder that servers whose entry has no roots get as theirs, or "".

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
-	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 func TestInheritable(t *testing.T) {
@@ -24,29 +23,30 @@ func TestInheritable(t *testing.T) {
 func TestKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	key := func(change func(s *Surroundings, entry *config.Server, p *tool.Principal)) string {
+	key := func(change func(s *Surroundings, entry *config.Server, of *owner)) string {
 		s := Surroundings{Dir: filepath.Join(dir, "a"), Home: dir, Environ: []string{"A=1"}}
-		entry, p := config.Server{Name: "s", Entry: config.Entry{Command: "x"}}, tool.Principal("")
+		entry, of := config.Server{Name: "s", Entry: config.Entry{Command: "x"}}, owner{}
 		if change != nil {
-			change(&s, &entry, &p)
+			change(&s, &entry, &of)
 		}
 		cfg := &config.Config{Sources: &config.Sources{Configs: []config.Source{{Path: filepath.Join(s.Dir, ".mcp.json")}}}}
-		return newClientEnv(s).key(cfg, &entry, p)
+		return newClientEnv(s).key(cfg, &entry, of)
 	}
 	same := key(nil)
 	if len(same) != 32 {
 		t.Errorf("key %q", same)
 	}
 	for name, tt := range map[string]struct {
-		change func(s *Surroundings, entry *config.Server, p *tool.Principal)
+		change func(s *Surroundings, entry *config.Server, of *owner)
 		same   bool
 	}{
-		"another limit":       {func(s *Surroundings, _ *config.Server, _ *tool.Principal) { s.Limits.Call, s.Idle = 1, 1 }, true},
-		"another terminal":    {func(s *Surroundings, _ *config.Server, _ *tool.Principal) { s.Environ = append(s.Environ, "TERM=x") }, true},
-		"another environment": {func(s *Surroundings, _ *config.Server, _ *tool.Principal) { s.Environ = []string{"A=2"} }, false},
-		"another folder":      {func(s *Surroundings, _ *config.Server, _ *tool.Principal) { s.Dir += "b" }, false},
-		"another argument":    {func(_ *Surroundings, e *config.Server, _ *tool.Principal) { e.Args = []string{"x"} }, false},
-		"another principal":   {func(_ *Surroundings, _ *config.Server, p *tool.Principal) { *p = "ada" }, false},
+		"another limit":       {func(s *Surroundings, _ *config.Server, _ *owner) { s.Limits.Call, s.Idle = 1, 1 }, true},
+		"another terminal":    {func(s *Surroundings, _ *config.Server, _ *owner) { s.Environ = append(s.Environ, "TERM=x") }, true},
+		"another environment": {func(s *Surroundings, _ *config.Server, _ *owner) { s.Environ = []string{"A=2"} }, false},
+		"another folder":      {func(s *Surroundings, _ *config.Server, _ *owner) { s.Dir += "b" }, false},
+		"another argument":    {func(_ *Surroundings, e *config.Server, _ *owner) { e.Args = []string{"x"} }, false},
+		"another principal":   {func(_ *Surroundings, _ *config.Server, of *owner) { of.principal = "ada" }, false},
+		"another session":     {func(_ *Surroundings, _ *config.Server, of *owner) { of.session = "1" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestKey(t *testing.T) {
 		})
 	}
 	with := func(dir, cwd string, roots []string, args ...string) string {
-		return key(func(s *Surroundings, e *config.Server, _ *tool.Principal) {
+		return key(func(s *Surroundings, e *config.Server, _ *owner) {
 			s.Dir, e.Cwd, e.Roots, e.Args = dir, cwd, roots, args
 		})
 	}
@@ -67,7 +67,7 @@ func TestKey(t *testing.T) {
 		t.Error("no roots: the client's folder makes a difference")
 	}
 	rooted := func(dir string, roots []string) string {
-		return key(func(s *Surroundings, e *config.Server, _ *tool.Principal) {
+		return key(func(s *Surroundings, e *config.Server, _ *owner) {
 			s.Dir, s.Roots, e.Cwd, e.Roots = dir, true, "/c", roots
 		})
 	}

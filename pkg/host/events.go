@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -15,8 +16,9 @@ type watcher struct {
 
 // Watch implements [engine.Caller]. It starts nothing: events come while other requests keep the server warm, and go
 // on after it was started again or its entry has changed. tell must not wait.
-func (c *Caller) Watch(ctx context.Context, server string, tell func(tool.Event)) (stop func(), err error) {
-	s, err := c.spec(c.host.env(c.surroundings, c.key), server, "")
+func (c *Caller) Watch(ctx context.Context, server string, opt tool.CallOptions, tell func(tool.Event)) (
+	stop func(), err error) {
+	s, err := c.spec(c.host.env(c.surroundings, c.key), server, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -24,11 +26,7 @@ func (c *Caller) Watch(ctx context.Context, server string, tell func(tool.Event)
 	v.watching.Lock()
 	defer v.watching.Unlock()
 	v.watchers = append(v.watchers, w)
-	remove := func() {
-		v.watching.Lock()
-		defer v.watching.Unlock()
-		v.watchers = slices.DeleteFunc(v.watchers, func(other *watcher) bool { return other == w })
-	}
+	remove := sync.OnceFunc(func() { v.unwatch(w) })
 	unhook := context.AfterFunc(ctx, remove)
 	return func() {
 		unhook()
@@ -36,13 +34,28 @@ func (c *Caller) Watch(ctx context.Context, server string, tell func(tool.Event)
 	}, nil
 }
 
-// rekey notes the key that the watchers of a wanted server find it by.
-func (v *supervisor) rekey(s spec) {
+// unwatch ends a watch. The server that a session has for itself stops with the last one: the session has ended.
+func (v *supervisor) unwatch(w *watcher) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.watching.Lock()
+	v.watchers = slices.DeleteFunc(v.watchers, func(other *watcher) bool { return other == w })
+	watched := w.owner.session == "" || slices.ContainsFunc(v.watchers, func(other *watcher) bool {
+		return other.name == w.name && other.owner.session == w.owner.session
+	})
+	v.watching.Unlock()
+	if !watched {
+		v.leave(w.name, w.owner.session)
+	}
+}
+
+// rekey notes the keys that the watchers of a client environment find their servers by.
+func (v *supervisor) rekey(env *clientEnv, current func(name string, of owner) string) {
 	v.watching.Lock()
 	defer v.watching.Unlock()
 	for _, w := range v.watchers {
-		if w.name == s.name && w.env == s.env && w.principal == s.principal {
-			w.key = s.key
+		if w.env == env {
+			w.key = current(w.name, w.owner)
 		}
 	}
 }

@@ -57,12 +57,12 @@ func TestCallerWatch(t *testing.T) {
 	h := newHome(t, nil)
 	c, other := h.Caller(h.here(), nil), h.Caller(h.here("TOKEN=another"), nil)
 	heard, elsewhere := make(chan tool.Event, 9), make(chan tool.Event, 9)
-	stop, err := c.Watch(t.Context(), "s", func(e tool.Event) { heard <- e })
+	stop, err := c.Watch(t.Context(), "s", tool.CallOptions{}, func(e tool.Event) { heard <- e })
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := other.Watch(ctx, "s", func(e tool.Event) { elsewhere <- e }); err != nil {
+	if _, err := other.Watch(ctx, "s", tool.CallOptions{}, func(e tool.Event) { elsewhere <- e }); err != nil {
 		t.Fatal(err)
 	}
 	call := func(want int) *homeCaller {
@@ -95,7 +95,7 @@ func TestCallerWatch(t *testing.T) {
 	if len(heard)+len(elsewhere) != 0 {
 		t.Error("an event came after the end, or from another client's server")
 	}
-	if _, err := c.Watch(t.Context(), "unknown", nil); !fault.Is(err, fault.ServerNotFound) {
+	if _, err := c.Watch(t.Context(), "unknown", tool.CallOptions{}, nil); !fault.Is(err, fault.ServerNotFound) {
 		t.Errorf("an unknown server: %v", err)
 	}
 }

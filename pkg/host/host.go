@@ -77,6 +77,8 @@ type CallerOptions struct {
 	Changed func(server string)
 	// Listen keeps a connection open for servers that say so on no other.
 	Listen bool
+	// Sampling declares in the handshake that there is a language model.
+	Sampling bool
 }
 
 // Host keeps servers warm. Its methods may be called concurrently.
@@ -105,7 +107,7 @@ func New(opt Options) *Host {
 	opt.relistAfter = cmp.Or(opt.relistAfter, relistAfter)
 	ctx, cancel := context.WithCancel(context.Background())
 	h := &Host{opt: opt, cancel: cancel, envs: make(map[string]*clientEnv)}
-	h.supervisor = newSupervisor(opt, func(server string, e *clientEnv) { h.relist(ctx, server, e) })
+	h.supervisor = newSupervisor(opt, func(server string, e *clientEnv, of owner) { h.relist(ctx, server, e, of) })
 	h.watching.Go(func() { h.watch(ctx) })
 	return h
 }

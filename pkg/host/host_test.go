@@ -71,7 +71,7 @@ func (c *homeCaller) Request(
 	return res.Raw, nil
 }
 
-func (c *homeCaller) Watch(_ context.Context, _ string, tell func(tool.Event)) (func(), error) {
+func (c *homeCaller) Watch(_ context.Context, _ string, _ tool.CallOptions, tell func(tool.Event)) (func(), error) {
 	c.tell = tell
 	return func() {}, nil
 }
@@ -209,7 +209,8 @@ func TestSharing(t *testing.T) {
 		if c := h.opened[2]; c.Root != h.dir {
 			t.Errorf("%+v", c.CallerOptions)
 		}
-		// Another principal never gets the server of this one, in whatever order they come.
+		// Another principal never gets the server that is only for this one, in whatever order they come.
+		h.configure(`{"s": {"command": "fake", "inheritEnv": true, "scope": "user"}}`)
 		for range 2 {
 			for _, p := range []tool.Principal{"", "ada", "bob"} {
 				opt := tool.CallOptions{Principal: p}

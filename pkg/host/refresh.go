@@ -37,16 +37,16 @@ func (h *Host) Refresh(ctx context.Context, s Surroundings) {
 	defer e.refreshing.Store(false)
 	if h.beginListing() {
 		defer h.listings.Done()
-		h.list(ctx, e, catalog.Need{List: catalog.ListDue})
+		h.list(ctx, e, catalog.Need{List: catalog.ListDue}, owner{})
 	}
 }
 
-// relist lists a warm server again that said that its lists have changed.
-func (h *Host) relist(ctx context.Context, server string, e *clientEnv) {
+// relist lists the warm server of an owner again that said that its lists have changed.
+func (h *Host) relist(ctx context.Context, server string, e *clientEnv, of owner) {
 	if h.beginListing() {
 		defer h.listings.Done()
 		h.opt.Log(server, "its lists have changed; it is listed again")
-		h.list(ctx, e, catalog.Need{Servers: []string{server}, List: catalog.ListChanged})
+		h.list(ctx, e, catalog.Need{Servers: []string{server}, List: catalog.ListChanged}, of)
 	}
 }
 
@@ -60,10 +60,10 @@ func (h *Host) beginListing() bool {
 	return !h.draining
 }
 
-// list lists servers for the index of a client environment. If another process does that, nothing is left to do. A
-// server is not started to hear what it offers now.
-func (h *Host) list(ctx context.Context, e *clientEnv, need catalog.Need) {
-	lister := h.lister(e, need.List == catalog.ListChanged)
+// list lists servers of an owner for the index of a client environment. If another process does that, nothing is left
+// to do. A server is not started to hear what it offers now.
+func (h *Host) list(ctx context.Context, e *clientEnv, need catalog.Need, of owner) {
+	lister := h.lister(e, need.List == catalog.ListChanged, of)
 	c, err := h.opt.NewCatalog(CatalogOptions{Env: e.env, Selection: e.sel, Log: h.opt.Log, Lister: lister})
 	if err == nil {
 		err = errors.Join(c.Read(ctx, need, nil), c.Close())
@@ -75,7 +75,7 @@ func (h *Host) list(ctx context.Context, e *clientEnv, need catalog.Need) {
 
 // lister returns what lists servers for a client environment. It uses warm servers, and starts others, unless it may
 // not, in processes that end with the listing.
-func (h *Host) lister(e *clientEnv, onlyWarm bool) catalog.Lister {
+func (h *Host) lister(e *clientEnv, onlyWarm bool, of owner) catalog.Lister {
 	h.mu.Lock()
 	limits := e.limits
 	h.mu.Unlock()
@@ -88,7 +88,7 @@ func (h *Host) lister(e *clientEnv, onlyWarm bool) catalog.Lister {
 			l, err = c.List(ctx, name, opt)
 			return err
 		}
-		if warm, err := h.supervisor.visit(e.keyIn(cfg, name, opt.Principal), list); warm {
+		if warm, err := h.supervisor.visit(e.keyIn(cfg, name, of), list); warm {
 			return l, err
 		}
 		if onlyWarm {

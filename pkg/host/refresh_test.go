@@ -156,6 +156,7 @@ func TestRelist(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		f := new(catalogs)
 		h := newHome(t, func(o *Options) { o.NewCatalog = f.make })
+		h.configure(`{"s": {"command": "fake"}, "u": {"command": "fake", "scope": "user"}}`)
 		h.mustAsk(h.here("A=1"), "s")
 		h.mustAsk(h.here("A=1", "TERM=x"), "s")
 		var listed []string
@@ -175,7 +176,7 @@ func TestRelist(t *testing.T) {
 		}
 		// The index never gets the lists of another principal.
 		opt := tool.CallOptions{Principal: "ada"}
-		if _, err := h.Caller(h.here("A=1"), nil).List(t.Context(), "s", opt); err != nil {
+		if _, err := h.Caller(h.here("A=1"), nil).List(t.Context(), "u", opt); err != nil {
 			t.Error(err)
 		}
 		h.opened[1].Changed("s")
@@ -252,7 +253,7 @@ func TestRelistSometimes(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		var relisted []string
-		b.relist = func(name string, e *clientEnv) {
+		b.relist = func(name string, e *clientEnv, _ owner) {
 			relisted = append(relisted, name+" for "+e.env.Dir)
 			warm, err := b.visit("1", func(engine.Caller) error { time.Sleep(time.Second); return nil })
 			if !warm || err != nil {
@@ -320,7 +321,7 @@ func TestRelistAfterPin(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		b := newBench(t)
 		relisted := 0
-		b.relist = func(string, *clientEnv) { relisted++ }
+		b.relist = func(string, *clientEnv, owner) { relisted++ }
 		for kind, want := range map[string]int{fault.PinApproval: 1, "policy": 0} {
 			relisted = 0
 			f := fault.New(fault.ApprovalRequired, "not now", "")

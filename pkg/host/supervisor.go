@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -17,9 +18,6 @@ const (
 	// maxRestarts is how often a server that crashed is started again within restartSpan.
 	maxRestarts = 3
 	restartSpan = time.Minute
-	// maxVariants bounds how many servers of one name run at once: one entry gives several if clients differ in
-	// environment or folder. The one that has been idle for longest stops first.
-	maxVariants = 8
 	// maxEnvs bounds how many client environments are remembered per server, the latest ones. A variable that changes
 	// with every command (TRACEPARENT) would otherwise add one per call.
 	maxEnvs = 8
@@ -29,13 +27,13 @@ const (
 	relistGap   = 10 * time.Second
 )
 
-// supervisor starts, shares, restarts and stops servers. It knows nothing of configuration: a [spec] says what it
-// needs, and a client environment is only a name.
+// supervisor starts, shares, restarts and stops servers. It reads no configuration: a [spec] says what it needs, and a
+// client environment is only a name.
 type supervisor struct {
 	log     func(server, event string)
 	restart fault.Step
 	// relist lists a server again for a client environment.
-	relist      func(server string, env *clientEnv)
+	relist      func(server string, env *clientEnv, of owner)
 	relistAfter time.Duration
 	relistGap   time.Duration
 	// started gets a value after a server was started.
@@ -44,7 +42,8 @@ type supervisor struct {
 	runs sync.WaitGroup
 
 	mu      sync.Mutex
-	servers map[string]*server // by key
+	servers map[string]*server   // by key
+	listed  map[string]time.Time // by name: when a server that somebody has for himself was last listed again
 	ending  bool
 
 	watching sync.Mutex // taken after mu; an event comes with and without it
@@ -54,7 +53,7 @@ type supervisor struct {
 // server is one server by its key: running, or remembered because it crashed a moment ago.
 type server struct {
 	key, name string
-	principal tool.Principal
+	owner     owner
 	// envs are the client environments whose configuration wants this key, the last one to ask at the end. The server
 	// stops when the last of them wants it no more.
 	envs  []*clientEnv
@@ -79,6 +78,7 @@ type run struct {
 	answered  time.Time // the last sign of life
 	relist    *time.Timer
 	relisted  time.Time
+	changed   time.Time // when it last said that its lists have changed
 }
 
 // use is one request that a run serves.
@@ -95,23 +95,26 @@ type use struct {
 type spec struct {
 	key, name string
 	env       *clientEnv
-	principal tool.Principal
+	owner     owner
 	limit     time.Duration // of a request that brings none
 	idle      time.Duration
 	keepAlive bool
 	// isProcess says that the server is a child process, whose restarts are limited. A server over a network is tried
 	// with every request.
 	isProcess bool
-	// current returns the key that the configuration has now for a server, or "" if it does not want it.
-	current func(name string, p tool.Principal) string
+	// current returns the key that the configuration has now for a server, or "" if it does not want it. As long as config
+	// is the same, and not nil, so are the keys.
+	current func(name string, of owner) string
+	config  *config.Config
 	// open starts it. It calls changed when the server says that its lists have changed.
 	open func(log func(server, event string), changed func()) engine.Caller
 }
 
-func newSupervisor(opt Options, relist func(string, *clientEnv)) *supervisor {
+func newSupervisor(opt Options, relist func(string, *clientEnv, owner)) *supervisor {
 	return &supervisor{log: opt.Log, restart: opt.Restart, relist: relist, relistAfter: opt.relistAfter,
 		relistGap: opt.RelistGap,
-		started:   make(chan struct{}, 1), servers: make(map[string]*server)}
+		started:   make(chan struct{}, 1), servers: make(map[string]*server),
+		listed: make(map[string]time.Time)}
 }
 
 // acquire returns a use of the server that s describes, which it starts if it does not run. The caller releases it.
@@ -121,19 +124,20 @@ func (v *supervisor) acquire(s spec, observe Observer) (*use, error) {
 	if v.ending {
 		return nil, ErrEnding
 	}
-	v.reconcile(s.env, s.current)
-	v.rekey(s)
+	if s.config == nil || s.config != s.env.followed { // with the same one nothing can differ
+		v.follow(s.env, s.config, s.current)
+	}
 	srv := v.servers[s.key]
 	if srv == nil {
-		srv = &server{key: s.key, name: s.name, principal: s.principal}
-		v.servers[s.key] = srv
+		srv = &server{key: s.key, name: s.name, owner: s.owner}
 	}
-	srv.wantedBy(s.env)
 	if srv.run == nil {
 		if err := v.start(srv, s); err != nil {
 			return nil, err
 		}
+		v.servers[s.key] = srv
 	}
+	srv.wantedBy(s.env)
 	srv.run.idle, srv.run.keepAlive = s.idle, s.keepAlive
 	srv.calls++
 	return srv.use(observe, false), nil
@@ -205,27 +209,32 @@ func (v *supervisor) envs() (running, watched map[*clientEnv]bool) {
 	return running, watched
 }
 
-// follow stops the servers that the configuration of a client environment wants no more. current is that of a spec.
-func (v *supervisor) follow(env *clientEnv, current func(name string, p tool.Principal) string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.reconcile(env, current)
+// follow stops the servers that the configuration of a client environment wants no more, and has their watchers find
+// those that it wants now. current is that of a spec. It needs mu.
+func (v *supervisor) follow(env *clientEnv, cfg *config.Config, current func(name string, of owner) string) {
+	env.followed = cfg
+	v.rekey(env, current)
+	for key, srv := range v.servers {
+		if !slices.Contains(srv.envs, env) || current(srv.name, srv.owner) == key {
+			continue
+		}
+		srv.unwantedBy(env)
+		switch {
+		case len(srv.envs) > 0:
+		case srv.run != nil:
+			v.log(srv.name, "its entry has changed or is gone; this server ends after its running calls")
+			v.retire(srv)
+		default: // a crash that no client can meet any more
+			delete(v.servers, key)
+		}
+	}
 }
 
-// reconcile does that, and forgets crashes of long ago.
-func (v *supervisor) reconcile(env *clientEnv, current func(name string, p tool.Principal) string) {
+// forget forgets crashes of long ago.
+func (v *supervisor) forget() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	for key, srv := range v.servers {
-		if slices.Contains(srv.envs, env) && current(srv.name, srv.principal) != key {
-			srv.unwantedBy(env)
-			switch {
-			case len(srv.envs) > 0:
-			case srv.run != nil:
-				v.log(srv.name, "its entry has changed or is gone; this server ends after its running calls")
-				v.retire(srv)
-			default: // a crash that no client can meet any more
-				delete(v.servers, key)
-			}
-		}
 		if srv.run == nil && time.Since(srv.crashed) > restartSpan {
 			delete(v.servers, key)
 		}
@@ -234,6 +243,9 @@ func (v *supervisor) reconcile(env *clientEnv, current func(name string, p tool.
 
 // start makes a new run, unless the server has crashed too often.
 func (v *supervisor) start(srv *server, s spec) error {
+	if err := v.makeRoom(s); err != nil {
+		return err
+	}
 	now := time.Now()
 	if srv.crash != nil {
 		for len(srv.restarts) > 0 && now.Sub(srv.restarts[0]) >= restartSpan {
@@ -245,11 +257,11 @@ func (v *supervisor) start(srv *server, s spec) error {
 		srv.restarts = append(srv.restarts, now)
 		srv.crash = nil
 	}
-	v.makeRoom(srv)
 	r := &run{started: now, answered: now, uses: make(map[*use]bool)}
 	r.caller = s.open(func(server, event string) { v.event(r, server, event) }, func() { v.changed(srv, r) })
 	// The subscription ends with the caller.
-	_, err := r.caller.Watch(context.Background(), s.name, func(e tool.Event) { v.publish(s.key, e) })
+	_, err := r.caller.Watch(context.Background(), s.name, tool.CallOptions{},
+		func(e tool.Event) { v.publish(s.key, e) })
 	if err != nil {
 		v.log(s.name, "its events cannot be had: "+err.Error())
 	}
@@ -274,26 +286,6 @@ func (v *supervisor) blocked(srv *server, left time.Duration) *fault.Fault {
 	return &f
 }
 
-// makeRoom stops the server that has been idle for longest, if too many of a name run.
-func (v *supervisor) makeRoom(srv *server) {
-	var oldest *server
-	n := 0
-	for _, other := range v.servers {
-		if other.name != srv.name || other.run == nil {
-			continue
-		}
-		n++
-		if len(other.run.uses) == 0 && (oldest == nil || other.run.used.Before(oldest.run.used)) {
-			oldest = other
-		}
-	}
-	if n >= maxVariants && oldest != nil {
-		v.log(srv.name, fmt.Sprintf("%d servers of this name run for clients that differ in environment or folder; "+
-			"one that is idle ends", n))
-		v.retire(oldest)
-	}
-}
-
 // event logs what happens to a server, and has the requests that use it hear of it.
 func (v *supervisor) event(r *run, server, text string) {
 	v.log(server, text)
@@ -314,21 +306,29 @@ func (v *supervisor) changed(srv *server, r *run) {
 }
 
 // listAnew has a server listed again, soon but not too often. The index holds what the user of the command line sees,
-// so that the lists of another principal never get into it.
+// so that the lists of another principal never get into it. Of the servers that sessions have for themselves one is
+// listed for all that have said so before: a change mostly reaches all of them at once.
 func (v *supervisor) listAnew(srv *server, r *run) {
-	if v.ending || r.retired || r.relist != nil || srv.principal != "" {
+	if v.ending || r.retired || srv.owner.principal != "" {
+		return
+	}
+	if r.changed = time.Now(); r.relist != nil {
 		return
 	}
 	r.relist = time.AfterFunc(max(v.relistAfter, v.relistGap-time.Since(r.relisted)), func() {
 		v.mu.Lock()
 		r.relist, r.relisted = nil, time.Now()
-		if v.ending || r.retired || len(srv.envs) == 0 {
+		isOwn := srv.owner != owner{}
+		if v.ending || r.retired || len(srv.envs) == 0 || isOwn && v.listed[srv.name].After(r.changed) {
 			v.mu.Unlock()
 			return
 		}
+		if isOwn {
+			v.listed[srv.name] = r.relisted
+		}
 		env := srv.envs[len(srv.envs)-1]
 		v.mu.Unlock()
-		v.relist(srv.name, env)
+		v.relist(srv.name, env, srv.owner)
 	})
 }
 

@@ -48,7 +48,7 @@ func (c *fakeCaller) Request(
 	return params, err
 }
 
-func (c *fakeCaller) Watch(context.Context, string, func(tool.Event)) (func(), error) {
+func (c *fakeCaller) Watch(context.Context, string, tool.CallOptions, func(tool.Event)) (func(), error) {
 	return func() {}, nil
 }
 
@@ -76,7 +76,7 @@ type bench struct {
 func newBench(t testing.TB) *bench {
 	opt := Options{Log: func(string, string) {}, Restart: fault.Step{Verb: "daemon restart"}, relistAfter: relistAfter,
 		RelistGap: relistGap}
-	return &bench{supervisor: newSupervisor(opt, func(string, *clientEnv) {}), t: t, here: envNamed("here"),
+	return &bench{supervisor: newSupervisor(opt, func(string, *clientEnv, owner) {}), t: t, here: envNamed("here"),
 		current: map[string]string{}}
 }
 
@@ -86,7 +86,7 @@ func envNamed(dir string) *clientEnv { return newClientEnv(Surroundings{Dir: dir
 func (b *bench) spec(name, key string) spec {
 	b.current[name] = key
 	return spec{key: key, name: name, env: b.here, idle: time.Minute, isProcess: true,
-		current: func(name string, _ tool.Principal) string { return b.current[name] },
+		current: func(name string, _ owner) string { return b.current[name] },
 		open: func(func(string, string), func()) engine.Caller {
 			c := &fakeCaller{t: b.t}
 			c.call = func(context.Context, json.RawMessage) (*tool.Result, error) { return nil, b.outcome }
@@ -228,7 +228,7 @@ func TestChangedConfiguration(t *testing.T) {
 		// A removed one is stopped by any request from the same place, and by none from another.
 		elsewhere := b.spec("other", "other")
 		elsewhere.env = envNamed("elsewhere")
-		elsewhere.current = func(name string, _ tool.Principal) string { return map[string]string{"other": "other"}[name] }
+		elsewhere.current = func(name string, _ owner) string { return map[string]string{"other": "other"}[name] }
 		_ = b.call(elsewhere)
 		b.want(t, 3, 2)
 		delete(b.current, "s")
@@ -278,7 +278,9 @@ func TestManyEnvs(t *testing.T) {
 		}
 		for _, env := range envs {
 			b.want(t, 1, 1)
-			b.follow(env, func(string, tool.Principal) string { return "other" })
+			b.supervisor.mu.Lock()
+			b.follow(env, nil, func(string, owner) string { return "other" })
+			b.supervisor.mu.Unlock()
 		}
 		b.want(t, 1, 0)
 		b.close()
@@ -331,8 +333,8 @@ func TestCrashLimit(t *testing.T) {
 		b.want(t, 5, 1)
 		time.Sleep(5 * time.Minute)
 		b.want(t, 5, 0)
-		_ = b.call(b.spec("other", "2"))
-		if len(b.servers) != 1 {
+		b.forget()
+		if len(b.servers) != 0 {
 			t.Errorf("a crash of long ago is remembered: %v", b.servers)
 		}
 		b.close()
@@ -422,7 +424,7 @@ func TestManyAtOnce(t *testing.T) {
 		s := b.spec("s"+string(rune('0'+i%3)), string(rune('a'+i)))
 		s.idle = time.Duration(i) * 10 * time.Microsecond
 		own := b.current
-		s.current = func(name string, _ tool.Principal) string { return own[name] }
+		s.current = func(name string, _ owner) string { return own[name] }
 		specs = append(specs, s)
 	}
 	var wg sync.WaitGroup

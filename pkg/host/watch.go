@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcp-launchpad/mcpl/pkg/tool"
+	"github.com/mcp-launchpad/mcpl/pkg/config"
 )
 
 const (
@@ -51,14 +51,23 @@ func (h *Host) look() bool {
 			h.opt.Log("", "the configuration is left as it was: "+complaint)
 		}
 		if cfg != nil {
-			h.supervisor.follow(e, func(name string, p tool.Principal) string { return e.keyIn(cfg, name, p) })
+			h.follow(e, cfg)
 		}
 	}
 	return len(running) > 0
 }
 
-// forget forgets the client environments that no server runs for and no request has used for a while.
+// follow stops the servers that the configuration of a client environment wants no more.
+func (h *Host) follow(e *clientEnv, cfg *config.Config) {
+	h.supervisor.mu.Lock()
+	defer h.supervisor.mu.Unlock()
+	h.supervisor.follow(e, cfg, func(name string, of owner) string { return e.keyIn(cfg, name, of) })
+}
+
+// forget forgets the client environments that no server runs for and no request has used for a while, and crashes of
+// long ago.
 func (h *Host) forget() {
+	h.supervisor.forget()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	running, watched := h.supervisor.envs()

@@ -14,6 +14,8 @@
 //
 // Each process leads a process group of its own, so that the processes it starts (npx starts sh starts
 // node) end with it. The package knows nothing of the bytes that it carries.
+//
+// [Init] is for main alone: as the first process of a container it reaps what others leave.
 package proc
 
 import (

@@ -44,7 +44,7 @@ type Known struct {
 var ErrNotSent = errors.New("the request was not sent")
 
 // Principal is the one who requests are made for. The empty one is the user of the command line. Requests of
-// different principals never share a server.
+// different principals never share a server whose entry has "scope": "user".
 type Principal string
 
 // CallOptions change one request to a server.
@@ -71,6 +71,9 @@ type CallOptions struct {
 	// Resolve has a request that is sent verbatim made again with the input that the server requires (MCP 2026-07-28,
 	// multi round-trip requests), which the audience gives. Else the caller gets the server's wish as the result.
 	Resolve bool `json:",omitempty"`
+	// Tasks says that the caller of a request that is sent verbatim follows a task that the server makes of it. Else that
+	// is followed for it, and the result is that of the call.
+	Tasks bool `json:",omitempty"`
 	// Pin is the hash of the definition (its canonical JSON, without icons and _meta) that the call was checked with. If
 	// the server has listed another one in the connection that the call uses, or says that its list has changed and then
 	// lists another one, the call is not made, and its fault holds that definition. If empty, nothing is compared. PinNow
@@ -81,12 +84,30 @@ type CallOptions struct {
 	Audience Audience `json:"-"`
 	// Principal is the one who the request is made for.
 	Principal Principal `json:",omitempty"`
+	// Forward are headers of the client's request that a server over HTTP gets whose entry says so. Requests with other
+	// values never share a connection.
+	Forward []Header `json:",omitempty"`
 	// Client names the program run, or the session, that makes the request. A question of a server that names no call
 	// goes to a client only if no other client's call is in flight.
 	Client string `json:",omitempty"`
+	// Session names the session that the request belongs to. No other request gets a server that each session has for
+	// itself, by its entry. If empty, the request belongs to none, and such a server is that of all such requests.
+	Session string `json:",omitempty"`
+	// Trace is the span that the request belongs to. It goes to the server in the _meta of the request (SEP-414), and over
+	// HTTP also in its headers.
+	Trace Trace `json:",omitzero"`
+	// Sampling says that the client of the session has a language model. A server that it has for itself hears of that in
+	// the handshake, if it starts with this request.
+	Sampling bool `json:",omitempty"`
 	// HeaderSchema is the tool's input schema if it marks arguments to be repeated in headers (x-mcp-header, MCP
 	// 2026-07-28). It is empty if the schema marks none.
 	HeaderSchema string
+}
+
+// Header is a header of a request over HTTP.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Limits bound the phases of what is asked of a server. Zero sets none.

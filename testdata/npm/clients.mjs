@@ -1,5 +1,5 @@
 // A client of mcpl serve, made with one of the protocol's own libraries. It does what hosts do, through the four tools
-// of the search exposure, and prints what came of each step as one JSON object.
+// of the search exposure and then through the activate exposure, and prints what came of each step as one JSON object.
 //
 //	node clients.mjs sdk|client|client-auto stdio COMMAND
 //	node clients.mjs sdk|client|client-auto http URL
@@ -23,6 +23,7 @@ const connect = {
     const client = new Client({ name: "sdk", version: "1" }, { capabilities: { elicitation: {} } });
     client.setRequestHandler(types.ElicitRequestSchema, answer);
     client.setNotificationHandler(types.ResourceUpdatedNotificationSchema, updated);
+    client.setNotificationHandler(types.ToolListChangedNotificationSchema, () => (said.changed = true));
     await client.connect(open(StdioClientTransport, StreamableHTTPClientTransport));
     client.call = (params, options) => client.callTool(params, undefined, options);
     return client;
@@ -33,6 +34,7 @@ const connect = {
     const client = new Client({ name: "client", version: "1" }, { capabilities: { elicitation: { form: {} } }, ...options });
     client.setRequestHandler("elicitation/create", answer);
     client.setNotificationHandler("notifications/resources/updated", updated);
+    client.setNotificationHandler("notifications/tools/list_changed", () => (said.changed = true));
     await client.connect(open(StdioClientTransport, StreamableHTTPClientTransport));
     client.call = (params, options) => client.callTool(params, options);
     said.revision = client.getNegotiatedProtocolVersion();
@@ -46,11 +48,14 @@ async function written(file, text) {
   while (!(await readFile(file, "utf8").catch(() => "")).includes(text)) await new Promise((resolve) => setTimeout(resolve, 20));
 }
 
+let exposure = "search";
+
 function open(Stdio, HTTP) {
-  return transport === "stdio" ? new Stdio({ command: target, args: [] }) : new HTTP(new URL(target));
+  if (transport === "stdio") return new Stdio({ command: target, args: ["--expose", exposure] });
+  return new HTTP(new URL(`${target}/${exposure}`));
 }
 
-const client = await connect[library]();
+let client = await connect[library]();
 const text = (result) => result.content.map((block) => block.text).join("");
 const tool = (name, args, options) => client.call({ name, arguments: args }, options);
 
@@ -75,5 +80,16 @@ await written(process.env.RECEIVED, '"name":"hang"');
 leaving.abort();
 said.cancel = await hanging;
 await written(process.env.CANCELLED, "requestId"); // a client that is closed at once may not have sent it
+await client.close();
+
+exposure = "activate";
+said.changed = false;
+client = await connect[library]();
+const names = async () => (await client.listTools()).tools.map((t) => t.name);
+said.inactive = [await names(), JSON.parse(text(await tool("s_odd", { a: 1 }))).success];
+if (said.revision >= "2026-07-28") await client.listen({ toolsListChanged: true });
+JSON.parse(text(await tool("activate", { activate: ["s_odd"] })));
+while (!said.changed) await new Promise((resolve) => setTimeout(resolve, 20));
+said.active = [await names(), (await tool("s_odd", { a: 1 })).structuredContent.sum];
 console.log(JSON.stringify(said));
 await client.close();

@@ -6,6 +6,7 @@ package login
 
 import (
 	"io"
+	"path/filepath"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/config"
@@ -65,3 +66,6 @@ type Ended struct {
 	// Problem says why it was not revoked. It is empty if the authorization server has no such service.
 	Problem string
 }
+
+// Dir returns the folder of the logins in mcpl's folder for state. Each is a file there.
+func Dir(stateDir string) string { return filepath.Join(stateDir, "auth") }

@@ -13,6 +13,13 @@ import (
 // key returns a key for sealing.
 func key(b byte) []byte { return bytes.Repeat([]byte{b}, gateway.KeySize) }
 
+// startWith is start with other options of the gateway, Keys, Shared and Now.
+func startWith(t *testing.T, with gateway.Options) (*Server, string) {
+	t.Helper()
+	s, url, _ := start(t, func(opt *gateway.Options) { opt.Keys, opt.Shared, opt.Now = with.Keys, with.Shared, with.Now })
+	return s, url
+}
+
 // remove ends a session and returns the status.
 func remove(t *testing.T, url, session string) int {
 	t.Helper()

@@ -88,8 +88,12 @@ func (e *endpoint) enter(n *session) (entered *session, err error) {
 	default:
 		e.sessions[n.id], entered = n, n
 	}
+	closed := e.closed
+	if gone != nil && !closed {
+		e.retire(gone)
+	}
 	e.mu.Unlock()
-	if gone != nil {
+	if gone != nil && closed {
 		gone.end()
 	}
 	return entered, err
@@ -112,12 +116,12 @@ const sweepLimit = 5 * time.Second
 // sweep ends the sessions that have been idle for too long, or have ended at another replica while a stream is open.
 func (s *Server) sweep(ctx context.Context) {
 	now := s.opt.Now()
-	var gone, used []*session
+	var used []*session
 	s.mu.Lock()
 	for id, session := range s.sessions {
 		if since, isIdle := session.idleSince(); isIdle && now.Sub(since) > idle {
-			gone = append(gone, session)
 			delete(s.sessions, id)
+			s.retire(session)
 		} else if !isIdle {
 			used = append(used, session)
 		}
@@ -128,9 +132,6 @@ func (s *Server) sweep(ctx context.Context) {
 		}
 	}
 	s.mu.Unlock()
-	for _, session := range gone {
-		session.end()
-	}
 	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
 	defer cancel()
 	for _, session := range used {
@@ -139,6 +140,10 @@ func (s *Server) sweep(ctx context.Context) {
 		}
 	}
 }
+
+// retire ends a session that is not among the sessions any more, in the background: no other client waits for it. It
+// needs mu, and that the server is not closed.
+func (s *Server) retire(gone *session) { s.retiring.Go(gone.end) }
 
 // errNoSession says that a session has ended, or that there never was one.
 var errNoSession = errors.New("there is no such session, or it has ended")
@@ -191,7 +196,7 @@ func (s *Server) drop(gone *session) {
 func (s *session) use(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.using == 0 && now.Sub(s.used) > idle {
+	if s.using == 0 && now.Sub(s.used) > idle && !s.client.IsBusy() {
 		return false
 	}
 	s.using++
@@ -292,7 +297,7 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 			return
 		}
 	} else if !m.IsRequest() {
-		s.client.Receive(r.Context(), m, s.own)
+		s.client.Receive(r.Context(), m, r.Header.Get, s.own)
 	}
 	if !m.IsRequest() {
 		w.WriteHeader(http.StatusAccepted)
@@ -306,7 +311,7 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	delete(s.streams, s.number(s.last-maxStreams))
 	s.mu.Unlock()
 	// "Disconnection SHOULD NOT be interpreted as the client cancelling its request" (MCP 2025-11-25, transports).
-	s.client.Receive(context.WithoutCancel(r.Context()), m, out)
+	s.client.Receive(context.WithoutCancel(r.Context()), m, r.Header.Get, out)
 	if !out.respond(w, r) {
 		s.mu.Lock()
 		delete(s.streams, out.number)
@@ -338,11 +343,11 @@ func (s *session) trim() {
 	}
 }
 
-// idleSince returns since when nothing uses the session.
+// idleSince returns since when nothing uses the session. A request may be in flight though its connection has gone.
 func (s *session) idleSince() (since time.Time, isIdle bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.used, s.using == 0
+	return s.used, s.using == 0 && !s.client.IsBusy()
 }
 
 // leave ends a use of the session.

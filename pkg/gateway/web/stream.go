@@ -2,6 +2,7 @@ package web
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -30,46 +31,90 @@ type stream struct {
 	finished func()
 
 	mu    sync.Mutex
-	kept  [][]byte
-	first int // number of the first of kept
-	size  int
+	kept  []kept
+	last  int // number of the next message
+	read  int // number of the first message that no connection was sent yet
+	size  int // of kept, in bytes
 	ended bool
 	wake  chan struct{} // closed when something has changed
 	taker int           // number of the connection that reads it; an older one ends
 }
 
+// kept is a message of a stream.
+type kept struct {
+	number  int
+	message []byte
+	isNews  bool // a client may miss it
+}
+
 func newStream(number string) *stream { return &stream{number: number, wake: make(chan struct{})} }
 
 // Send implements gateway.Outlet.
-func (s *stream) Send(message []byte) { s.put(message, false) }
+func (s *stream) Send(message []byte) bool { return s.put(message, false) }
 
-// Tell implements gateway.Outlet. A stream keeps the last of all its messages.
-func (s *stream) Tell(message []byte) { s.put(message, false) }
+// Tell implements gateway.Outlet.
+func (s *stream) Tell(message []byte) { s.put(message, true) }
 
-// Answer implements gateway.Outlet.
+// Answer implements gateway.Outlet. The response takes the place of what the client has left unread.
 func (s *stream) Answer(response []byte) {
-	s.put(response, true)
+	s.mu.Lock()
+	if !s.ended {
+		s.append(response, false)
+		s.drop(func(kept) bool { return true })
+		s.ended = true
+		s.changed()
+	}
+	s.mu.Unlock()
 	if s.finished != nil {
 		s.finished()
 	}
 }
 
-func (s *stream) put(message []byte, last bool) {
+// Cancelled implements gateway.Outlet: the response ends the request of HTTP.
+func (s *stream) Cancelled(response []byte) { s.Answer(response) }
+
+// put appends a message, and reports false if there is no room for it: what was sent already makes room, and news does.
+// A message of any size fits into an empty stream.
+func (s *stream) put(message []byte, isNews bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended {
+		return false
+	}
+	s.append(message, isNews)
+	s.drop(func(k kept) bool { return k.isNews || k.number < s.read })
+	if n := len(s.kept) - 1; s.size > maxKept && n > 0 {
+		s.size -= len(message)
+		s.last--
+		s.kept[n] = kept{}
+		s.kept = s.kept[:n]
+		return false
+	}
+	s.changed()
+	return true
+}
+
+// append appends a message. It needs mu.
+func (s *stream) append(message []byte, isNews bool) {
+	s.kept = append(s.kept, kept{s.last, message, isNews})
+	s.last++
+	s.size += len(message)
+}
+
+// drop drops the oldest messages that may go, if the stream keeps too much, but not the last one. It makes a quarter of
+// the room at once: it looks at all that is kept. It needs mu.
+func (s *stream) drop(mayGo func(kept) bool) {
+	if s.size <= maxKept {
 		return
 	}
-	s.kept = append(s.kept, message)
-	s.size += len(message)
-	for s.size > maxKept && len(s.kept) > 1 {
-		s.size -= len(s.kept[0])
-		s.kept[0] = nil
-		s.kept = s.kept[1:]
-		s.first++
-	}
-	s.ended = last
-	s.changed()
+	last := s.last - 1
+	s.kept = slices.DeleteFunc(s.kept, func(k kept) bool {
+		if s.size <= maxKept*3/4 || k.number == last || !mayGo(k) {
+			return false
+		}
+		s.size -= len(k.message)
+		return true
+	})
 }
 
 // weight returns how many bytes the stream keeps, and whether no more come.
@@ -102,16 +147,14 @@ func (s *stream) take() (taker int) {
 	return s.taker
 }
 
-// next returns the messages from a number on, and whether no more come. If there are none yet, wake is closed once
-// there may be. mine is false if another connection reads the stream now.
-func (s *stream) next(from, taker int) (messages [][]byte, begin int, ended, mine bool, wake <-chan struct{}) {
+// next returns the messages from a number on, and whether no more come; the client has got those before it. If there
+// are none yet, wake is closed once there may be. mine is false if another connection reads the stream now.
+func (s *stream) next(from, taker int) (messages []kept, ended, mine bool, wake <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	begin = max(from, s.first)
-	if begin-s.first < len(s.kept) {
-		messages = s.kept[begin-s.first:]
-	}
-	return messages, begin, s.ended, s.taker == taker, s.wake
+	s.read = max(s.read, min(from, s.last))
+	first, _ := slices.BinarySearchFunc(s.kept, from, func(k kept, n int) int { return k.number - n })
+	return slices.Clone(s.kept[first:]), s.ended, s.taker == taker, s.wake
 }
 
 // respond answers a request with the messages of the stream: with the response alone if that comes soon and nothing
@@ -122,17 +165,17 @@ func (s *stream) respond(w http.ResponseWriter, r *http.Request) (resumable bool
 	wait := time.NewTimer(patience)
 	defer wait.Stop()
 	for waiting := true; waiting; {
-		messages, _, ended, mine, wake := s.next(0, taker)
+		messages, ended, mine, wake := s.next(0, taker)
 		switch {
 		case !mine:
 			return true // another connection has events of it
 		case ended && len(messages) == 1:
 			w.Header().Set("Content-Type", "application/json")
 			if s.plain != nil {
-				w.WriteHeader(s.plain(messages[0]))
+				w.WriteHeader(s.plain(messages[0].message))
 			}
-			limitWrite(w, len(messages[0]))
-			_, _ = w.Write(messages[0]) // a client that has gone reads nothing
+			limitWrite(w, len(messages[0].message))
+			_, _ = w.Write(messages[0].message) // a client that has gone reads nothing
 			return false
 		case len(messages) > 0:
 			waiting = false
@@ -175,16 +218,17 @@ func (s *stream) events(w http.ResponseWriter, r *http.Request, from, taker int)
 		return
 	}
 	for {
-		messages, begin, ended, mine, wake := s.next(from, taker)
+		messages, ended, mine, wake := s.next(from, taker)
 		if !mine {
 			return
 		}
-		for i, message := range messages {
-			if !write(mcp.AppendEvent(nil, s.eventID(begin+i), message)) {
+		for _, k := range messages {
+			if !write(mcp.AppendEvent(nil, s.eventID(k.number), k.message)) {
 				return
 			}
+			from = k.number + 1
 		}
-		if from = begin + len(messages); ended && len(messages) == 0 {
+		if ended && len(messages) == 0 {
 			return
 		} else if len(messages) > 0 {
 			continue

@@ -16,9 +16,11 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -47,6 +49,8 @@ type Options struct {
 	// Principal returns whose a token is; nil if it is none, or none any more. If Principal is nil, requests need no
 	// token. An error says why tokens cannot be judged now.
 	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
+	// Metrics, if not nil, count responses, sessions and streams, and are served at /metrics.
+	Metrics *telemetry.Metrics
 }
 
 // Server is an http.Handler.
@@ -63,6 +67,9 @@ type Server struct {
 	ended    map[string]time.Time // those of other replicas that ended here, and when they can be continued nowhere
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
+	retiring sync.WaitGroup // sessions that end; the same
+
+	streams atomic.Int64 // that are open
 }
 
 // New returns a server.
@@ -73,6 +80,7 @@ func New(opt Options) *Server {
 		"/api/mcp/{token}"} {
 		s.mux.HandleFunc(path, s.serve)
 	}
+	s.operate()
 	return s
 }
 
@@ -87,6 +95,7 @@ func (s *Server) Close() error {
 		session.end()
 	}
 	s.busy.Wait()
+	s.retiring.Wait()
 	return nil
 }
 
@@ -101,7 +110,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.busy.Add(1)
 	s.mu.Unlock()
 	defer s.busy.Done()
-	s.mux.ServeHTTP(w, r)
+	s.serveCounted(w, r)
 }
 
 // endpoint serves the requests of one identity.
@@ -167,15 +176,16 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 			fmt.Sprintf("the body exceeds %d bytes", maxBody))
 		return
 	}
-	if err != nil {
-		return // the client has gone
+	if err != nil { // the client may have gone, and may still read
+		refuse(w, http.StatusRequestTimeout, nil, mcp.InvalidRequest, "the body ended early, or took too long")
+		return
 	}
 	m, wrong := mcp.Parse(body)
 	if wrong != nil {
 		refuseWith(w, http.StatusBadRequest, m.ID, wrong)
 		return
 	}
-	e.message(w, r, m)
+	e.message(w, r, gateway.Traced(m, r.Header.Get("Traceparent"), r.Header.Get("Tracestate")))
 }
 
 // message takes a message: of a session, of a client without one, or of a revision that has none.
@@ -266,7 +276,7 @@ func (e *endpoint) single(w http.ResponseWriter, r *http.Request, m mcp.Message,
 	if out.plain = statusOf; header == nil {
 		out.plain = nil
 	}
-	c.Receive(ctx, m, out)
+	c.Receive(ctx, m, r.Header.Get, out)
 	out.respond(w, r)
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
@@ -28,6 +29,7 @@ import (
 // TestMain checks that nothing of a server is left.
 func TestMain(m *testing.M) {
 	redis.Silence()
+	mcptest.Maybe()
 	goleak.VerifyTestMain(m)
 }
 
@@ -56,14 +58,6 @@ func (quiet) Notice(string, ...any)  {}
 func (quiet) Status(string)          {}
 func (quiet) Verbose(string, string) {}
 
-// start serves a gateway without servers.
-func start(t *testing.T) (*Server, string, *clock) {
-	t.Helper()
-	clock := &clock{now: time.Now()}
-	s, url := startWith(t, gateway.Options{Now: clock.time})
-	return s, url, clock
-}
-
 // inside returns the ID in the sealed id of a session.
 func inside(t *testing.T, s *Server, sealed string) string {
 	t.Helper()
@@ -74,21 +68,33 @@ func inside(t *testing.T, s *Server, sealed string) string {
 	return id.ID
 }
 
-// startWith is start with other options of the gateway.
-func startWith(t *testing.T, opt gateway.Options) (*Server, string) {
+// start serves a gateway without servers.
+func start(t testing.TB, options ...func(*gateway.Options)) (*Server, string, *clock) {
 	t.Helper()
 	dir := t.TempDir()
 	file := filepath.Join(dir, ".mcp.json")
 	if err := os.WriteFile(file, []byte(`{"mcpServers":{}}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	opt.Stamp = func() string { return "" }
-	opt.Open = func() (gateway.Opened, error) {
+	return serve(t, dir, func(*config.Config, func(string)) engine.Caller { return noServers{} }, options...)
+}
+
+// serve serves a gateway over the configuration in a folder.
+func serve(t testing.TB, dir string, callers func(*config.Config, func(string)) engine.Caller,
+	options ...func(*gateway.Options)) (*Server, string, *clock) {
+	t.Helper()
+	file := filepath.Join(dir, ".mcp.json")
+	clock := &clock{now: time.Now()}
+	open := func() (gateway.Opened, error) {
 		env := config.Env{Dir: dir, Home: dir, GOOS: runtime.GOOS, Lookup: func(string) (string, bool) { return "", false }}
 		index := catalog.Options{Env: env, Events: quiet{}, Now: time.Now,
 			Selection: config.Selection{Configs: []string{file}}}
 		return gateway.Opened{Narrow: narrowNothing, Engine: engine.New(engine.Options{Switches: state.All{}, Catalog: index,
-			NewCaller: func(*config.Config, func(string)) engine.Caller { return noServers{} }})}, nil
+			NewCaller: callers})}, nil
+	}
+	opt := gateway.Options{Open: open, Stamp: func() string { return "" }, Now: clock.time}
+	for _, option := range options {
+		option(&opt)
 	}
 	g, err := gateway.New(opt)
 	if err != nil {
@@ -104,7 +110,7 @@ func startWith(t *testing.T, opt gateway.Options) (*Server, string) {
 			t.Error(err)
 		}
 	})
-	return s, h.URL + "/mcp"
+	return s, h.URL + "/mcp", clock
 }
 
 // noServers is a caller without servers.
@@ -201,26 +207,58 @@ func TestStreamIsUse(t *testing.T) {
 	}
 }
 
-// TestAbandonedSessions: sessions that their clients leave cost little, and nothing once they have expired.
+// cost is what a process holds.
+type cost struct {
+	goroutines, files int
+	heap              uint64
+}
+
+// costs returns what this process holds, once idle connections are closed.
+func costs(t *testing.T) cost {
+	t.Helper()
+	http.DefaultClient.CloseIdleConnections()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil && !os.IsNotExist(err) { // only Linux has it
+		t.Fatal(err)
+	}
+	return cost{runtime.NumGoroutine(), len(files), m.HeapAlloc}
+}
+
+// TestAbandonedSessions: as many sessions as there may be, which their clients leave, cost little, and nothing once
+// they have expired. Not parallel: other tests have goroutines, files and memory too.
 func TestAbandonedSessions(t *testing.T) {
-	t.Parallel()
 	s, url, clock := start(t)
 	post(t, url, "", initialize)
-	before := runtime.NumGoroutine()
-	for range 500 {
+	before := costs(t)
+	// Some of each belong to a connection that is being closed. A session is its client, a stream and maps: 2 kB here.
+	const connections, each, rest = 20, 4 << 10, 4 << 20
+	for range maxSessions {
 		if status, _ := post(t, url, "", initialize); status != 200 {
 			t.Fatal(status)
 		}
 	}
-	if now := runtime.NumGoroutine(); now > before+50 {
-		t.Errorf("%d goroutines, %d before", now, before)
+	now := costs(t)
+	if now.goroutines > before.goroutines+connections || now.files > before.files+connections ||
+		now.heap > before.heap+maxSessions*each+rest {
+		t.Errorf("with the sessions %+v, before %+v", now, before)
 	}
+	s.mu.Lock()
+	if n := len(s.sessions); n != maxSessions {
+		t.Errorf("%d sessions", n)
+	}
+	s.mu.Unlock()
 	clock.pass(idle + time.Second)
 	s.sweep(t.Context())
+	s.retiring.Wait()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.sessions) != 0 {
-		t.Errorf("%d sessions are left", len(s.sessions))
+	left := len(s.sessions)
+	s.mu.Unlock()
+	if now := costs(t); left != 0 || now.goroutines > before.goroutines+connections ||
+		now.files > before.files+connections || now.heap > before.heap+rest {
+		t.Errorf("%d sessions are left, %+v, before %+v", left, now, before)
 	}
 }
 
@@ -250,14 +288,44 @@ func TestStream(t *testing.T) {
 	if got := strings.Join(events, "|"); got != want {
 		t.Errorf("%s", got)
 	}
-	large := newStream("4")
-	for range 100 {
-		large.Send(make([]byte, maxKept/10))
-	}
-	if large.size > maxKept+maxKept/10 || large.first == 0 {
-		t.Errorf("%d bytes are kept from number %d on", large.size, large.first)
-	}
 	http.DefaultClient.CloseIdleConnections()
+}
+
+// TestFullStream: a stream that no one reads keeps little, and of that questions before news. A question that it cannot
+// keep is not asked, and what was sent makes room for more.
+func TestFullStream(t *testing.T) {
+	t.Parallel()
+	s := newStream("4")
+	tenth := make([]byte, maxKept/10)
+	question := []byte(`"question"`)
+	s.Send(question)
+	for range 100 {
+		s.Tell(tenth)
+	}
+	messages, _, _, _ := s.next(0, 0)
+	if s.size > maxKept || s.last != 101 || string(messages[0].message) != string(question) {
+		t.Errorf("%d bytes are kept, from number %d on", s.size, messages[0].number)
+	}
+	asked := 1
+	for s.Send(tenth) {
+		asked++
+	}
+	s.Tell(tenth)
+	if messages, _, _, _ := s.next(0, 0); asked != 10 || len(messages) != asked || s.size > maxKept {
+		t.Errorf("%d were taken, %d are kept, with %d bytes", asked, len(messages), s.size)
+	}
+	s.next(5, 0)
+	if !s.Send(tenth) {
+		t.Error("what was sent makes no room")
+	}
+	s.Answer(make([]byte, 2*maxKept))
+	if messages, _, _, _ := s.next(0, 0); len(messages) != 1 || len(messages[0].message) != 2*maxKept {
+		t.Errorf("%d messages are kept beside the answer", len(messages)-1)
+	}
+	large := newStream("5")
+	if !large.Send(make([]byte, 2*maxKept)) {
+		t.Error("a large question is not taken, though no other waits")
+	}
 }
 
 func TestLocal(t *testing.T) {
@@ -272,4 +340,6 @@ func TestLocal(t *testing.T) {
 }
 
 // narrowNothing takes nothing away.
-func narrowNothing(gateway.Principal, string) (n engine.Narrowing, err error) { return n, nil }
+func narrowNothing(context.Context, gateway.Principal, string) (n engine.Narrowing, err error) {
+	return n, nil
+}
