@@ -181,16 +181,6 @@ func (b balancer) show() (rows []map[string]string) {
 	return rows
 }
 
-// addToken makes a token and returns it.
-func (h home) addToken(t *testing.T, name string) string {
-	t.Helper()
-	var added struct{ Token string }
-	if err := json.Unmarshal([]byte(h.serveToken(t, "add", name)), &added); err != nil {
-		t.Fatal(err)
-	}
-	return added.Token
-}
-
 // TestHAProxySticks: sessions begin at both replicas, and each stays where it began, without anything that is shared.
 func TestHAProxySticks(t *testing.T) {
 	t.Parallel()

@@ -6,9 +6,11 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -24,6 +26,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/jwt"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/otlp"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/redis"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/web"
@@ -65,8 +68,8 @@ func run() int {
 			return fault.New(fault.Usage, "--no-auth is only for addresses of this machine, not for "+opt.Address,
 				"Leave --no-auth away, so that clients need a token, or serve at 127.0.0.1.")
 		}
-		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Now: app.Now,
-			Metrics: opt.Metrics})
+		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Resource: resource(opt),
+			Now: app.Now, Metrics: opt.Metrics})
 		return server.Listen(ctx, opt.Address, opt.Listening)
 	}
 	app.Share = share
@@ -75,6 +78,10 @@ func run() int {
 			return e
 		}
 		return nil
+	}
+	app.JWT = func(settings config.JWT, notice func(string)) (verb.Authenticator, func()) {
+		v := jwt.New(jwt.Options{Settings: settings, Version: app.Version, Now: app.Now, Notice: notice})
+		return v.Principal, v.Close
 	}
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }
 	return cli.Execute(ctx, os.Args[1:], app)
@@ -89,6 +96,15 @@ func share(ctx context.Context, url string, notice func(text string)) (gateway.S
 	}
 	store.Try(ctx)
 	return store, store.Close, nil
+}
+
+// resource returns what clients read that look for a token of the issuer; nil if there is no issuer.
+func resource(opt verb.HTTPOptions) *web.Resource {
+	if opt.JWT == nil {
+		return nil
+	}
+	return &web.Resource{ID: opt.Resource, PublicURL: opt.PublicURL, Issuer: opt.JWT.Issuer,
+		Scopes: slices.Sorted(maps.Keys(opt.JWT.Scopes))}
 }
 
 // interruptible returns a context that ends with SIGINT or SIGTERM; servers are then stopped, which takes at most a few

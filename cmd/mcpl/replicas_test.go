@@ -230,10 +230,10 @@ func TestReplicasShare(t *testing.T) {
 	defer news.Body.Close()
 	lines := bufio.NewScanner(news.Body)
 	one.is(one.ask("POST", call(3, "tools/call", `{"name":"activate","arguments":{"activate":["s_*"]}}`), id), 200, `\"success\":true`)
+	awaitLine(t, lines, "notifications/tools/list_changed")
 	if !listed("s_update") {
 		t.Error("it is not active at the other replica")
 	}
-	awaitLine(t, lines, "notifications/tools/list_changed")
 	// The other replica has a process of the server of its own, and makes the subscription there.
 	one.is(one.ask("POST", call(4, "resources/subscribe", `{"uri":"a:one"}`), id), 200, `"result":{}`)
 	heard := make(chan struct{})
@@ -388,12 +388,19 @@ func TestReplicasLimits(t *testing.T) {
 	one.is(one.ask("POST", odd, own), 200, oddResult) // each by itself
 }
 
-// TestReplicasWithoutKeys: a Redis without keys is an error that says what to do, and shows no password.
-func TestReplicasWithoutKeys(t *testing.T) {
+// TestReplicasUsage: wrong keys and a wrong URL end the gateway, and a Redis that is not there, or has no use without
+// keys, does not. No message shows a password or a key.
+func TestReplicasUsage(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, servedScript())
+	h.vars = []string{"MCPL_REDIS_URL=redis://:secret@127.0.0.1:1/0"}
+	r := h.replica(t, "--no-auth")
+	r.is(r.ask("POST", ping, r.session()), 200)
+	if said := r.kill(); !strings.Contains(said, "MCPL_SESSION_KEYS is not") || strings.Contains(said, "secret") ||
+		!strings.Contains(said, "Redis does not answer") {
+		t.Errorf("%q", said)
+	}
 	for _, c := range []struct{ vars, want string }{
-		{"MCPL_REDIS_URL=redis://:secret@127.0.0.1:1/0", "MCPL_SESSION_KEYS is not"},
 		{"MCPL_REDIS_URL=http://:secret@h " + sessionKey, "MCPL_REDIS_URL: the URL of Redis is not like"},
 		{"MCPL_SESSION_KEYS=secret", "key 1 of MCPL_SESSION_KEYS is not 32 bytes"},
 	} {

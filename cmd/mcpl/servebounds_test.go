@@ -61,7 +61,7 @@ func TestServeStateOfAnotherCall(t *testing.T) {
 	}
 	state := func(r reply) string {
 		var asked struct{ Result struct{ RequestState string } }
-		if err := json.Unmarshal([]byte(r.body), &asked); err != nil || asked.Result.RequestState == "" {
+		if err := json.Unmarshal([]byte(r.last()), &asked); err != nil || asked.Result.RequestState == "" {
 			t.Fatalf("%v: %+v", err, r)
 		}
 		return asked.Result.RequestState

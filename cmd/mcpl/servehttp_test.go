@@ -105,6 +105,15 @@ type reply struct {
 	body   string
 }
 
+// last is the message of a reply, of events the last one: an answer that takes its time comes as an event.
+func (r reply) last() string {
+	if !strings.HasPrefix(r.header.Get("Content-Type"), "text/event-stream") {
+		return r.body
+	}
+	events := strings.Split(r.body, "data: ")
+	return strings.TrimSpace(events[len(events)-1])
+}
+
 // ask sends a request. Headers are given as "Name: value"; one without a value is left out.
 func (s site) ask(method, body string, headers ...string) reply {
 	s.t.Helper()
@@ -257,7 +266,7 @@ func TestServeTokensUsage(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--http 0.0.0.0:0 --no-auth", "only for addresses of this machine"}, {"--http :0 --no-auth", "only for addresses"},
 		{"--no-auth", "--no-auth is for --http"}, {"token add", "takes 1 name"}, {"token list x", "takes 0 names"},
-		{"token make x", "unknown token command"}, {"token revoke x", "there is no token"},
+		{"token make x", "unknown token command"}, {"token add jwt:x", "begins with jwt:"}, {"token revoke x", "there is no token"},
 	} {
 		cmd, _, stderr := h.mcpl(t, append([]string{"serve"}, strings.Fields(c.args)...)...)
 		_ = cmd.Run() // its exit code is looked at
@@ -377,7 +386,7 @@ func TestServeModern(t *testing.T) {
 	asked := do("tools/call", "s_ask", "")
 	s.is(asked, 200, `"resultType":"input_required"`, `"method":"elicitation/create"`, `Who?`)
 	var state struct{ Result struct{ RequestState string } }
-	if err := json.Unmarshal([]byte(asked.body), &state); err != nil {
+	if err := json.Unmarshal([]byte(asked.last()), &state); err != nil {
 		t.Fatal(err)
 	}
 	with := func(state, answer string) string {

@@ -33,14 +33,20 @@ func principalsHome(t *testing.T) home {
 	return h
 }
 
-// bearer makes a token and returns its header.
-func (h home) bearer(t *testing.T, args ...string) string {
+// addToken makes a token and returns it. args are its name, and flags.
+func (h home) addToken(t *testing.T, args ...string) string {
 	t.Helper()
 	var added struct{ Token string }
 	if err := json.Unmarshal([]byte(h.serveToken(t, append([]string{"add"}, args...)...)), &added); err != nil {
 		t.Fatal(err)
 	}
-	return "Authorization: Bearer " + added.Token
+	return added.Token
+}
+
+// bearer makes a token and returns its header.
+func (h home) bearer(t *testing.T, args ...string) string {
+	t.Helper()
+	return "Authorization: Bearer " + h.addToken(t, args...)
 }
 
 // tools lists the tools that a client sees at a path, without those of mcpl.
@@ -51,7 +57,7 @@ func (s site) tools(path string, headers ...string) string {
 	var list struct {
 		Result struct{ Tools []struct{ Name string } }
 	}
-	if err := json.Unmarshal([]byte(r.body), &list); err != nil {
+	if err := json.Unmarshal([]byte(r.last()), &list); err != nil {
 		s.t.Fatalf("%v: %+v", err, r)
 	}
 	var names []string
@@ -284,7 +290,7 @@ by = ["token"]
 	asked := s.ask("POST", body, headers...)
 	s.is(asked, 200, `"resultType":"input_required"`, "may s/odd be called?")
 	var state struct{ Result struct{ RequestState string } }
-	if err := json.Unmarshal([]byte(asked.body), &state); err != nil {
+	if err := json.Unmarshal([]byte(asked.last()), &state); err != nil {
 		t.Fatal(err)
 	}
 	body, headers = modern("tools/call", "s_odd", fmt.Sprintf(`"arguments":{"a":1},"requestState":%q,`+

@@ -107,7 +107,7 @@ func TestServeModernTasks(t *testing.T) {
 	s.is(do(ada, "server/discover", "", ""), 200, `"extensions":{"io.modelcontextprotocol/tasks":{}}`)
 	created := do(ada, "tools/call", "s_asking", "")
 	s.is(created, 200, `"resultType":"task"`)
-	about := fmt.Sprintf(`"taskId":%q,`, taskOf(t, created.body))
+	about := fmt.Sprintf(`"taskId":%q,`, taskOf(t, created.last()))
 	mcptest.Wait(t, "the task asks", func() bool {
 		return strings.Contains(do(ada, "tasks/get", "", about).body, `"input_required"`)
 	})

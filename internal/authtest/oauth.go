@@ -158,12 +158,17 @@ func (s *Server) redeem(id string, f url.Values) (g grant, ok bool) {
 
 // give gives tokens for a grant.
 func (s *Server) give(w http.ResponseWriter, g grant, refresh bool) {
-	doc := map[string]any{"access_token": s.secret("access"), "token_type": "Bearer", "scope": g.scope}
+	doc := map[string]any{"token_type": "Bearer", "scope": g.scope}
 	if s.opt.Expires > 0 {
 		doc["expires_in"] = s.opt.Expires
 		g.until = time.Now().Add(time.Duration(s.opt.Expires) * time.Second)
 	}
-	s.access[doc["access_token"].(string)] = g
+	access := s.secret("access")
+	if s.opt.Signs != nil {
+		access = s.signed(g)
+	}
+	doc["access_token"] = access
+	s.access[access] = g
 	if refresh && !s.opt.NoRefresh {
 		token := s.secret("refresh")
 		s.refresh[token] = g

@@ -6,6 +6,7 @@ package authtest
 
 import (
 	"crypto"
+	"crypto/ecdsa"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
@@ -36,6 +37,10 @@ type Options struct {
 	Clients map[string]string
 	// Keys are clients that prove themselves with a key, in the way of RFC 7523: ids and public keys.
 	Keys map[string]crypto.PublicKey
+	// Signs is the key that access tokens are signed with, as JSON Web Tokens; nil if they say nothing. It is on P-256.
+	Signs *ecdsa.PrivateKey
+	// Audience is the audience of such tokens. "" is the resource that the client asks for.
+	Audience string
 	// NoRegistration takes registration away. Method is what a registered client is to use; "" is what it asks for.
 	NoRegistration bool
 	Method         string
@@ -137,7 +142,7 @@ func (s *Server) Revoke() {
 }
 
 // Events returns what the server was asked, in order: "register", "authorize SCOPES", "token GRANT" for
-// each token that was given, "refused ERROR", "revoke KIND", "reuse", "call TOOL".
+// each token that was given, "keys", "refused ERROR", "revoke KIND", "reuse", "call TOOL".
 func (s *Server) Events() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,6 +199,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			"authorization_servers": []string{s.http.URL + o.Prefix}})
 	case r.URL.Path == metadataPath && !o.NoMetadata:
 		s.document(w, "server", s.metadata())
+	case r.URL.Path == o.Prefix+"/keys" && o.Signs != nil:
+		s.keys(w)
 	case r.URL.Path == o.Prefix+"/register" && !o.NoRegistration:
 		s.register(w, r)
 	case r.URL.Path == o.Prefix+"/authorize":
@@ -221,6 +228,9 @@ func (s *Server) metadata() map[string]any {
 	}
 	if len(o.Keys) > 0 {
 		doc["token_endpoint_auth_methods_supported"] = []string{"private_key_jwt"}
+	}
+	if o.Signs != nil {
+		doc["jwks_uri"] = base + "/keys"
 	}
 	if !o.NoRegistration {
 		doc["registration_endpoint"] = base + "/register"

@@ -64,6 +64,9 @@ type App struct {
 	Share func(ctx context.Context, url string, notice func(text string)) (gateway.Shared, func() error, error)
 	// NewSpans returns what sends spans as the environment asks for; nil if it does not. It is nil on the early path.
 	NewSpans func(notice func(text string)) Spans
+	// JWT returns what judges the tokens of an issuer, and what ends it. notice tells a person why it cannot. It is nil on
+	// the early path.
+	JWT func(settings config.JWT, notice func(text string)) (principal Authenticator, end func())
 	// Query parses a jq expression. It is nil on the early path.
 	Query func(expr string) (render.Query, error)
 }

@@ -40,7 +40,9 @@ path /api/mcp/TOKEN. If there is none yet, one is made and printed, once, on
 stderr. serve token adds, lists and revokes them; --no-auth does without, for
 programs of this machine only. A token may be limited: to --servers, to a
 --tier of tools (read, write), to a --profile, in time (--expires), and in its
-calls (--per-minute, --at-once). SIGHUP has serve read its configuration again.
+calls (--per-minute, --at-once). With [gateway.jwt] in config.toml the tokens of
+an authorization server count, too. SIGHUP has serve read its configuration
+again.
 
 A profile of config.toml names servers, tools and an exposure. Over HTTP its
 path is /mcp/p/NAME, else --profile NAME shows it.
@@ -168,10 +170,11 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		defer seen.followHangups(ctx, s, g, end)()
 		opt := HTTPOptions{Address: v.HTTP, Expose: expose, Metrics: seen.metrics}
 		if !v.NoAuth {
-			if err := s.needToken(ctx); err != nil {
+			end, err := s.authenticate(ctx, &opt)
+			if err != nil {
 				return err
 			}
-			opt.Principal = s.principal
+			defer end()
 		}
 		opt.Listening = func(url string) { s.Printer.Notice("listening on %s; Ctrl-C ends it", url) }
 		return s.App.ServeHTTP(ctx, g, opt)
@@ -212,8 +215,16 @@ type HTTPOptions struct {
 	Metrics *telemetry.Metrics
 	// Principal returns whose a token is, nil if it is none. If Principal is nil, clients need no token, and have to be of
 	// this machine: another address is a fault of the kind usage.
-	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
+	Principal Authenticator
+	// JWT says whose JSON Web Tokens Principal takes, too; nil if it takes none. Resource is the identifier of the gateway
+	// for that issuer, and PublicURL where clients find it; either may be empty if requests say it.
+	JWT                 *config.JWT
+	Resource, PublicURL string
 }
+
+// Authenticator returns whose a token is, nil if it is none. A [gateway.TokenError] says why it does not count; another
+// error says why tokens cannot be judged.
+type Authenticator func(ctx context.Context, token string) (*gateway.Principal, error)
 
 // surroundings returns what a host starts servers of this session with.
 func (s *Session) surroundings() host.Surroundings {

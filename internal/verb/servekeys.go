@@ -38,12 +38,12 @@ func (s *Session) joinReplicas(ctx context.Context, opt *gateway.Options) (leave
 		return nil, err
 	}
 	url, _ := s.App.Env.Lookup(config.RedisURL)
-	switch {
-	case url == "":
+	if url == "" {
 		return func() error { return nil }, nil
-	case len(opt.Keys) == 0:
-		return nil, fault.New(fault.Config, config.RedisURL+" is set, and "+config.SessionKeys+" is not",
-			"Give all replicas the same key. "+keyHelp)
+	}
+	if len(opt.Keys) == 0 {
+		s.Printer.Notice("%s is set, and %s is not, so no replica continues sessions of another. Give all of them the same "+
+			"key. %s", config.RedisURL, config.SessionKeys, keyHelp)
 	}
 	opt.Shared, leave, err = s.App.Share(ctx, url, func(text string) { s.Printer.Notice("%s", text) })
 	return leave, err

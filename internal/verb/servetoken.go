@@ -146,6 +146,27 @@ func (s *Session) principal(_ context.Context, token string) (*gateway.Principal
 		PerMinute: t.PerMinute, AtOnce: t.AtOnce}, nil
 }
 
+// authenticate says in opt whose tokens count: those of the gateway, and those of the issuer of the settings. end has
+// to be called when none is to be judged any more.
+func (s *Session) authenticate(ctx context.Context, opt *HTTPOptions) (end func(), err error) {
+	issuer := s.Settings.JWT
+	if issuer == nil {
+		opt.Principal = s.principal
+		return func() {}, s.needToken(ctx)
+	}
+	// No token is made: clients get theirs from the issuer.
+	jwt, end := s.App.JWT(*issuer, func(text string) { s.Printer.Notice("%s", text) })
+	opt.JWT, opt.Resource, opt.PublicURL = issuer, s.Settings.Resource(), string(s.Settings.PublicURL)
+	opt.Principal = func(ctx context.Context, token string) (*gateway.Principal, error) {
+		own, err := s.principal(ctx, token)
+		if own != nil || err != nil || strings.Count(token, ".") != 2 {
+			return own, err
+		}
+		return jwt(ctx, token)
+	}
+	return end, nil
+}
+
 // needToken makes the first token, if there is none, and shows it once.
 func (s *Session) needToken(ctx context.Context) error {
 	list, err := s.tokens().List()

@@ -47,6 +47,9 @@ type Settings struct {
 	Catalog CatalogPlace
 	// Audit is the file that a gateway appends a line to for each call.
 	Audit AuditFile
+	// PublicURL is where clients of a gateway over HTTP find it, without the path /mcp: that of the proxy before it. It
+	// has no slash at its end, and may be empty.
+	PublicURL PublicURL
 	// Trusted are folders, as written: the servers of projects in them need no approval, and their files count whoever
 	// owns them. Only the settings file can name them.
 	Trusted []string
@@ -54,6 +57,8 @@ type Settings struct {
 	Policy policy.Rules
 	// Profiles are what clients of a gateway can ask for, by name. Only the settings file has them.
 	Profiles map[string]Profile
+	// JWT says whose JSON Web Tokens a gateway over HTTP takes; nil if it takes none. No project can say so.
+	JWT *JWT
 }
 
 // DefaultMaxTime is the MaxTime unless a setting says otherwise.
@@ -68,6 +73,9 @@ const (
 	InFiles         Credentials = "file"    // files of mode 0600 in mcpl's state folder
 	InKeyring       Credentials = "keyring" // the system's keyring, and nowhere else
 )
+
+// PublicURL is an https:// URL, or an http:// URL of this machine, without a slash at its end.
+type PublicURL string
 
 // Pins says what becomes of a definition that has changed since a person last saw it.
 type Pins string
@@ -109,9 +117,10 @@ type Setting struct {
 
 // LoadSettings returns the settings in force and the source of each: the variables MCPL_CONNECT_TIMEOUT,
 // MCPL_CALL_TIMEOUT, MCPL_MAX_TIME, MCPL_TTL, MCPL_GRACE, MCPL_LIMIT, MCPL_MAX_BYTES, MCPL_DAEMON, MCPL_IDLE,
-// MCPL_ROOTS, MCPL_CREDENTIALS, MCPL_PINS, MCPL_CATALOG and MCPL_AUDIT; else the same names in small letters in the
-// settings file; else 30 s, 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto, warn, description and
-// off. Times are texts with a unit, such as "30s" or "24h". An unknown key and an invalid value are a fault.Config
+// MCPL_ROOTS, MCPL_CREDENTIALS, MCPL_PINS, MCPL_CATALOG, MCPL_AUDIT and MCPL_PUBLIC_URL; else the same names in small
+// letters in the settings file; else 30 s, 30 s, 10 min, 24 h, 7 days, 5, 24 kB, true, 15 min, false, auto, warn,
+// description, off and no URL. Times are texts with a unit, such as "30s" or "24h". An unknown key and an invalid value
+// are a fault.Config
 // that names the line. A missing file costs one failed open.
 func (e Env) LoadSettings() (Settings, []Setting, error) {
 	s := Settings{ConnectTimeout: 30 * time.Second, CallTimeout: 30 * time.Second, MaxTime: DefaultMaxTime,
@@ -143,12 +152,19 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 				return Settings{}, nil, badSetting(variable, err)
 			}
 		}
-		shown = append(shown, Setting{slot.name, slot.show(), from})
+		if slot.show() != "" {
+			shown = append(shown, Setting{slot.name, slot.show(), from})
+		}
 	}
 	if s.Trusted = file.values.Trusted; len(s.Trusted) > 0 {
 		from := fmt.Sprintf("%s:%d", file.path, file.line("trusted"))
 		shown = append(shown, Setting{"trusted", strings.Join(s.Trusted, ", "), from})
 	}
+	jwt, jwtShown, err := file.jwt(e, string(s.PublicURL))
+	if err != nil {
+		return Settings{}, nil, err
+	}
+	s.JWT, shown = jwt, append(shown, jwtShown...)
 	if word := e.get("MCPL_TRUST"); word != "" && !e.TrustsAll() {
 		return Settings{}, nil, badSetting("MCPL_TRUST", fmt.Errorf(`%q is not "all", which is all that it can be`, word))
 	}
@@ -158,7 +174,7 @@ func (e Env) LoadSettings() (Settings, []Setting, error) {
 // slot is one setting by its name in the file.
 type slot struct {
 	name string
-	at   any      // a *time.Duration, *int, *bool, *Credentials, *Pins, *CatalogPlace or *AuditFile
+	at   any      // a *time.Duration, *int, *bool, *Credentials, *Pins, *CatalogPlace, *AuditFile or *PublicURL
 	text *rawText // in the settings file; nil if that does not set it
 	zero bool     // the time or number may be 0
 }
@@ -179,14 +195,11 @@ func (s *Settings) slots(file settingValues) []slot {
 		{"pins", &s.Pins, file.Pins, false},
 		{"catalog", &s.Catalog, file.Catalog, false},
 		{"audit", &s.Audit, file.Audit, false},
+		{"public_url", &s.PublicURL, file.PublicURL, false},
 	}
 }
 
 func (s slot) set(text string) error {
-	least := 1
-	if s.zero {
-		least = 0
-	}
 	word := strings.ToLower(text)
 	switch at := s.at.(type) {
 	case *Credentials:
@@ -201,7 +214,23 @@ func (s slot) set(text string) error {
 	case *AuditFile:
 		*at = AuditFile(text)
 		return at.valid()
+	case *PublicURL:
+		_, err := webAddress(text)
+		*at = PublicURL(strings.TrimRight(text, "/"))
+		return err
+	}
+	return s.setValue(text)
+}
+
+// setValue sets a setting that is a switch, a time or a number.
+func (s slot) setValue(text string) error {
+	least := 1
+	if s.zero {
+		least = 0
+	}
+	switch at := s.at.(type) {
 	case *bool:
+		word := strings.ToLower(text)
 		*at = slices.Contains([]string{"true", "on", "yes", "1"}, word)
 		if !*at && !slices.Contains([]string{"false", "off", "no", "0"}, word) {
 			return errors.New("it is neither on nor off: write true or false")
@@ -280,10 +309,12 @@ type settingValues struct {
 	Pins           *rawText `toml:"pins"`
 	Catalog        *rawText `toml:"catalog"`
 	Audit          *rawText `toml:"audit"`
+	PublicURL      *rawText `toml:"public_url"`
 	Trusted        []string `toml:"trusted"`
 
 	Policy   []policyTable           `toml:"policy"`
 	Profiles map[string]profileTable `toml:"profiles"`
+	Gateway  gatewayTable            `toml:"gateway"`
 }
 
 // settingsFile is a parsed settings file.
@@ -335,11 +366,14 @@ func (f *settingsFile) unknown(line int, key string) *fault.Fault {
 	if inner, ok := strings.CutPrefix(key, "policy."); ok {
 		return f.unknownInPolicy(line, inner)
 	}
+	if inner, ok := strings.CutPrefix(key, "gateway."); ok {
+		return f.unknownInGateway(line, inner)
+	}
 	var known []string
 	for _, slot := range new(Settings).slots(settingValues{}) {
 		known = append(known, slot.name)
 	}
-	known = append(known, "trusted", "policy", "profiles")
+	known = append(known, "trusted", "policy", "profiles", "gateway.jwt")
 	fix := "The settings are " + strings.Join(known, ", ") + "."
 	near := nearest(key, known)
 	if len(near) > 0 {

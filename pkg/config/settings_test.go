@@ -28,7 +28,7 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	s := Settings{30 * time.Second, 30 * time.Second, 10 * time.Minute, 24 * time.Hour, 7 * 24 * time.Hour, 5, 24_000,
-		true, 15 * time.Minute, false, AutoCredentials, WarnPins, InDescription, NoAudit, nil, nil, nil}
+		true, 15 * time.Minute, false, AutoCredentials, WarnPins, InDescription, NoAudit, "", nil, nil, nil, nil}
 	check(s, "connect_timeout=30s (default), call_timeout=30s (default), max_time=10m (default), ttl=24h (default), grace=168h (default), limit=5 (default), max_bytes=24000 (default), daemon=true (default), idle=15m (default), roots=false (default), credentials=auto (default), pins=warn (default), catalog=description (default), audit=off (default)")
 	w.write(w.SettingsFile(), "\ufeff# mine\ncall_timeout = \"1m\"\n\n\"ttl\" = '90m' # x\nlimit = 7\nmax_bytes = 1_000\ndaemon = false\n\nmax_time = '1h'\n")
 	s.CallTimeout, s.TTL, s.Limit, s.MaxBytes, s.Daemon = time.Minute, 90*time.Minute, 7, 1000, false
@@ -49,7 +49,7 @@ func TestBadSettings(t *testing.T) {
 	for content, texts := range map[string][]string{
 		"# x\ncal_timeout = '1s'\n":         {"config.toml:2", `no setting "cal_timeout"`, "Did you mean call_timeout?"},
 		"limit = 1\n[timeouts]\ncall = '1'": {"config.toml:2", `"timeouts"`},
-		"zzz = 1":                           {"config.toml:1", "The settings are connect_timeout, call_timeout, max_time, ttl, grace, limit, max_bytes, daemon, idle, roots, credentials, pins, catalog, audit, trusted, policy, profiles."},
+		"zzz = 1":                           {"config.toml:1", "The settings are connect_timeout, call_timeout, max_time, ttl, grace, limit, max_bytes, daemon, idle, roots, credentials, pins, catalog, audit, public_url, trusted, policy, profiles, gateway.jwt."},
 		"trusted = '/x'":                    {"config.toml:1", "trusted", "not a setting in TOML", `trusted = ["~/work"]`},
 		"ttl = 30":                          {"config.toml:1", "ttl", "time with a unit"},
 		"\nttl = '-5s'":                     {"config.toml:2", "time with a unit"},

@@ -36,3 +36,25 @@ func (p Principal) key() string {
 
 // Equal reports whether p and q are the same and may do the same.
 func (p Principal) Equal(q Principal) bool { return p.key() == q.key() }
+
+// TokenError says why the token of a client does not count, in words that the client may read.
+type TokenError struct {
+	Code   TokenCode
+	Reason string
+}
+
+// TokenCode is the kind of a [TokenError].
+type TokenCode string
+
+// The kinds of errors of tokens. The first two are those of RFC 6750, 3.1.
+const (
+	// InvalidToken is the code of a token that is none of this gateway, or none any more.
+	InvalidToken TokenCode = "invalid_token"
+	// InsufficientScope is the code of a good token that may do nothing here.
+	InsufficientScope TokenCode = "insufficient_scope"
+	// CannotJudge is the code of a token that cannot be judged now, and may be good.
+	CannotJudge TokenCode = "temporarily_unavailable"
+)
+
+// Error implements error.
+func (e *TokenError) Error() string { return string(e.Code) + ": " + e.Reason }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
@@ -91,12 +92,17 @@ func (s Store) List() ([]Token, error) {
 // tiers returns the tiers that a token may have.
 func tiers() []string { return []string{"", "read", "write", "destructive"} }
 
+// reserved begins the names of principals that have a token of an issuer (pkg/gateway/jwt).
+const reserved = "jwt:"
+
 // check fails for a token that says something of itself that mcpl would not hold it to.
 func check(list []Token) error {
 	for _, t := range list {
 		switch {
 		case t.Name == "":
 			return errors.New("a token has no name")
+		case strings.HasPrefix(t.Name, reserved):
+			return fmt.Errorf("the name %q begins with %s, as those of tokens of an issuer do", t.Name, reserved)
 		case !slices.Contains(tiers(), t.Tier):
 			return fmt.Errorf("the tier %q of the token %q is none: write read, write or destructive", t.Tier, t.Name)
 		case t.PerMinute < 0 || t.AtOnce < 0:

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -25,16 +26,17 @@ func (s *Server) authorized(w http.ResponseWriter, r *http.Request) (principal g
 		return principal, true
 	}
 	owner, err := s.opt.Principal(r.Context(), token(r))
+	refused, isRefused := errors.AsType[*gateway.TokenError](err)
 	switch {
+	case isRefused:
+		s.refuseToken(w, r, refused)
 	case err != nil:
 		// The error names files of this machine, and the client may be anyone.
 		s.opt.Gateway.Notice(err.Error())
 		refuse(w, http.StatusInternalServerError, nil, mcp.InternalError,
 			"the gateway cannot read its tokens; its log says why")
 	case owner == nil:
-		w.Header().Set("WWW-Authenticate", `Bearer realm="mcpl"`)
-		refuse(w, http.StatusUnauthorized, nil, mcp.InvalidRequest,
-			"a token is needed: a person makes one with mcpl serve token add NAME")
+		s.refuseToken(w, r, &gateway.TokenError{Code: gateway.InvalidToken})
 	default:
 		return *owner, true
 	}

@@ -15,6 +15,10 @@ const (
 	parting = 2 * time.Second
 	// sweepEvery is how often sessions that have expired are ended.
 	sweepEvery = time.Minute
+	// checkEvery is how often the tokens of open requests are judged again, and checkLimit how long that may take: the
+	// rest is judged the next time.
+	checkEvery = time.Second
+	checkLimit = time.Second
 )
 
 // Listen serves HTTP at an address until ctx ends, and then lets requests end for 10 s. It cancels those that run on,
@@ -31,12 +35,16 @@ func (s *Server) Listen(ctx context.Context, address string, listening func(url 
 	listening("http://" + listener.Addr().String() + "/mcp")
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
+	check := time.NewTicker(checkEvery)
+	defer check.Stop()
 	for serving := true; serving; {
 		select {
 		case err = <-ended:
 			return errors.Join(err, s.Close())
 		case <-sweep.C:
 			s.sweep(ctx)
+		case <-check.C:
+			s.checkTokens(ctx)
 		case <-ctx.Done():
 			serving = false
 		}

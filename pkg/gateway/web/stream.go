@@ -186,6 +186,7 @@ func (s *stream) respond(w http.ResponseWriter, r *http.Request) (resumable bool
 		case <-wait.C:
 			waiting = false
 		case <-r.Context().Done():
+			refuseLate(w, r)
 			return false
 		}
 	}

@@ -47,10 +47,12 @@ type Options struct {
 	// Now is the clock of sessions.
 	Now func() time.Time
 	// Principal returns whose a token is; nil if it is none, or none any more. If Principal is nil, requests need no
-	// token. An error says why tokens cannot be judged now.
+	// token. A [gateway.TokenError] goes to the client; another error says why tokens cannot be judged now.
 	Principal func(ctx context.Context, token string) (*gateway.Principal, error)
 	// Metrics, if not nil, count responses, sessions and streams, and are served at /metrics.
 	Metrics *telemetry.Metrics
+	// Resource is what clients read that look for a token, if an issuer gives out tokens; nil if none does.
+	Resource *Resource
 }
 
 // Server is an http.Handler.
@@ -65,6 +67,7 @@ type Server struct {
 	mu       sync.Mutex
 	sessions map[string]*session  // by the ID in their sealed id
 	ended    map[string]time.Time // those of other replicas that ended here, and when they can be continued nowhere
+	requests map[*openRequest]struct{}
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
 	retiring sync.WaitGroup // sessions that end; the same
@@ -75,12 +78,16 @@ type Server struct {
 // New returns a server.
 func New(opt Options) *Server {
 	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session), ended: make(map[string]time.Time),
-		ending: make(chan struct{}), cutting: make(chan struct{})}
+		requests: make(map[*openRequest]struct{}), ending: make(chan struct{}), cutting: make(chan struct{})}
 	for _, path := range []string{"/mcp", "/mcp/{expose}", "/mcp/p/{profile}", "/mcp/p/{profile}/{expose}",
 		"/api/mcp/{token}"} {
 		s.mux.HandleFunc(path, s.serve)
 	}
 	s.operate()
+	if opt.Resource != nil {
+		s.mux.HandleFunc("GET "+metadataPath, s.metadata)
+		s.mux.HandleFunc("GET "+metadataPath+"/{resource...}", s.metadata)
+	}
 	return s
 }
 
@@ -134,6 +141,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, wrong)
 		return
 	}
+	r, end := s.watched(r, principal)
+	defer end()
 	e := &endpoint{s, who}
 	switch r.Method {
 	case http.MethodPost:
@@ -174,6 +183,9 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		refuse(w, http.StatusRequestEntityTooLarge, nil, mcp.InvalidRequest,
 			fmt.Sprintf("the body exceeds %d bytes", maxBody))
+		return
+	}
+	if refuseLate(w, r) {
 		return
 	}
 	if err != nil { // the client may have gone, and may still read
