@@ -388,6 +388,47 @@ func TestReplicasLimits(t *testing.T) {
 	one.is(one.ask("POST", odd, own), 200, oddResult) // each by itself
 }
 
+// TestReplicasShareListings: a replica that begins without an index shows what another one has listed, byte for byte,
+// and starts no server for that. One with other keys does.
+func TestReplicasShareListings(t *testing.T) {
+	t.Parallel()
+	url, _ := redisServer(t)
+	h := newHome(t, servedScript())
+	list := func(key string) string {
+		t.Helper()
+		own := h
+		own.vars = []string{"MCPL_SESSION_KEYS=" + key, "MCPL_REDIS_URL=" + url, "XDG_CACHE_HOME=" + t.TempDir()}
+		r := own.replica(t, "--no-auth", "--expose", "all")
+		body := r.ask("POST", call(1, "tools/list", `{}`)).body
+		body = strings.TrimSpace(lastMessage(body))
+		r.is(r.ask("POST", call(1, "prompts/list", `{}`)), 200, `"s_greet"`)
+		r.is(r.ask("POST", call(1, "resources/templates/list", `{}`)), 200, `"a:item/{id}"`)
+		r.kill()
+		return body
+	}
+	starts := func() int {
+		t.Helper()
+		text, err := os.ReadFile(h.starts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(text), "\n")
+	}
+	key := strings.TrimPrefix(sessionKey, "MCPL_SESSION_KEYS=")
+	first := list(key)
+	before := starts()
+	if again := list(key); again != first || !strings.Contains(again, strings.Replace(odd, `"odd"`, `"s_odd"`, 1)) {
+		t.Errorf("%s\nis not\n%s", again, first)
+	}
+	if n := starts(); n != before {
+		t.Errorf("the server was started %d times, %d before", n, before)
+	}
+	list(strings.Replace(key, "AAEC", "BBEC", 1))
+	if n := starts(); n == before {
+		t.Error("a listing that was sealed with another key was taken")
+	}
+}
+
 // TestReplicasUsage: wrong keys and a wrong URL end the gateway, and a Redis that is not there, or has no use without
 // keys, does not. No message shows a password or a key.
 func TestReplicasUsage(t *testing.T) {

@@ -158,7 +158,7 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		Switch: s.switchTools,
 		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }}
 	seen.options(&opt)
-	g, end, err := s.newGateway(ctx, opt, v.HTTP != "")
+	g, end, err := s.newGateway(ctx, opt, doors, v.HTTP != "")
 	if err != nil {
 		return err
 	}

@@ -18,12 +18,17 @@ import (
 const keysFile = config.SessionKeys + "_FILE"
 
 // newGateway returns a gateway, and what ends it. Over HTTP it may be one of several replicas.
-func (s *Session) newGateway(ctx context.Context, opt gateway.Options, overHTTP bool) (
+func (s *Session) newGateway(ctx context.Context, opt gateway.Options, to *doors, overHTTP bool) (
 	g *gateway.Gateway, end func() error, err error) {
 	leave := func() error { return nil }
 	if overHTTP {
 		if leave, err = s.joinReplicas(ctx, &opt); err != nil {
 			return nil, nil, err
+		}
+		if opt.Shared != nil && len(opt.Keys) > 0 {
+			if to.listings, err = gateway.NewListings(opt.Shared, opt.Keys, opt.Now); err != nil {
+				return nil, nil, errors.Join(err, leave())
+			}
 		}
 	}
 	if g, err = gateway.New(opt); err != nil {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -22,8 +21,8 @@ type note struct {
 	Session string    `json:"session,omitempty"`
 	Call    string    `json:"call,omitempty"`
 	Who     *Identity `json:"who,omitempty"`
-	// Message is one of the protocol.
-	Message json.RawMessage `json:"message,omitempty"`
+	// Message is one of the protocol, in bytes that no encoder changes.
+	Message []byte `json:"message,omitempty"`
 }
 
 // noteKind says what a note is about.
