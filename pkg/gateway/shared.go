@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Shared is what the replicas of one gateway have in common. Its methods may be called concurrently, and take at most
-// 100 ms, but for Receive. An error says that it cannot be reached now: the gateway goes on with what it has itself.
+// Shared is what the replicas of one gateway have in common. Its methods may be called concurrently, and take a short
+// time, but for Receive. An error says that it cannot be reached now: the gateway goes on with what it has itself.
 type Shared interface {
 	// Fields returns these fields of a record, or all of them if none is named. Those that it does not have are left out.
 	// A record that there is lasts for another while.

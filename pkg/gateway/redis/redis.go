@@ -2,7 +2,8 @@
 // messages between replicas.
 //
 // Make one [Store] with [New], give it to pkg/gateway, and close it at the end. Nothing fails because Redis does: each
-// method returns an error within 100 ms, and the gateway goes on with what it has itself.
+// method returns an error within 100 ms, unless the URL says otherwise, and the gateway goes on with what it has
+// itself.
 package redis
 
 import (
@@ -18,8 +19,8 @@ import (
 const (
 	// prefix is that of all keys and channels. The version is that of what is kept under them.
 	prefix = "mcpl:1:"
-	// limit bounds the time that Redis has for an answer.
-	limit = 100 * time.Millisecond
+	// defaultLimit bounds the time that Redis has for an answer, unless the URL says otherwise.
+	defaultLimit = 100 * time.Millisecond
 	// rest is how long Redis is left alone after it did not answer.
 	rest = time.Second
 	// silence is how long no message comes before the connection is tried, and how long the answer may take.
@@ -34,7 +35,8 @@ var errDown = errors.New("Redis did not answer a moment ago")
 
 // Options make a [Store].
 type Options struct {
-	// URL is like redis://USER:PASSWORD@HOST:6379/0; rediss for TLS, unix for a socket.
+	// URL is like redis://USER:PASSWORD@HOST:6379/0; rediss for TLS, unix for a socket. With ?read_timeout=500ms Redis has
+	// so long for an answer, instead of 100 ms.
 	URL string
 	// Notice, if not nil, hears when Redis stops answering, and when it answers again. Several goroutines may call it at
 	// the same time.
@@ -44,6 +46,7 @@ type Options struct {
 // Store is a Redis. Its methods may be called concurrently.
 type Store struct {
 	client *redis.Client
+	limit  time.Duration // that Redis has for an answer
 	notice func(string)
 
 	mu    sync.Mutex
@@ -57,10 +60,14 @@ func New(opt Options) (*Store, error) {
 	if err != nil {
 		return nil, ErrURL
 	}
+	limit := o.ReadTimeout
+	if limit <= 0 { // it is not given, or none is wanted, which would have requests wait for ever
+		limit = defaultLimit
+	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = limit, limit, limit, limit
 	o.MaxRetries, o.ContextTimeoutEnabled = -1, true
 	o.DisableIdentity = true
-	s := &Store{client: redis.NewClient(o), notice: opt.Notice}
+	s := &Store{client: redis.NewClient(o), limit: limit, notice: opt.Notice}
 	if s.notice == nil {
 		s.notice = func(string) {}
 	}
@@ -95,7 +102,7 @@ func (s *Store) do(ctx context.Context, request func(ctx context.Context) error)
 	if resting {
 		return errDown
 	}
-	limited, cancel := context.WithTimeout(ctx, limit)
+	limited, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	err := request(limited)
 	if err != nil && ctx.Err() != nil {
@@ -223,7 +230,7 @@ func (s *Store) Receive(ctx context.Context, channels []string, handle func(mess
 
 // receive hands on messages until the connection fails or ctx ends.
 func (s *Store) receive(ctx context.Context, names []string, handle func(message []byte)) error {
-	connecting, cancel := context.WithTimeout(ctx, limit)
+	connecting, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	from := s.client.Subscribe(connecting, names...)
 	stop := context.AfterFunc(ctx, func() { _ = from.Close() }) // it ends the reading

@@ -41,11 +41,11 @@ func (n *notices) all() []string {
 	return n.texts
 }
 
-// open returns a store at an address.
-func open(t *testing.T, address string) (*Store, *notices) {
+// open returns a store at an address. query has options.
+func open(t *testing.T, address, query string) (*Store, *notices) {
 	t.Helper()
 	said := new(notices)
-	s, err := New(Options{URL: "redis://" + address + "/0", Notice: said.add})
+	s, err := New(Options{URL: "redis://" + address + "/0" + query, Notice: said.add})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func open(t *testing.T, address string) (*Store, *notices) {
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
-	s, said := open(t, server.Addr())
+	s, said := open(t, server.Addr(), "?read_timeout=10s")
 	ctx := t.Context()
 	expect := func(title string, want map[string]string, fields ...string) {
 		t.Helper()
@@ -98,8 +98,8 @@ func TestTake(t *testing.T) {
 	server := miniredis.RunT(t)
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	server.SetTime(now)
-	one, _ := open(t, server.Addr())
-	two, _ := open(t, server.Addr())
+	one, _ := open(t, server.Addr(), "?read_timeout=10s")
+	two, _ := open(t, server.Addr(), "?read_timeout=10s")
 	take := func(s *Store) time.Duration {
 		t.Helper()
 		wait, err := s.Take(t.Context(), "ada", 6)
@@ -153,7 +153,7 @@ func publish(t *testing.T, s *Store, channel, message string) {
 func TestMessages(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
-	s, said := open(t, server.Addr())
+	s, said := open(t, server.Addr(), "?read_timeout=10s")
 	heard := receive(t, s, "all", "me")
 	publish(t, s, "all", "one")
 	publish(t, s, "me", "two\x00")
@@ -191,11 +191,11 @@ func TestSilentRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	s, said := open(t, listener.Addr().String())
+	s, said := open(t, listener.Addr().String(), "")
 	receive(t, s, "all")
 	begin := time.Now()
 	s.Try(t.Context())
-	if took := time.Since(begin); took > 10*limit {
+	if took := time.Since(begin); took > 10*defaultLimit {
 		t.Errorf("it took %s", took)
 	}
 	for range 100 {
@@ -203,7 +203,7 @@ func TestSilentRedis(t *testing.T) {
 			t.Error("no error")
 		}
 	}
-	if took := time.Since(begin); took > 30*limit {
+	if took := time.Since(begin); took > 30*defaultLimit {
 		t.Errorf("all took %s", took)
 	}
 	if len(said.all()) != 1 {

@@ -27,7 +27,7 @@ func share(t *testing.T) *replicas {
 // start starts one.
 func (r *replicas) start() (*Server, string) {
 	r.t.Helper()
-	store, err := redis.New(redis.Options{URL: "redis://" + r.redis.Addr()})
+	store, err := redis.New(redis.Options{URL: "redis://" + r.redis.Addr() + "?read_timeout=10s"})
 	if err != nil {
 		r.t.Fatal(err)
 	}
