@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -143,34 +142,32 @@ func lastMessage(body string) string {
 	return body
 }
 
-// question begins a call in a session that its server asks something in, and returns the message that answers that, and
-// a channel with the stream behind it.
-func (s site) question(session string) (answer string, rest <-chan string) {
+// question makes a call in a session that its server asks something in, has the message that answers that sent, and
+// returns the rest of the stream.
+func (s site) question(session string, send func(answer string)) (rest string) {
 	s.t.Helper()
 	resp := s.open(s.t.Context(), "POST", call(3, "tools/call", `{"name":"s_ask"}`), session)
-	lines := bufio.NewScanner(resp.Body)
-	for lines.Scan() {
+	defer resp.Body.Close()
+	asked := false
+	for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
+		if asked {
+			rest += lines.Text() + "\n"
+			continue
+		}
 		data, is := strings.CutPrefix(lines.Text(), "data: ")
-		var asked struct {
+		var q struct {
 			ID     json.RawMessage
 			Method string
 		}
-		if !is || json.Unmarshal([]byte(data), &asked) != nil || asked.Method != "elicitation/create" {
-			continue
+		if is && json.Unmarshal([]byte(data), &q) == nil && q.Method == "elicitation/create" {
+			asked = true
+			send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":"Ada"}}}`, q.ID))
 		}
-		all := make(chan string, 1)
-		go func() {
-			defer resp.Body.Close()
-			text := ""
-			for lines.Scan() {
-				text += lines.Text() + "\n"
-			}
-			all <- text
-		}()
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"name":"Ada"}}}`, asked.ID), all
 	}
-	s.t.Fatal("the stream has no question")
-	return "", nil
+	if !asked {
+		s.t.Error("the stream has no question")
+	}
+	return rest
 }
 
 // TestReplicasAlone: replicas that have keys in common, and no Redis, continue sessions, and say what is elsewhere.
@@ -186,10 +183,11 @@ func TestReplicasAlone(t *testing.T) {
 
 	ask := strings.Replace(hello, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)
 	asker := "Mcp-Session-Id: " + one.ask("POST", ask).header.Get("Mcp-Session-Id")
-	answer, rest := two.question(asker) // what the client can do is in its id
-	one.is(one.ask("POST", answer, asker), 400, "another replica")
-	two.is(two.ask("POST", answer, asker), 202)
-	if text := <-rest; !strings.Contains(text, "Ada") {
+	text := two.question(asker, func(answer string) { // what the client can do is in its id
+		one.is(one.ask("POST", answer, asker), 400, "another replica")
+		two.is(two.ask("POST", answer, asker), 202)
+	})
+	if !strings.Contains(text, "Ada") {
 		t.Error(text)
 	}
 	steps := call(4, "tools/call", `{"name":"s_steps","_meta":{"progressToken":5}}`)
@@ -250,9 +248,8 @@ func TestReplicasShare(t *testing.T) {
 		}
 	}
 
-	answer, rest := one.question(id)
-	two.is(two.ask("POST", answer, id), 202)
-	if text := <-rest; !strings.Contains(text, "Ada") {
+	text := one.question(id, func(answer string) { two.is(two.ask("POST", answer, id), 202) })
+	if !strings.Contains(text, "Ada") {
 		t.Error(text)
 	}
 	body, headers := modern("tools/call", "activate", `"arguments":{"activate":["s_ask"]},`)
@@ -313,8 +310,8 @@ func TestReplicasTellLists(t *testing.T) {
 	}
 }
 
-// handedOver begins a call at one replica, which never ends, and goes on with it at another.
-func handedOver(t *testing.T) (one replica, begin func(ctx context.Context) *http.Response) {
+// handedOver begins a call at one replica, which never ends, and goes on with it at another. then gets the stream.
+func handedOver(t *testing.T, then func(one replica, leave func(), lines *bufio.Scanner)) {
 	t.Helper()
 	url, _ := redisServer(t)
 	script := servedScript()
@@ -325,32 +322,30 @@ func handedOver(t *testing.T) (one replica, begin func(ctx context.Context) *htt
 	}
 	replicas := startReplicas(t, 2, script, url, "--no-auth", "--expose", "all")
 	one, two := replicas[0], replicas[1]
-	return one, func(ctx context.Context) *http.Response {
-		t.Helper()
-		body, headers := one.asks()
-		return two.open(ctx, "POST", body, headers...)
-	}
+	body, headers := one.asks()
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
+	resp := two.open(ctx, "POST", body, headers...) // it has begun: nothing came for a while
+	defer resp.Body.Close()
+	then(one, leave, bufio.NewScanner(resp.Body))
 }
 
 // TestReplicasHandOverCancelled: a call that was handed over ends with its client.
 func TestReplicasHandOverCancelled(t *testing.T) {
 	t.Parallel()
-	one, begin := handedOver(t)
-	ctx, leave := context.WithCancel(t.Context())
-	resp := begin(ctx)
-	leave()
-	resp.Body.Close()
-	mcptest.WaitLines(t, one.home.cancelled, 1)
+	handedOver(t, func(one replica, leave func(), _ *bufio.Scanner) {
+		leave()
+		mcptest.WaitLines(t, one.home.cancelled, 1)
+	})
 }
 
 // TestReplicasHandOverLost: who has handed a call over hears of the end of the replica that makes it.
 func TestReplicasHandOverLost(t *testing.T) {
 	t.Parallel()
-	one, begin := handedOver(t)
-	resp := begin(t.Context()) // it has begun: nothing came for a while
-	defer resp.Body.Close()
-	one.kill()
-	awaitLine(t, bufio.NewScanner(resp.Body), "the replica of this gateway that waited for this answer has ended")
+	handedOver(t, func(one replica, _ func(), lines *bufio.Scanner) {
+		one.kill()
+		awaitLine(t, lines, "the replica of this gateway that waited for this answer has ended")
+	})
 }
 
 // TestReplicasLimits: replicas share what a token may use in a minute.

@@ -31,7 +31,7 @@ const (
 var ErrURL = errors.New("the URL of Redis is not like redis://USER:PASSWORD@HOST:6379/0")
 
 // errDown says that Redis has not answered a moment ago.
-var errDown = errors.New("Redis did not answer a moment ago")
+var errDown = errors.New("no answer from Redis a moment ago")
 
 // Options make a [Store].
 type Options struct {
