@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/jwt"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/otlp"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/redis"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/web"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
@@ -71,6 +72,7 @@ func run() int {
 			Now: app.Now, Metrics: opt.Metrics})
 		return server.Listen(ctx, opt.Address, opt.Listening)
 	}
+	app.Share = share
 	app.NewSpans = func(notice func(string)) verb.Spans {
 		if e := otlp.New(otlp.Options{Lookup: os.LookupEnv, Version: app.Version, Notice: notice}); e != nil {
 			return e
@@ -83,6 +85,17 @@ func run() int {
 	}
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }
 	return cli.Execute(ctx, os.Args[1:], app)
+}
+
+// share opens what replicas of a gateway have in common.
+func share(ctx context.Context, url string, notice func(text string)) (gateway.Shared, func() error, error) {
+	redis.Silence()
+	store, err := redis.New(redis.Options{URL: url, Notice: notice})
+	if err != nil {
+		return nil, nil, fault.New(fault.Config, config.RedisURL+": "+err.Error(), "Correct it, or unset it.")
+	}
+	store.Try(ctx)
+	return store, store.Close, nil
 }
 
 // resource returns what clients read that look for a token of the issuer; nil if there is no issuer.

@@ -11,7 +11,8 @@ type room struct {
 var rooms = map[string]room{
 	"cmd/mcpl": {
 		imports: []string{"internal/cli", "internal/early", "internal/example", "internal/verb", "pkg/auth", "pkg/config",
-			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/gateway", "pkg/gateway/jwt", "pkg/gateway/otlp", "pkg/gateway/web",
+			"pkg/conn", "pkg/engine", "pkg/fault", "pkg/gateway", "pkg/gateway/jwt", "pkg/gateway/otlp", "pkg/gateway/redis",
+			"pkg/gateway/web",
 			"pkg/host", "pkg/output", "pkg/proc"},
 		why: "main is the only place that chooses: what reaches servers in this process, where logins are kept, which streams " +
 			"are written. Every other package gets its choice as a value, so a test can choose otherwise",
@@ -144,6 +145,9 @@ var rooms = map[string]room{
 		why: "it is a face of the engine: it decides what a client sees and relays the rest. How messages travel is the " +
 			"business of its doors, and an SDK's messages would lose bytes of other people's",
 	},
+	"pkg/gateway/redis": {
+		why: "what replicas share is an interface of the gateway; the library behind it, and that it may fail, stay here",
+	},
 	"pkg/gateway/jwt": {
 		imports: []string{"pkg/config", "pkg/fault", "pkg/gateway"},
 		why: "an issuer's tokens are judged apart from the gateway's own, and apart from HTTP's doors: it needs net/http for " +
@@ -253,8 +257,10 @@ var libraries = map[string]library{
 	"golang.org/x/oauth2":                {[]string{"pkg/auth"}, "one package holds tokens"},
 	"github.com/golang-jwt/jwt/v5": {[]string{"internal/authtest", "pkg/auth", "pkg/gateway/jwt"},
 		"one package signs and another checks; the test server does both"},
-	"github.com/zalando/go-keyring": {[]string{"pkg/auth"}, "one package holds tokens"},
-	"github.com/cli/browser":        {[]string{"cmd/mcpl"}, "a browser belongs to a person at a terminal, not to a package"},
+	"github.com/zalando/go-keyring":  {[]string{"pkg/auth"}, "one package holds tokens"},
+	"github.com/redis/go-redis/":     {[]string{"pkg/gateway/redis"}, "replicas share through an interface"},
+	"github.com/alicebob/miniredis/": {[]string{"pkg/gateway/redis"}, "a Redis for the tests of its client"},
+	"github.com/cli/browser":         {[]string{"cmd/mcpl"}, "a browser belongs to a person at a terminal, not to a package"},
 }
 
 // late are the packages that cost a process its start time, or come late in initialisation.

@@ -59,6 +59,9 @@ type App struct {
 	ExampleServer func(ctx context.Context, stdin io.Reader, stdout io.Writer) error
 	// ServeHTTP serves a gateway over HTTP until ctx ends. It is nil on the early path.
 	ServeHTTP func(ctx context.Context, g *gateway.Gateway, opt HTTPOptions) error
+	// Share opens what replicas of a gateway have in common, at the URL of a Redis. notice hears if that does not answer,
+	// and the function that it returns closes it. It is nil on the early path. Errors are faults.
+	Share func(ctx context.Context, url string, notice func(text string)) (gateway.Shared, func() error, error)
 	// NewSpans returns what sends spans as the environment asks for; nil if it does not. It is nil on the early path.
 	NewSpans func(notice func(text string)) Spans
 	// JWT returns what judges the tokens of an issuer, and what ends it. notice tells a person why it cannot. It is nil on

@@ -158,11 +158,11 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		Switch: s.switchTools,
 		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }}
 	seen.options(&opt)
-	g, err := gateway.New(opt)
+	g, end, err := s.newGateway(ctx, opt, doors, v.HTTP != "")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, g.Close()) }()
+	defer func() { err = errors.Join(err, end()) }()
 	if v.HTTP != "" {
 		seen.gauge(g, doors)
 		ctx, end := context.WithCancel(ctx)

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -18,6 +19,8 @@ import (
 // doors are the ways to live servers of a gateway. They outlast its engines, of which each change makes another.
 type doors struct {
 	host *host.Host
+	// listings are those that other replicas have made; nil if there are none.
+	listings *gateway.Listings
 
 	mu      sync.Mutex
 	clients map[string]*daemon.Client // by the configuration set; nil if the daemon is not used
@@ -47,6 +50,20 @@ func (d *doors) caller(s *Session, cfg *config.Config) engine.Caller {
 		d.clients[key] = daemon.NewClient(cfg.Sources, opt)
 	}
 	return shared{d.clients[key]}
+}
+
+// sharing returns a caller that shares what servers list with other replicas.
+func (d *doors) sharing(cfg *config.Config, caller engine.Caller) engine.Caller {
+	if d.listings == nil {
+		return caller
+	}
+	return d.listings.Over(caller, func(name string) string {
+		entry, err := cfg.Server(name)
+		if err != nil {
+			return "" // the caller says so
+		}
+		return entry.Fingerprint()
+	})
 }
 
 // config returns the latest configuration of a set.

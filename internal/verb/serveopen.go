@@ -64,7 +64,7 @@ func (s *Session) openAnew(to *doors) (gateway.Opened, error) {
 		opened.Profiles[name] = gateway.Exposure(p.Mode)
 	}
 	opened.Engine = next.engineOver(next.selection(), func(cfg *config.Config, _ func(string)) engine.Caller {
-		return to.caller(next, cfg)
+		return to.sharing(cfg, to.caller(next, cfg))
 	})
 	next.Engine = opened.Engine
 	opened.Narrow = next.narrow

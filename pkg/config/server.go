@@ -185,13 +185,13 @@ func (s *Server) Environ(base []string) []string {
 	return environ
 }
 
-// Inherited returns what the server's process gets of an environment: all of it, but a server of a project only what
-// every program needs, unless a person has approved more.
+// Inherited returns what the server's process gets of an environment: all of it but the secrets of the gateway, and a
+// server of a project only what every program needs, unless a person has approved more.
 func (s *Server) Inherited(base []string) []string {
 	if s.Project != "" && !s.allowed.WholeEnv {
 		return minimalEnviron(base)
 	}
-	return base
+	return withoutOwn(base)
 }
 
 // sameVariable compares names of environment variables as the system does.

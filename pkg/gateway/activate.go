@@ -127,6 +127,7 @@ func (x activating) activate(ctx context.Context, r *request, c *catalogue) (jso
 	on, unknown := c.allNamed(a.On)
 	off, alsoUnknown := c.allNamed(a.Off)
 	x.active.turn(off, on)
+	r.client.share(ctx, activeFields(off, on), nil)
 	for _, other := range x.gateway.listeners() {
 		if other.who.Expose == Activate && other.activeSet() == x.active {
 			other.tellChanged(ctx, r.gen, nil)

@@ -25,7 +25,7 @@ func (r *request) passed(ctx context.Context, ref tool.Ref, args json.RawMessage
 		if err != nil {
 			return nil, err
 		}
-		end, err := r.client.gateway.limits.begin(r.client.who.Principal)
+		end, err := r.client.gateway.limits.begin(ctx, r.client.who.Principal)
 		if err != nil {
 			return nil, err
 		}

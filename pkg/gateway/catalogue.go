@@ -227,6 +227,8 @@ func (c *catalogue) text(active *activeSet, down *health) string {
 type activeSet struct {
 	mu     sync.Mutex
 	chosen map[exposed]bool // by name; what is not here is as it is at first
+
+	shared record // if it is that of clients without sessions
 }
 
 func newActiveSet() *activeSet { return &activeSet{chosen: make(map[exposed]bool)} }
@@ -253,6 +255,7 @@ func (a *activeSets) of(who Identity) *activeSet {
 			clear(a.sets)
 		}
 		set = newActiveSet()
+		set.shared.name, set.shared.lasts = activeRecord(key), activeLasts
 		a.sets[key] = set
 	}
 	return set

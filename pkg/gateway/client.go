@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
@@ -31,6 +34,7 @@ type Client struct {
 	who     Identity
 	out     Outlet     // of messages that belong to no request; nil if it has no session
 	active  *activeSet // of a session
+	shared  record     // of a session
 	own     ownServers
 	wg      sync.WaitGroup // requests; Add only while mu is held and closed is false
 
@@ -39,20 +43,22 @@ type Client struct {
 	revision string   // empty before initialize
 	hears    notifier // of changes; nil before it wants to
 	can      abilities
-	level    int                          // the least level of log messages that it wants
-	requests map[string]*request          // in flight, by id
-	asked    map[int64]chan<- mcp.Message // questions to the client, by id
-	lastID   int64                        // of a question
-	told     map[tool.Kind]string         // lists that the client has, as their digests
+	level    int                           // the least level of log messages that it wants
+	requests map[string]*request           // in flight, by id
+	asked    map[string]chan<- mcp.Message // questions to the client, by id
+	lastID   int64                         // of a question
+	uris     map[string]bool               // that it is subscribed to
+	missing  []string                      // that it is subscribed to at other replicas, and not here
+	told     map[tool.Kind]string          // lists that the client has, as their digests
 }
 
 // abilities are what a client can do, as it says in initialize.
 type abilities struct {
-	Elicitation *json.RawMessage `json:"elicitation"`
-	Sampling    *json.RawMessage `json:"sampling"`
-	Roots       *json.RawMessage `json:"roots"`
+	Elicitation *json.RawMessage `json:"elicitation,omitempty"`
+	Sampling    *json.RawMessage `json:"sampling,omitempty"`
+	Roots       *json.RawMessage `json:"roots,omitempty"`
 	// Extensions are those since MCP 2026-07-28.
-	Extensions map[string]json.RawMessage `json:"extensions"`
+	Extensions map[string]json.RawMessage `json:"extensions,omitempty"`
 }
 
 // followsTasks reports whether a call of the client may become a task without its asking (SEP-2663).
@@ -61,6 +67,29 @@ func (c *Client) followsTasks() bool {
 	defer c.mu.Unlock()
 	_, follows := c.can.Extensions[tasksExtension]
 	return follows
+}
+
+// short returns the same without what the gateway does not read.
+func (a abilities) short() abilities {
+	only := func(has *json.RawMessage, members ...string) *json.RawMessage {
+		if has == nil {
+			return nil
+		}
+		fields, _ := tool.SplitObject(*has) // another value has no members
+		var kept []tool.Field
+		for _, f := range fields {
+			if slices.Contains(members, f.Key) {
+				kept = append(kept, tool.Field{Key: f.Key, Value: json.RawMessage("{}")})
+			}
+		}
+		object := json.RawMessage(tool.JoinObject(kept))
+		return &object
+	}
+	s := abilities{Elicitation: only(a.Elicitation, "form", "url"), Sampling: only(a.Sampling), Roots: only(a.Roots)}
+	if _, follows := a.Extensions[tasksExtension]; follows {
+		s.Extensions = map[string]json.RawMessage{tasksExtension: json.RawMessage("{}")}
+	}
+	return s
 }
 
 // Identity says whose a client is, and what it asked to see.
@@ -80,8 +109,9 @@ func (i Identity) Equal(other Identity) bool {
 // tells it from the clients of all gateways. Whoever connects it closes it.
 func (g *Gateway) Connect(id string, who Identity, out Outlet) *Client {
 	return &Client{gateway: g, id: id, who: who, out: out,
-		active: newActiveSet(), own: ownServers{watches: make(map[string]ownWatch)},
-		requests: make(map[string]*request), asked: make(map[int64]chan<- mcp.Message), told: make(map[tool.Kind]string)}
+		active: newActiveSet(), own: ownServers{watches: make(map[string]ownWatch)}, shared: sessionRecord(id),
+		requests: make(map[string]*request), asked: make(map[string]chan<- mcp.Message),
+		uris: make(map[string]bool), told: make(map[tool.Kind]string)}
 }
 
 // begin has the client told of changes, at out.
@@ -133,7 +163,7 @@ type Header = func(name string) string
 func (c *Client) Receive(ctx context.Context, m mcp.Message, header Header, out Outlet) {
 	switch {
 	case m.IsResponse():
-		c.answered(m)
+		_ = c.TakeAnswer(ctx, m) // one that nothing waits for is dropped
 	case m.IsRequest():
 		c.begun(ctx, m, header, out)
 	default:
@@ -196,19 +226,39 @@ func (c *Client) notified(m mcp.Message) {
 	}
 }
 
-// answered takes the answer of the client to a question.
-func (c *Client) answered(m mcp.Message) {
-	var id int64
-	if json.Unmarshal(m.ID, &id) != nil {
-		return
-	}
+// TakeAnswer takes the answer of the client to a question. The error says that another replica has asked, and does
+// not get it. An answer that nothing waits for any more is dropped.
+func (c *Client) TakeAnswer(ctx context.Context, m mcp.Message) *tool.UpstreamError {
+	id := string(m.ID)
 	c.mu.Lock()
 	waiting := c.asked[id]
 	delete(c.asked, id)
 	c.mu.Unlock()
 	if waiting != nil {
 		waiting <- m // it has room
+		return nil
 	}
+	home, _, is := strings.Cut(tool.Text(m.ID), "-")
+	switch {
+	case !is || home == c.gateway.replica:
+		return nil
+	case c.gateway.opt.Shared == nil:
+		return errElsewhere()
+	}
+	answer := note{Kind: answerGiven, Session: c.id, Message: mcp.Answer(m.ID, m.Result, m.Error)}
+	if err := c.gateway.tell(ctx, home, answer); err != nil {
+		return unreachable(err)
+	}
+	return nil
+}
+
+// questionID returns the id of a question. Where replicas continue one another's sessions it names this one, since the
+// answer may come to another, and its number may be that of a question from there.
+func (c *Client) questionID(number int64) json.RawMessage {
+	if len(c.gateway.opt.Keys) == 0 {
+		return strconv.AppendInt(nil, number, 10)
+	}
+	return tool.Quote(fmt.Sprintf("%s-%d", c.gateway.replica, number))
 }
 
 // ask sends a request to the client and returns its answer. If ctx ends first, the client hears of that.
@@ -216,13 +266,13 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 	answer := make(chan mcp.Message, 1)
 	c.mu.Lock()
 	c.lastID++
-	id := c.lastID
-	c.asked[id] = answer
+	id := c.questionID(c.lastID)
+	c.asked[string(id)] = answer
 	c.mu.Unlock()
 	forget := func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		delete(c.asked, id)
+		delete(c.asked, string(id))
 	}
 	if !out.Send(mcp.Request(id, method, params)) {
 		forget()
@@ -258,7 +308,7 @@ func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[news
 		c.mu.Lock()
 		before, has := c.told[kind]
 		c.mu.Unlock()
-		if !has {
+		if !has && !c.mayBeElsewhere() {
 			continue
 		}
 		now, err := c.digest(ctx, v, kind)

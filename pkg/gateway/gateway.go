@@ -11,6 +11,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -70,6 +71,11 @@ type Options struct {
 	Query func(expr string) (Query, error)
 	// Now is the clock of sessions.
 	Now func() time.Time
+	// Keys, of KeySize bytes each, seal what clients keep: the first one seals, all of them open. Gateways with a key in
+	// common continue one another's sessions. Without keys the gateway makes one that no other has.
+	Keys [][]byte
+	// Shared, if not nil, is what the replicas have in common that have these keys.
+	Shared Shared
 	// Catalog is where the exposure Activate shows its catalogue, unless the configuration says so: "description" or
 	// "answer".
 	Catalog string
@@ -111,8 +117,9 @@ type Gateway struct {
 	cancel context.CancelFunc // ends watching and what requests have left
 	wg     sync.WaitGroup
 
-	sealer *sealer
-	calls  sync.WaitGroup // that may outlast their requests
+	sealer  *sealer
+	replica string         // tells this gateway from others with the same keys
+	calls   sync.WaitGroup // that may outlast their requests
 
 	querying chan struct{} // holds one while a query runs
 
@@ -122,6 +129,7 @@ type Gateway struct {
 	subscriptions *subscriptions
 	limits        *limits
 	active        *activeSets // of clients without sessions
+	handed        *handed
 
 	renewals chan chan error // requests to look at the configuration at once; each takes what came of it
 
@@ -130,8 +138,11 @@ type Gateway struct {
 	loaded    bool                 // the first lists have been waited for
 	clients   map[*Client]struct{} // that have to hear of changes
 	announced map[news]bool        // what has not been told
-	suspended map[string]waiting
-	noticed   map[string]bool
+	// changedHere are the lists of which a server here has said so, and other replicas have not heard.
+	changedHere map[serverList]bool
+	quiet       map[string]time.Time // until when other replicas hear nothing of a server's lists
+	suspended   map[string]waiting
+	noticed     map[string]bool
 }
 
 // New returns a gateway. It runs one goroutine until [Gateway.Close]. Errors are faults.
@@ -139,7 +150,7 @@ func New(opt Options) (*Gateway, error) {
 	if opt.Log == nil {
 		opt.Log = func(string, string) {}
 	}
-	sealer, err := newSealer(nil, opt.Now)
+	sealer, err := newSealer(opt.Keys, opt.Now)
 	if err != nil {
 		return nil, err
 	}
@@ -149,15 +160,20 @@ func New(opt Options) (*Gateway, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, querying: make(chan struct{}, 1), active: newActiveSets(),
+	g := &Gateway{opt: opt, cancel: cancel, sealer: sealer, replica: rand.Text()[:10],
+		querying: make(chan struct{}, 1), active: newActiveSets(),
 		clients: make(map[*Client]struct{}), suspended: make(map[string]waiting), renewals: make(chan chan error),
-		noticed: make(map[string]bool), announced: make(map[news]bool)}
+		noticed: make(map[string]bool), announced: make(map[news]bool), handed: newHanded(),
+		changedHere: make(map[serverList]bool), quiet: make(map[string]time.Time)}
 	g.goroutine = func(f func(context.Context)) { g.wg.Go(func() { f(ctx) }) }
-	g.health, g.subscriptions, g.limits = newHealth(g), newSubscriptions(g), newLimits(opt.Now)
+	g.health, g.subscriptions, g.limits = newHealth(g), newSubscriptions(g), newLimits(opt.Now, opt.Shared)
 	g.current = g.begin(ctx, opened, stamp)
 	first := g.current
 	g.wg.Go(func() { g.watch(ctx) })
 	g.wg.Go(func() { g.load(ctx, first) })
+	if opt.Shared != nil {
+		g.goroutine(g.hearNotes)
+	}
 	return g, nil
 }
 
@@ -303,6 +319,7 @@ func (g *Gateway) tellChanges(ctx context.Context) {
 	g.mu.Unlock()
 	gen := g.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
+	g.tellLists(ctx)
 	for _, c := range g.listeners() {
 		c.tellChanged(ctx, gen, said)
 	}
@@ -336,7 +353,7 @@ type news struct {
 // announce notes that a server says that one of its lists has changed: one that this client has for itself, or that all
 // share if it is nil. They hear of that even if the list is as it was when they hear of it: it may have changed in
 // between.
-func (g *Gateway) announce(e tool.Event, of *Client) {
+func (g *Gateway) announce(server string, e tool.Event, of *Client) {
 	list, is := strings.CutSuffix(strings.TrimPrefix(e.Method, "notifications/"), "/list_changed")
 	if !is {
 		return
@@ -345,6 +362,9 @@ func (g *Gateway) announce(e tool.Event, of *Client) {
 	defer g.mu.Unlock()
 	if _, hears := g.clients[of]; of == nil || hears {
 		g.announced[news{list, of}] = true
+	}
+	if of == nil && g.opt.Shared != nil && g.opt.Now().After(g.quiet[server]) {
+		g.changedHere[serverList{server, list}] = true
 	}
 }
 

@@ -70,7 +70,7 @@ func (h *health) watch(server string) {
 			if e.Ended {
 				h.fail(server, errors.New(server+" has ended"))
 			}
-			h.gateway.announce(e, nil)
+			h.gateway.announce(server, e, nil)
 		})
 		if err == nil {
 			select {

@@ -1,6 +1,9 @@
 package gateway
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"sync"
 	"time"
@@ -11,7 +14,8 @@ import (
 // limits bound the calls of principals: those at the same time, and those in a minute by a bucket that holds as many
 // and fills up evenly.
 type limits struct {
-	now func() time.Time
+	now    func() time.Time
+	shared Shared // nil if there is none
 
 	mu sync.Mutex
 	of map[string]*usage // by the principal's name
@@ -24,13 +28,46 @@ type usage struct {
 	at      time.Time
 }
 
-func newLimits(now func() time.Time) *limits { return &limits{now: now, of: make(map[string]*usage)} }
+func newLimits(now func() time.Time, shared Shared) *limits {
+	return &limits{now: now, shared: shared, of: make(map[string]*usage)}
+}
 
-// begin begins a call of a principal, or says why it may not begin now. The caller calls end after it.
-func (l *limits) begin(p Principal) (end func(), err error) {
+// begin begins a call of a principal, or says why it may not begin now. The caller calls end after it. Replicas share
+// the bucket, unless they cannot be reached; the calls at the same time are those of this one.
+func (l *limits) begin(ctx context.Context, p Principal) (end func(), err error) {
 	if p.PerMinute == 0 && p.AtOnce == 0 {
 		return func() {}, nil
 	}
+	wait, err := l.enter(p)
+	if err != nil {
+		return nil, err
+	}
+	end = func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.of[p.Name].running--
+	}
+	if p.PerMinute > 0 && l.shared != nil {
+		if shared, err := l.shared.Take(ctx, bucket(p), p.PerMinute); err == nil {
+			wait = shared
+		}
+	}
+	if wait > 0 {
+		end()
+		return nil, fault.New(fault.Usage, fmt.Sprintf("this client may make %d calls in a minute", p.PerMinute),
+			fmt.Sprintf("Make the call again in %s.", max(wait.Round(time.Second), time.Second)))
+	}
+	return end, nil
+}
+
+// bucket names the bucket of a principal.
+func bucket(p Principal) string {
+	sum := sha256.Sum256([]byte(p.Name))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// enter counts one more call of a principal, and returns how long its bucket has none.
+func (l *limits) enter(p Principal) (wait time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
@@ -41,26 +78,21 @@ func (l *limits) begin(p Principal) (end func(), err error) {
 		l.of[p.Name] = u
 	}
 	if p.AtOnce > 0 && u.running >= p.AtOnce {
-		return nil, fault.New(fault.Usage, fmt.Sprintf("%d calls of this client run already, as many as it may make at once",
+		return 0, fault.New(fault.Usage, fmt.Sprintf("%d calls of this client run already, as many as it may make at once",
 			u.running), "Wait for one of them to end, then make the call again.")
 	}
-	if p.PerMinute > 0 {
-		perSecond := float64(p.PerMinute) / 60
-		u.used = max(0, u.used-now.Sub(u.at).Seconds()*perSecond)
-		u.at = now
-		if over := u.used + 1 - float64(p.PerMinute); over > 0 {
-			wait := time.Duration(over / perSecond * float64(time.Second)).Round(time.Second)
-			return nil, fault.New(fault.Usage, fmt.Sprintf("this client may make %d calls in a minute", p.PerMinute),
-				fmt.Sprintf("Make the call again in %s.", max(wait, time.Second)))
-		}
-		u.used++
-	}
 	u.running++
-	return func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		u.running--
-	}, nil
+	if p.PerMinute == 0 {
+		return 0, nil
+	}
+	perSecond := float64(p.PerMinute) / 60
+	u.used = max(0, u.used-now.Sub(u.at).Seconds()*perSecond)
+	u.at = now
+	if over := u.used + 1 - float64(p.PerMinute); over > 0 {
+		return time.Duration(over / perSecond * float64(time.Second)), nil
+	}
+	u.used++
+	return 0, nil
 }
 
 // forget removes what is as if it were new: nothing runs, and the bucket is full again. It needs mu.

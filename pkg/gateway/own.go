@@ -75,7 +75,7 @@ func (c *Client) use(ctx context.Context, gen *generation, server string) owner 
 }
 
 // heard takes an event of a server that not all share.
-func (c *Client) heard(e tool.Event) { c.gateway.announce(e, c) }
+func (c *Client) heard(e tool.Event) { c.gateway.announce("", e, c) }
 
 // end ends the watches, and so the servers.
 func (o *ownServers) end() {

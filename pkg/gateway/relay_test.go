@@ -52,7 +52,7 @@ func TestSeal(t *testing.T) {
 	if err := s.open("one", text, &got); err != nil || got.Server != "s" || string(got.State) != `{"a":1}` {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for title, wrong := range map[string]string{"empty": "", "cut": text[:len(text)-2], "changed": "A" + text[1:], "other": "%%%"} {
+	for title, wrong := range map[string]string{"empty": "", "cut": text[:len(text)-2], "changed": text[1:] + text[:1], "other": "%%%"} {
 		if s.open("one", wrong, &got) == nil {
 			t.Errorf("%s: it opens", title)
 		}

@@ -63,6 +63,7 @@ func (r *request) result(ctx context.Context) (result json.RawMessage, err error
 	if r.view, err = r.gen.viewOf(ctx, r.client); err != nil {
 		return nil, err
 	}
+	r.client.followActive(ctx)
 	if r.client.modern() {
 		return r.handleModern(ctx)
 	}
@@ -77,7 +78,7 @@ func (r *request) handleSession(ctx context.Context) (json.RawMessage, error) {
 	case "ping":
 		return json.RawMessage("{}"), nil
 	case "logging/setLevel":
-		return r.setLevel()
+		return r.setLevel(ctx)
 	case "resources/subscribe":
 		return r.subscribe(ctx)
 	case "resources/unsubscribe":

@@ -37,12 +37,15 @@ func (g *Gateway) self() json.RawMessage {
 		{Key: "version", Value: tool.Quote(g.opt.Version)}})
 }
 
+// hello is what the gateway reads of the params of initialize.
+type hello struct {
+	Revision     string    `json:"protocolVersion"`
+	Capabilities abilities `json:"capabilities"`
+}
+
 // initialize agrees with the client on a revision (MCP 2025-11-25, basic/lifecycle).
 func (r *request) initialize() (json.RawMessage, error) {
-	var p struct {
-		Revision     string    `json:"protocolVersion"`
-		Capabilities abilities `json:"capabilities"`
-	}
+	var p hello
 	if err := r.params(&p); err != nil {
 		return nil, err
 	}
@@ -63,7 +66,7 @@ func (r *request) initialize() (json.RawMessage, error) {
 }
 
 // setLevel sets the least level of the log messages that the client gets. Before it does, it gets all of them.
-func (r *request) setLevel() (json.RawMessage, error) {
+func (r *request) setLevel(ctx context.Context) (json.RawMessage, error) {
 	var p struct {
 		Level string `json:"level"`
 	}
@@ -74,9 +77,11 @@ func (r *request) setLevel() (json.RawMessage, error) {
 	if level < 0 {
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "there is no log level " + p.Level}
 	}
-	r.client.mu.Lock()
-	defer r.client.mu.Unlock()
-	r.client.level = level
+	c := r.client
+	c.mu.Lock()
+	c.level = level
+	c.mu.Unlock()
+	c.share(ctx, map[string]string{levelField: p.Level}, nil)
 	return json.RawMessage("{}"), nil
 }
 

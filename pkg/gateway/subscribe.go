@@ -62,7 +62,12 @@ func (r *request) subscribe(ctx context.Context) (json.RawMessage, error) {
 	if err := r.params(&p); err != nil {
 		return nil, err
 	}
-	return json.RawMessage("{}"), r.subscribeTo(ctx, p.URI)
+	if err := r.subscribeTo(ctx, p.URI); err != nil {
+		return nil, err
+	}
+	r.client.subscribed(p.URI, true)
+	r.client.share(ctx, map[string]string{uriField + p.URI: "1"}, nil)
+	return json.RawMessage("{}"), nil
 }
 
 // subscribeTo subscribes the client to a resource.
@@ -132,16 +137,23 @@ func (s *subscriptions) isRoom(about topic, own subscriber) error {
 }
 
 // unsubscribe has the client hear of a resource no more.
-func (r *request) unsubscribe(context.Context) (json.RawMessage, error) {
+func (r *request) unsubscribe(ctx context.Context) (json.RawMessage, error) {
 	var p struct {
 		URI string `json:"uri"`
 	}
 	if err := r.params(&p); err != nil {
 		return nil, err
 	}
-	gone := subscriber{r.client, p.URI}
-	r.client.gateway.subscriptions.remove(func(s subscriber) bool { return s == gone })
+	r.client.unsubscribe(p.URI)
+	r.client.share(ctx, make(map[string]string), []string{uriField + p.URI})
 	return json.RawMessage("{}"), nil
+}
+
+// unsubscribe has the client hear of a resource no more.
+func (c *Client) unsubscribe(uri string) {
+	c.subscribed(uri, false)
+	gone := subscriber{c, uri}
+	c.gateway.subscriptions.remove(func(s subscriber) bool { return s == gone })
 }
 
 // leave ends the subscriptions of a client.

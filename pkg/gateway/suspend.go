@@ -27,6 +27,7 @@ func (c *Client) statePurpose() string { return "requestState of " + c.who.Princ
 // state is what a requestState of the gateway holds: a call that waits here, or a server's own state.
 type state struct {
 	Call   string          `json:"call,omitempty"`
+	Home   string          `json:"home,omitempty"`   // the replica that the call waits at
 	Target string          `json:"target,omitempty"` // of the call
 	Server string          `json:"server,omitempty"`
 	State  json.RawMessage `json:"state,omitempty"`
@@ -78,6 +79,9 @@ func (r *request) suspendable(ctx context.Context) (json.RawMessage, error) {
 	}
 	if kept.Target != r.target() {
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "the requestState is that of another call"}
+	}
+	if kept.Home != g.replica {
+		return r.handOver(ctx, kept.Home)
 	}
 	s, asked := g.resume(kept.Call)
 	answer := p.Responses[theQuestion]
@@ -144,7 +148,7 @@ func (r *request) ask(s *suspended, q question) (json.RawMessage, error) {
 		s.cancel(err)
 		return nil, err
 	}
-	sealed, err := g.sealer.seal(r.client.statePurpose(), state{Call: id, Target: r.target()}, suspension)
+	sealed, err := g.sealer.seal(r.client.statePurpose(), state{Call: id, Home: g.replica, Target: r.target()}, suspension)
 	if err != nil {
 		return nil, err
 	}

@@ -119,9 +119,9 @@ func isID(value json.RawMessage) bool {
 	return !slices.ContainsFunc(digits, func(c byte) bool { return c < '0' || c > '9' })
 }
 
-// Request returns a request with a number as its id. params may be nil.
-func Request(id int64, method string, params json.RawMessage) []byte {
-	return join([]tool.Field{{Key: "id", Value: strconv.AppendInt(nil, id, 10)}}, method, params)
+// Request returns a request. id is a number or a text in JSON; params may be nil.
+func Request(id json.RawMessage, method string, params json.RawMessage) []byte {
+	return join([]tool.Field{{Key: "id", Value: id}}, method, params)
 }
 
 // Notification returns a notification. params may be nil.

@@ -16,7 +16,7 @@ func TestPlainAnswersAreForgotten(t *testing.T) {
 		}
 	}
 	s.mu.Lock()
-	began := s.sessions[id]
+	began := s.sessions[inside(t, s, id)]
 	s.mu.Unlock()
 	if err := s.Close(); err != nil { // the last request may still be leaving
 		t.Fatal(err)

@@ -42,7 +42,7 @@ func (s *Server) Listen(ctx context.Context, address string, listening func(url 
 		case err = <-ended:
 			return errors.Join(err, s.Close())
 		case <-sweep.C:
-			s.sweep()
+			s.sweep(ctx)
 		case <-check.C:
 			s.checkTokens(ctx)
 		case <-ctx.Done():

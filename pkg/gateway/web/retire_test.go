@@ -41,13 +41,14 @@ func TestBusySession(t *testing.T) {
 	<-gone
 	s.busy.Wait() // the handler of the call ends
 	clock.pass(2 * idle)
-	s.sweep()
+	s.sweep(t.Context())
 	if status, _ := post(t, url, id, ping); status != http.StatusOK {
 		t.Errorf("a session in use is gone: %d", status)
 	}
 	s.mu.Lock()
-	busy := s.sessions[id]
-	delete(s.sessions, id)
+	began := inside(t, s, id)
+	busy := s.sessions[began]
+	delete(s.sessions, began)
 	s.retire(busy) // does not wait for the call
 	s.mu.Unlock()
 	if status, _ := post(t, url, "", initialize); status != http.StatusOK {

@@ -82,7 +82,7 @@ func TestAbandonedServers(t *testing.T) {
 		t.Errorf("%d processes of the shared server run, and %d of sessions", all, own)
 	}
 	clock.pass(idle + time.Second)
-	s.sweep()
+	s.sweep(t.Context())
 	mcptest.Wait(t, "the end of the sessions' processes", func() bool { return running(t, filepath.Join(dir, "own")) == 0 })
 	if all := running(t, filepath.Join(dir, "all")); all != 1 {
 		t.Errorf("%d processes of the shared server run", all)

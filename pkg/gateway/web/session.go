@@ -2,7 +2,7 @@ package web
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -15,8 +15,7 @@ import (
 
 // session is a client of a revision with sessions.
 type session struct {
-	id     string
-	who    gateway.Identity // that it began with
+	id     string // that tells it from others; its client has that sealed
 	client *gateway.Client
 	own    *stream // of messages that belong to no request: that of GET
 
@@ -25,35 +24,79 @@ type session struct {
 	used    time.Time          // when the last of them ended
 	streams map[string]*stream // of requests, by number, that may be resumed
 	last    int                // number of a stream
+	prefix  string             // of these numbers
 }
 
 // maxStreams bounds the streams of a session that may be resumed. The oldest is forgotten first.
 const maxStreams = 64
 
-// begin begins a session, which is in use. It reports full if there is no room for it.
-func (e *endpoint) begin() (begun *session, full bool) {
-	n := &session{id: rand.Text(), who: e.who, using: 1,
-		streams: make(map[string]*stream), own: newStream("0")}
-	n.client = e.opt.Gateway.Connect(n.id, e.who, n.own)
+// errFull says that no session can begin or be continued.
+var errFull = errors.New("there are too many sessions in use")
+
+// begin begins a session with its first message. It is in use. sealed is the id that its client gets.
+func (e *endpoint) begin(ctx context.Context, m mcp.Message) (begun *session, sealed string, err error) {
+	id, sealed, err := e.opt.Gateway.BeginSession(ctx, e.who, m)
+	if err != nil {
+		return nil, "", err
+	}
+	n := e.newSession(id.ID)
+	n.client = e.opt.Gateway.Connect(id.ID, e.who, n.own)
+	begun, err = e.enter(n)
+	return begun, sealed, err
+}
+
+// newSession returns a session that is in use.
+func (s *Server) newSession(id string) *session {
+	n := &session{id: id, using: 1, streams: make(map[string]*stream)}
+	if replica := s.opt.Gateway.Replica(); replica != "" {
+		n.prefix = replica + "."
+	}
+	n.own = newStream(n.number(0))
+	return n
+}
+
+// number returns the number of a stream, as the client has it: where replicas continue one another's sessions it names
+// this one, since the stream is nowhere else.
+func (s *session) number(n int) string { return s.prefix + strconv.Itoa(n) }
+
+// isElsewhere reports whether a stream of that number is the answer to a request that another replica has.
+func (s *session) isElsewhere(number string) bool {
+	replica, n, named := strings.Cut(number, ".")
+	return named && replica+"." != s.prefix && n != "0"
+}
+
+// enter enters a session among the others. If it is there already, that one is in use now, and this one ends.
+func (e *endpoint) enter(n *session) (entered *session, err error) {
 	e.mu.Lock()
+	entered = e.sessions[n.id]
 	var gone *session
-	if !e.closed && len(e.sessions) >= maxSessions {
-		if gone = e.longestIdle(); gone != nil {
-			delete(e.sessions, gone.id)
+	switch {
+	case entered != nil:
+		entered.mu.Lock()
+		entered.using++
+		entered.mu.Unlock()
+		gone = n
+	case e.closed: // a request that came before Close may get here after it, when there is no map any more
+		gone, err = n, errFull
+	case len(e.sessions) >= maxSessions:
+		if gone = e.longestIdle(); gone == nil {
+			gone, err = n, errFull
+			break
 		}
+		delete(e.sessions, gone.id)
+		fallthrough
+	default:
+		e.sessions[n.id], entered = n, n
 	}
-	// A request that came before Close may get here after it, when there is no map any more.
-	if full = e.closed || len(e.sessions) >= maxSessions; !full {
-		e.sessions[n.id] = n
-	}
-	if gone != nil {
+	closed := e.closed
+	if gone != nil && !closed {
 		e.retire(gone)
 	}
 	e.mu.Unlock()
-	if full {
-		n.end()
+	if gone != nil && closed {
+		gone.end()
 	}
-	return n, full
+	return entered, err
 }
 
 // longestIdle returns the session that has been idle for longest, nil if all are in use. It needs mu.
@@ -67,15 +110,33 @@ func (s *Server) longestIdle() (longest *session) {
 	return longest
 }
 
-// sweep ends the sessions that have been idle for too long.
-func (s *Server) sweep() {
+// sweepLimit bounds the time in which other replicas are asked about sessions.
+const sweepLimit = 5 * time.Second
+
+// sweep ends the sessions that have been idle for too long, or have ended at another replica while a stream is open.
+func (s *Server) sweep(ctx context.Context) {
 	now := s.opt.Now()
+	var used []*session
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	for id, session := range s.sessions {
 		if since, isIdle := session.idleSince(); isIdle && now.Sub(since) > idle {
 			delete(s.sessions, id)
 			s.retire(session)
+		} else if !isIdle {
+			used = append(used, session)
+		}
+	}
+	for id, until := range s.ended {
+		if now.After(until) {
+			delete(s.ended, id)
+		}
+	}
+	s.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, sweepLimit)
+	defer cancel()
+	for _, session := range used {
+		if session.client.Follow(ctx) {
+			s.drop(session)
 		}
 	}
 }
@@ -84,40 +145,105 @@ func (s *Server) sweep() {
 // needs mu, and that the server is not closed.
 func (s *Server) retire(gone *session) { s.retiring.Go(gone.end) }
 
-// find returns a session, which is in use until the caller leaves it; nil if there is none.
-func (e *endpoint) find(id string) *session {
+// errNoSession says that a session has ended, or that there never was one.
+var errNoSession = errors.New("there is no such session, or it has ended")
+
+// find returns the session of a sealed id, which is in use until the caller leaves it. A session that this replica does
+// not have, and that has not ended, is continued.
+func (e *endpoint) find(ctx context.Context, sealed string) (*session, error) {
+	id, ok := e.opt.Gateway.OpenSession(e.who, sealed)
+	if !ok || !id.Is(e.who) {
+		return nil, errNoSession
+	}
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	found := e.sessions[id]
-	if found == nil || !found.who.Equal(e.who) {
-		return nil
+	known := e.sessions[id.ID]
+	used := known != nil && known.use(e.opt.Now())
+	if known != nil && !used {
+		delete(e.sessions, id.ID)
 	}
-	found.mu.Lock()
-	defer found.mu.Unlock()
-	if found.using == 0 && e.opt.Now().Sub(found.used) > idle && !found.client.IsBusy() {
-		return nil // the next sweep ends it
+	_, ended := e.ended[id.ID]
+	e.mu.Unlock()
+	switch {
+	case used && !known.client.Follow(ctx):
+		return known, nil
+	case used:
+		e.drop(known)
+		return nil, errNoSession
+	case known != nil: // idle for too long here, but maybe not elsewhere
+		known.end()
 	}
-	found.using++
-	return found
+	if ended {
+		return nil, errNoSession
+	}
+	n := e.newSession(id.ID)
+	if n.client = e.opt.Gateway.ConnectAs(ctx, id, e.who, n.own); n.client == nil {
+		return nil, errNoSession
+	}
+	return e.enter(n)
+}
+
+// drop ends a session that another replica has ended.
+func (s *Server) drop(gone *session) {
+	s.mu.Lock()
+	if s.sessions[gone.id] == gone {
+		delete(s.sessions, gone.id)
+	}
+	s.mu.Unlock()
+	gone.end()
+}
+
+// use has the session in use, unless it has been idle for too long: the next sweep ends it.
+func (s *session) use(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.using == 0 && now.Sub(s.used) > idle && !s.client.IsBusy() {
+		return false
+	}
+	s.using++
+	return true
 }
 
 // delete ends a session.
 func (e *endpoint) delete(w http.ResponseWriter, r *http.Request) {
-	id := r.Header.Get(sessionHeader)
+	id, ok := e.opt.Gateway.OpenSession(e.who, r.Header.Get(sessionHeader))
 	e.mu.Lock()
-	s := e.sessions[id]
-	if s != nil && s.who.Principal.Name != e.who.Principal.Name {
-		s = nil
-	} else {
-		delete(e.sessions, id)
-	}
+	s := e.sessions[id.ID]
+	delete(e.sessions, id.ID)
+	_, ended := e.ended[id.ID]
 	e.mu.Unlock()
-	if s == nil {
-		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, "there is no such session, or it has ended")
+	if s != nil {
+		s.end()
+	}
+	if !ok || ended || !e.opt.Gateway.EndSession(r.Context(), id, s != nil) {
+		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, errNoSession.Error())
 		return
 	}
-	s.end()
+	e.note(id)
 	w.WriteHeader(http.StatusNoContent)
+}
+
+// note notes that a session has ended, if it could be continued here.
+func (s *Server) note(id gateway.SessionID) {
+	if !s.opt.Gateway.Movable(id) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for other := range s.ended {
+		if len(s.ended) < maxSessions {
+			break
+		}
+		delete(s.ended, other)
+	}
+	s.ended[id.ID] = id.Moves()
+}
+
+// statusWithout returns the status of an answer to a request whose session cannot be found.
+func statusWithout(err error) int {
+	if errors.Is(err, errNoSession) {
+		return http.StatusNotFound
+	}
+	return http.StatusServiceUnavailable
 }
 
 // get opens the stream of a session, or resumes another one.
@@ -132,13 +258,19 @@ func (e *endpoint) get(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusMethodNotAllowed, nil, mcp.InvalidRequest, "only a session has a stream")
 		return
 	}
-	s := e.find(id)
-	if s == nil {
-		refuse(w, http.StatusNotFound, nil, mcp.InvalidRequest, "there is no such session, or it has ended")
+	s, err := e.find(r.Context(), id)
+	if err != nil {
+		refuse(w, statusWithout(err), nil, mcp.InvalidRequest, err.Error())
 		return
 	}
 	defer s.leave(e.opt.Now)
 	number, after, _ := strings.Cut(r.Header.Get("Last-Event-Id"), "-")
+	if s.isElsewhere(number) {
+		w.Header().Set("Retry-After", "1")
+		refuse(w, http.StatusServiceUnavailable, nil, mcp.InternalError,
+			"another replica of this gateway has the stream: try again, until the balancer leads there")
+		return
+	}
 	n, err := strconv.Atoi(after)
 	out := s.stream(number)
 	if out == nil || err != nil {
@@ -159,17 +291,24 @@ func (s *session) stream(number string) *stream {
 
 // serve answers a message of the session.
 func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
-	if !m.IsRequest() {
+	if m.IsResponse() {
+		if wrong := s.client.TakeAnswer(r.Context(), m); wrong != nil {
+			refuseWith(w, http.StatusBadRequest, nil, wrong)
+			return
+		}
+	} else if !m.IsRequest() {
 		s.client.Receive(r.Context(), m, r.Header.Get, s.own)
+	}
+	if !m.IsRequest() {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
 	s.mu.Lock()
 	s.last++
-	out := newStream(strconv.Itoa(s.last))
+	out := newStream(s.number(s.last))
 	out.finished = s.trim
 	s.streams[out.number] = out
-	delete(s.streams, strconv.Itoa(s.last-maxStreams))
+	delete(s.streams, s.number(s.last-maxStreams))
 	s.mu.Unlock()
 	// "Disconnection SHOULD NOT be interpreted as the client cancelling its request" (MCP 2025-11-25, transports).
 	s.client.Receive(context.WithoutCancel(r.Context()), m, r.Header.Get, out)
@@ -187,7 +326,7 @@ func (s *session) trim() {
 	defer s.mu.Unlock()
 	kept := 0
 	for n := s.last; n > s.last-maxStreams; n-- {
-		number := strconv.Itoa(n)
+		number := s.number(n)
 		out := s.streams[number]
 		if out == nil {
 			continue

@@ -29,7 +29,7 @@ const (
 	// maxBody bounds the body of a request, in bytes.
 	maxBody = 16 << 20
 	// idle is how long a session lasts without a request or an open stream.
-	idle = 30 * time.Minute
+	idle = gateway.SessionIdle
 	// maxSessions bounds the sessions. The one that has been idle for longest ends first.
 	maxSessions = 10_000
 	// patience is how long a response waits for something to be streamed before it.
@@ -65,7 +65,8 @@ type Server struct {
 	cutting chan struct{}
 
 	mu       sync.Mutex
-	sessions map[string]*session
+	sessions map[string]*session  // by the ID in their sealed id
+	ended    map[string]time.Time // those of other replicas that ended here, and when they can be continued nowhere
 	requests map[*openRequest]struct{}
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
@@ -76,7 +77,7 @@ type Server struct {
 
 // New returns a server.
 func New(opt Options) *Server {
-	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session),
+	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session), ended: make(map[string]time.Time),
 		requests: make(map[*openRequest]struct{}), ending: make(chan struct{}), cutting: make(chan struct{})}
 	for _, path := range []string{"/mcp", "/mcp/{expose}", "/mcp/p/{profile}", "/mcp/p/{profile}/{expose}",
 		"/api/mcp/{token}"} {
@@ -207,22 +208,22 @@ func (e *endpoint) message(w http.ResponseWriter, r *http.Request, m mcp.Message
 	case mcp.IsModern(revision) || said != "":
 		e.modern(w, r, m, said)
 	case m.Method == "initialize" && m.IsRequest():
-		s, full := e.begin()
-		if full {
-			refuse(w, http.StatusServiceUnavailable, m.ID, mcp.InternalError, "there are too many sessions in use")
+		s, sealed, err := e.begin(r.Context(), m)
+		if err != nil {
+			refuse(w, http.StatusServiceUnavailable, m.ID, mcp.InternalError, err.Error())
 			return
 		}
 		defer s.leave(e.opt.Now)
-		w.Header().Set(sessionHeader, s.id)
+		w.Header().Set(sessionHeader, sealed)
 		s.serve(w, r, m)
 	case revision != "" && !mcp.Knows(revision):
 		refuseWith(w, http.StatusBadRequest, m.ID, gateway.Unsupported(revision))
 	case id == "":
 		e.single(w, r, m, nil)
 	default:
-		s := e.find(id)
-		if s == nil {
-			refuse(w, http.StatusNotFound, m.ID, mcp.InvalidRequest, "there is no such session, or it has ended")
+		s, err := e.find(r.Context(), id)
+		if err != nil {
+			refuse(w, statusWithout(err), m.ID, mcp.InvalidRequest, err.Error())
 			return
 		}
 		defer s.leave(e.opt.Now)

@@ -22,11 +22,13 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/redis"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
 // TestMain checks that nothing of a server is left.
 func TestMain(m *testing.M) {
+	redis.Silence()
 	mcptest.Maybe()
 	goleak.VerifyTestMain(m)
 }
@@ -55,6 +57,16 @@ type quiet struct{}
 func (quiet) Notice(string, ...any)  {}
 func (quiet) Status(string)          {}
 func (quiet) Verbose(string, string) {}
+
+// inside returns the ID in the sealed id of a session.
+func inside(t *testing.T, s *Server, sealed string) string {
+	t.Helper()
+	id, ok := s.opt.Gateway.OpenSession(gateway.Identity{Expose: s.opt.Expose}, sealed)
+	if !ok {
+		t.Fatalf("%q does not open", sealed)
+	}
+	return id.ID
+}
 
 // start serves a gateway without servers.
 func start(t testing.TB, options ...func(*gateway.Options)) (*Server, string, *clock) {
@@ -88,7 +100,7 @@ func serve(t testing.TB, dir string, callers func(*config.Config, func(string)) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(Options{Gateway: g, Expose: gateway.All, Now: clock.time})
+	s := New(Options{Gateway: g, Expose: gateway.All, Now: opt.Now})
 	h := httptest.NewServer(s)
 	t.Cleanup(func() {
 		s.Close()
@@ -160,7 +172,7 @@ func TestSessionsExpire(t *testing.T) {
 			t.Errorf("%d, not %d", status, want)
 		}
 	}
-	s.sweep()
+	s.sweep(t.Context())
 	s.mu.Lock()
 	left := len(s.sessions)
 	s.mu.Unlock()
@@ -239,7 +251,7 @@ func TestAbandonedSessions(t *testing.T) {
 	}
 	s.mu.Unlock()
 	clock.pass(idle + time.Second)
-	s.sweep()
+	s.sweep(t.Context())
 	s.retiring.Wait()
 	s.mu.Lock()
 	left := len(s.sessions)
