@@ -44,6 +44,9 @@ func run() int {
 	}
 	// The SDK logs broken pipes of dying servers; what matters of that is in our faults.
 	slog.SetDefault(slog.New(slog.DiscardHandler))
+	if code, ok := cli.Answers(context.Background(), os.Args[1:], os.Stdin, os.Stdout); ok {
+		return code
+	}
 	ctx := interruptible()
 	app, err := verb.Process()
 	if err != nil {
@@ -52,6 +55,9 @@ func run() int {
 		return f.Type.ExitCode()
 	}
 	app.Query = cli.Query
+	var queries cli.Apart
+	defer queries.Close()
+	app.QueryApart = queries.Query
 	manager := newLogins(app)
 	app.Logins, app.Browser = manager, openBrowser
 	app.InProcess = func(cfg *config.Config, o host.CallerOptions) engine.Caller {

@@ -4,7 +4,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -48,6 +51,44 @@ func TestServeEndlessQuery(t *testing.T) {
 		f.has(f.call("read_tool", fmt.Sprintf(`{"result":%q,"jq":"[limit(1;repeat(1)|select(.==2))]"}`, kept[1])),
 			`"isError":true`, `took more than 2s`)
 	}
+}
+
+// TestServeLargeQuery: a query of a model takes neither the memory of the gateway nor much time, and counts as a call.
+func TestServeLargeQuery(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "large", Text: strings.Repeat("a line of text\n", 5000)}}})
+	token := h.bearer(t, "few", "--per-minute", "4")
+	s, process := h.startAt(t, "127.0.0.1:0")
+	kept := regexp.MustCompile(`kept as (\w+)`).FindStringSubmatch(s.call("call_tool", `{"tool":"s/large"}`, token).body)
+	if kept == nil {
+		t.Fatal("no result was kept")
+	}
+	before := peak(t, process.Pid)
+	ten := "[" + strings.Repeat(".,", 9) + ".]"
+	part := func(expr string) reply {
+		return s.call("read_tool", fmt.Sprintf(`{"result":%q,"jq":%q}`, kept[1], expr), token)
+	}
+	s.is(part("[.|"+ten+"|"+ten+"|"+ten+"|"+ten+"|tojson]"), 200, `"isError":true`, "the expression")
+	s.is(part(`"x" * 700000000`), 200, `"isError":true`, "the expression")
+	s.is(part("."), 200, "a line of text")
+	s.is(part("."), 200, "may make 4 calls in a minute")
+	if now := peak(t, process.Pid); now > before+200 {
+		t.Errorf("the gateway took %d MB, and %d MB before", now, before)
+	}
+}
+
+// peak returns the most memory that a process has had, in MB, zero where that is not known.
+func peak(t *testing.T, pid int) (megabytes int) {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	_, after, ok := strings.Cut(string(status), "VmHWM:")
+	if _, scanned := fmt.Sscan(after, &megabytes); err != nil || !ok || scanned != nil {
+		t.Fatal(err, scanned)
+	}
+	return megabytes >> 10
 }
 
 // TestServeStateOfAnotherCall refuses the state of a waiting call for another tool, and an answer that is none: the

@@ -34,9 +34,10 @@ var rooms = map[string]room{
 			"whole process",
 	},
 	"internal/cli": {
-		imports: []string{"internal/verb", "pkg/fault", "pkg/hidden"},
+		imports: []string{"internal/verb", "pkg/fault", "pkg/hidden", "pkg/proc"},
 		why: "the command tree is made of the table of verbs and explains mistakes; what a verb does, and how it is " +
-			"explained and completed, is in internal/verb, so that the early start runs it without cobra",
+			"explained and completed, is in internal/verb, so that the early start runs it without cobra. A stranger's query " +
+			"runs in a process of its own",
 	},
 	"internal/conformance": {
 		why: "the suite's client types commands as a user would; with an import it would test code, not the program",

@@ -2,7 +2,7 @@
 // (internal/verb), with their help and completion, and parses the arguments. If they cannot be parsed,
 // it answers with the command to type instead.
 //
-// It also has the two things that verbs need of cobra and gojq, [Script] and [Query].
+// It also has what verbs need of cobra and gojq: [Script], [Query], and [Apart] for queries of strangers.
 package cli
 
 import (

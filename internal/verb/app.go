@@ -69,6 +69,8 @@ type App struct {
 	JWT func(settings config.JWT, notice func(text string)) (principal Authenticator, end func())
 	// Query parses a jq expression. It is nil on the early path.
 	Query func(expr string) (render.Query, error)
+	// QueryApart runs a jq expression of a stranger, within bounds. It is nil on the early path.
+	QueryApart gateway.Query
 }
 
 // Verb is one run of a verb, with the options of its command line. The methods are called in order, each once.

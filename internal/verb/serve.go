@@ -153,7 +153,7 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	}
 	defer func() { err = errors.Join(err, seen.close()) }()
 	opt := gateway.Options{Version: s.App.Version, Now: s.App.Now,
-		Log: log, Results: s.App.resultsOf, MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.Query,
+		Log: log, Results: s.App.resultsOf, MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.QueryApart,
 		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
 		Switch: s.switchTools,
 		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }}

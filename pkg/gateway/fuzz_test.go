@@ -29,7 +29,7 @@ func FuzzClient(f *testing.F) {
 	g := empty(f)
 	none := errors.New("there is none")
 	g.opt.Switch = func(context.Context, string, []string, []string) (Switched, error) { return Switched{}, none }
-	g.opt.Query = func(string) (Query, error) { return nil, none }
+	g.opt.Query = func(context.Context, string, json.RawMessage) ([]json.RawMessage, error) { return nil, none }
 	f.Fuzz(func(t *testing.T, lines string) {
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // a subscription lasts until its client goes
 		defer cancel()

@@ -67,8 +67,8 @@ type Options struct {
 	// is too large.
 	Results  func(principal string) results.Store
 	MaxBytes int
-	// Query parses a jq expression, for parts of results that are kept.
-	Query func(expr string) (Query, error)
+	// Query runs the jq expressions of clients, for parts of results that are kept.
+	Query Query
 	// Now is the clock of sessions.
 	Now func() time.Time
 	// Keys, of KeySize bytes each, seal what clients keep: the first one seals, all of them open. Gateways with a key in
@@ -92,8 +92,9 @@ type Options struct {
 	Log func(who, event string)
 }
 
-// Query returns what a jq expression makes of a JSON value, in order.
-type Query = func(ctx context.Context, value json.RawMessage) ([]json.RawMessage, error)
+// Query returns what a jq expression makes of a JSON value, in order. It ends with ctx, and bounds its memory and what
+// it returns: whoever wrote the expression may want to exhaust them.
+type Query = func(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error)
 
 // Switched is what a person's choice consists of after Switch of [Options]: how many names are on and off, and in which
 // file they stand.

@@ -96,14 +96,20 @@ type part struct {
 	JQ    string `json:"jq"`
 }
 
-// queryLimit bounds a query. An expression may run, and take memory, without end.
+// queryLimit bounds a query. An expression may run without end.
 const queryLimit = 2 * time.Second
 
 // errQuery is the cause of queries that took too long.
 var errQuery = fmt.Errorf("the expression took more than %s", queryLimit)
 
-// query runs a query of a client. There is one at a time, since each may take much memory.
-func (g *Gateway) query(ctx context.Context, query Query, value json.RawMessage) ([]json.RawMessage, error) {
+// query runs a query of a client, which counts as a call. There is one at a time, since each may take much memory.
+func (r *request) query(ctx context.Context, expr string, value json.RawMessage) ([]json.RawMessage, error) {
+	g := r.client.gateway
+	end, err := g.limits.begin(ctx, r.client.who.Principal)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
 	select {
 	case g.querying <- struct{}{}:
 		defer func() { <-g.querying }()
@@ -112,11 +118,12 @@ func (g *Gateway) query(ctx context.Context, query Query, value json.RawMessage)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, queryLimit, errQuery)
 	defer cancel()
-	values, err := query(ctx, value)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	values, err := g.opt.Query(ctx, expr, value)
+	if err != nil {
+		return nil, fault.New(fault.InvalidArguments, "jq: "+err.Error(),
+			`Correct the expression; "." shows the whole result.`)
 	}
-	return values, err
+	return values, nil
 }
 
 // readOn returns a part of a result that is kept.
@@ -135,13 +142,9 @@ func (r *request) readOn(ctx context.Context, p part) (string, error) {
 		value = tool.Quote(string(content))
 	}
 	if p.JQ != "" {
-		query, err := opt.Query(p.JQ)
+		values, err := r.query(ctx, p.JQ, value)
 		if err != nil {
-			return "", fault.New(fault.InvalidArguments, "jq: "+err.Error(), "Correct the expression.")
-		}
-		values, err := r.client.gateway.query(ctx, query, value)
-		if err != nil {
-			return "", fault.New(fault.InvalidArguments, "jq: "+err.Error(), `"." shows the whole result.`)
+			return "", err
 		}
 		if value = tool.JoinArray(values); len(values) == 1 {
 			value = values[0]

@@ -159,6 +159,13 @@ func (p *Process) Running() bool {
 	}
 }
 
+// Kill ends the process and what it started at once, by SIGKILL. [Process.Close] is still needed.
+func (p *Process) Kill() {
+	if p.Running() {
+		killGroup(p.cmd)
+	}
+}
+
 // ExitsWithin waits for the end of the process, for at most d, and reports whether it came.
 func (p *Process) ExitsWithin(d time.Duration) bool {
 	select {
