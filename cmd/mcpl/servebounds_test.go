@@ -77,6 +77,55 @@ func TestServeLargeQuery(t *testing.T) {
 	}
 }
 
+// TestServeLongNames: a name that no one has typed is refused in few words, wherever one is taken.
+func TestServeLongNames(t *testing.T) {
+	t.Parallel()
+	s := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "first"}}, Prompts: []mcptest.Prompt{{Name: "p"}},
+		Generate: &mcptest.Generate{Count: 300}}).serveHTTP(t)
+	long, many := strings.Repeat("tool_number_", 1<<16), "mcp__"+strings.Repeat("a__", 1<<18)
+	for _, exposure := range []string{"search", "activate", "all"} {
+		at := site{t, s.url + "/" + exposure, "", 0, nil}
+		for _, name := range []string{long, many, "s/" + long, "s_" + long} {
+			for _, call := range []struct{ tool, args string }{{name, `{}`},
+				{"call_tool", fmt.Sprintf(`{"server":"s","tool":%q}`, name)}, {"call_tool", fmt.Sprintf(`{"server":%q,"tool":"x"}`, name)},
+				{"call_tool", fmt.Sprintf(`{"tool":%q}`, name)}, {"read_tool", fmt.Sprintf(`{"names":[%q]}`, name)},
+				{"search_tools", fmt.Sprintf(`{"query":"first","server":%q}`, name)},
+				{"search_tools", fmt.Sprintf(`{"query":%q}`, name)},
+				{"activate", fmt.Sprintf(`{"activate":[%q]}`, name)}, {"enable_tools", fmt.Sprintf(`{"enable":[%q]}`, name)},
+			} {
+				if r := at.call(call.tool, call.args); r.status != 200 || len(r.body) > 2000 {
+					t.Errorf("%s, %.20s %.40s: %d, %d bytes: %.300s", exposure, call.tool, call.args, r.status, len(r.body), r.body)
+				}
+			}
+			r := at.ask("POST", fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":%q}}`, name))
+			if at.is(r, 200, "there is no prompt"); len(r.body) > 2000 {
+				t.Errorf("%d bytes", len(r.body))
+			}
+		}
+	}
+}
+
+// TestServeEnablesFew: a request switches only so many tools, by names that may be names, and counts as a call.
+func TestServeEnablesFew(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, servedScript())
+	few := h.bearer(t, "few", "--per-minute", "3")
+	s := h.serveAt(t, "127.0.0.1:0", "--expose", "all")
+	names := func(n int, prefix string) string {
+		var list []string
+		for i := range n {
+			list = append(list, fmt.Sprintf("%q", prefix+fmt.Sprint(i)))
+		}
+		return strings.Join(list, ",")
+	}
+	s.is(s.call("enable_tools", `{"enable":[`+names(500, "s/a")+`],"disable":[`+names(501, "s/b")+`]}`, few), 200, `"isError":true`,
+		"more than 1000 names were given")
+	s.is(s.call("enable_tools", `{"enable":[`+names(1, strings.Repeat("x", 256))+`]}`, few), 200, `"isError":true`,
+		"more than 256 bytes")
+	s.is(s.call("enable_tools", `{"enable":[`+names(1000, "s/a")+`]}`, few), 200, `\"success\":true`, "s/a19 and 980 more")
+	s.is(s.call("enable_tools", `{"enable":["s_odd"]}`, few), 200, `"isError":true`, "may make 3 calls in a minute")
+}
+
 // peak returns the most memory that a process has had, in MB, zero where that is not known.
 func peak(t *testing.T, pid int) (megabytes int) {
 	t.Helper()

@@ -87,7 +87,7 @@ func (v *serveInstallVerb) Parse(words []string) error {
 // nearestClient returns the clients that a word may mean: those that it begins, or that differ by few letters.
 func nearestClient(word string, names []string) []string {
 	word = strings.ToLower(strings.NewReplacer(" ", "-", "_", "-").Replace(word))
-	return fault.Nearest(names, func(name string) int {
+	return fault.Nearest(word, names, func(name string) int {
 		d := fault.Edits(word, name)
 		if d > max(2, len(word)/3) && (word == "" || !strings.HasPrefix(name, word)) {
 			return -1

@@ -239,7 +239,7 @@ func (c *Config) Server(name string) (*Server, error) {
 		return nil, fault.New(fault.Config, message, p.Fix).On(name, "")
 	}
 	names := c.Names()[:len(c.Servers)]
-	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", name), "").On(name, "")
+	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", fault.Name(name)), "").On(name, "")
 	if len(names) == 0 {
 		f.Help = "No server is configured."
 		return nil, f.Then("See which files were read with", fault.Step{Verb: "config"})
@@ -319,7 +319,7 @@ func tilde(path, home string) string {
 func nearest(name string, names []string) []string {
 	low := strings.ToLower(name)
 	limit := max(2, len(name)/3)
-	return fault.Nearest(names, func(n string) int {
+	return fault.Nearest(name, names, func(n string) int {
 		other := strings.ToLower(n)
 		distance := fault.Edits(low, other)
 		if len(low) >= 2 && strings.Contains(other, low) || len(other) >= 2 && strings.Contains(low, other) {

@@ -20,7 +20,7 @@ func (e *Engine) noServer(c configured, text string) error {
 	if err := e.unusable(c, text); err != nil {
 		return err
 	}
-	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", text), "").On(word, rest)
+	f := fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", fault.Name(text)), "").On(word, rest)
 	if near := nearest(word, c.names); len(near) > 0 {
 		f.Suggest(near)
 	} else if refs := e.toolsNamed(c, text); len(refs) > 0 {
@@ -72,7 +72,7 @@ func (e *Engine) toolsNamed(c configured, name string) []tool.Ref {
 
 // noTool returns the fault of a reference that names nothing of its kind.
 func (e *Engine) noTool(v *catalog.View, ref tool.Ref) error {
-	message := fmt.Sprintf("%s has no %s %q", ref.Server, ref.Kind, ref.Name)
+	message := fmt.Sprintf("%s has no %s %q", ref.Server, ref.Kind, fault.Name(ref.Name))
 	f := fault.New(fault.ToolNotFound, message, "").On(ref.Server, ref.Tool())
 	switch kind, ok, err := e.otherKind(v, ref); {
 	case err != nil:
@@ -95,6 +95,9 @@ func (e *Engine) noTool(v *catalog.View, ref tool.Ref) error {
 // suggestions returns the names that may have been meant: those with a similar spelling, or else those that a search
 // finds.
 func (e *Engine) suggestions(v *catalog.View, ref tool.Ref) ([]string, error) {
+	if len(ref.Name) > fault.MaxName {
+		return nil, nil
+	}
 	names, err := e.namesLike(v, ref)
 	if err != nil {
 		return nil, err
@@ -148,7 +151,7 @@ func (e *Engine) namesLike(v *catalog.View, ref tool.Ref) ([]string, error) {
 // count.
 func nearest(text string, names []string) []string {
 	want := fold(text)
-	return fault.Nearest(names, func(name string) int {
+	return fault.Nearest(text, names, func(name string) int {
 		got := fold(name)
 		d := fault.Edits(want, got)
 		if d > max(1, len(want)/4) && (len(want) < 4 || !strings.HasPrefix(got, want)) {

@@ -21,10 +21,24 @@ func Edits(a, b string) int {
 	return levenshtein.ComputeDistance(a, b)
 }
 
-// Nearest returns up to three names, the nearest first. distance is negative for a name that cannot be meant.
-func Nearest(names []string, distance func(name string) int) (near []string) {
+// MaxName bounds the names that may have been meant, and how much of one an error quotes, in bytes: what is longer was
+// not typed, and counting its slips costs the product of both lengths.
+const MaxName = 256
+
+// Name returns a name for the text of an error: a stranger may have sent one of any length.
+func Name(name string) string { return Cut(name, MaxName) }
+
+// Nearest returns up to three names that text may have been meant to be, the nearest first. distance is negative for a
+// name that cannot be meant. Texts and names of more than [MaxName] bytes are not meant, and not compared.
+func Nearest(text string, names []string, distance func(name string) int) (near []string) {
+	if len(text) > MaxName {
+		return nil
+	}
 	far := make(map[string]int)
 	for _, name := range names {
+		if len(name) > MaxName {
+			continue
+		}
 		if d := distance(name); d >= 0 {
 			far[name], near = d, append(near, name)
 		}

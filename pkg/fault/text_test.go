@@ -1,6 +1,9 @@
 package fault
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestTexts(t *testing.T) {
 	t.Parallel()
@@ -14,5 +17,22 @@ func TestTexts(t *testing.T) {
 		if tc.got != tc.want {
 			t.Errorf("%s: %q, want %q", title, tc.got, tc.want)
 		}
+	}
+}
+
+// TestNearestIsBounded compares no names that are longer than any that a person types.
+func TestNearestIsBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", MaxName+1)
+	compared := 0
+	all := func(string) int {
+		compared++
+		return 0
+	}
+	if near := Nearest(long, []string{"a", "b"}, all); near != nil || compared > 0 {
+		t.Errorf("%q, and %d names were compared", near, compared)
+	}
+	if near := Nearest("a", []string{long, "b"}, all); len(near) != 1 || near[0] != "b" || compared != 1 {
+		t.Errorf("%q, and %d names were compared", near, compared)
 	}
 }

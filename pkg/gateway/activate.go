@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/schema"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -95,9 +96,8 @@ func (x activating) call(ctx context.Context, r *request, name string) (json.Raw
 }
 
 const (
-	// maxWords bounds the names of one request, and maxWord the bytes of a name that is looked for or told.
+	// maxWords bounds the names of one request. No name has more than [fault.MaxName] bytes.
 	maxWords = 1000
-	maxWord  = 256
 	// maxUnknown bounds the unknown names that an answer tells.
 	maxUnknown = 5
 )
@@ -193,7 +193,7 @@ func (x activating) refusal(c *catalogue, why string) json.RawMessage {
 func (x activating) unknown(c *catalogue, names []string) string {
 	var b strings.Builder
 	for _, name := range names[:min(len(names), maxUnknown)] {
-		fmt.Fprintf(&b, "There is no %s.", tool.Quote(cut(name, maxWord)))
+		fmt.Fprintf(&b, "There is no %s.", tool.Quote(fault.Name(name)))
 		if near := c.nearest(name); len(near) > 0 {
 			fmt.Fprintf(&b, " Did you mean %s?", strings.Join(near, ", "))
 		}

@@ -56,7 +56,7 @@ func (x all) call(ctx context.Context, r *request, name string) (json.RawMessage
 	var text string
 	switch isOwn := namesOwn(name); {
 	case isOwn(enableTools):
-		text, err = x.enable(ctx, r, l)
+		text, err = x.limitedEnable(ctx, r, l)
 	case isOwn(listAllTools):
 		text, err = x.listAll(ctx, r, l)
 	default:
@@ -64,7 +64,8 @@ func (x all) call(ctx context.Context, r *request, name string) (json.RawMessage
 			return x.callTool(ctx, r, l, ref)
 		}
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: fmt.Sprintf(
-			"there is no tool %q; tools/list shows those that are on, and list_all_tools all of them", name)}
+			"there is no tool %q; tools/list shows those that are on, and list_all_tools all of them",
+			fault.Name(name))}
 	}
 	return r.asResult(textResult(text, false), err)
 }
@@ -88,6 +89,16 @@ func (all) callTool(ctx context.Context, r *request, l *lists, ref tool.Ref) (js
 	return r.relayTool(ctx, ref)
 }
 
+// limitedEnable switches tools on and off, which counts as a call.
+func (x all) limitedEnable(ctx context.Context, r *request, l *lists) (string, error) {
+	end, err := r.client.gateway.limits.begin(ctx, r.client.who.Principal)
+	if err != nil {
+		return "", err
+	}
+	defer end()
+	return x.enable(ctx, r, l)
+}
+
 // enable switches tools on and off.
 func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	enable, disable, err := r.switches()
@@ -104,13 +115,17 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	}
 	unknown = append(unknown, more...)
 	on, denied := l.allowed(on)
+	isOff := make(map[string]bool)
+	for _, name := range off {
+		isOff[name] = true
+	}
 	g := r.client.gateway
 	switched, err := g.opt.Switch(ctx, r.client.who.Principal.Name, on, off)
 	if err != nil {
 		return "", err
 	}
 	_ = g.Renew(ctx) // if it fails, the log says why
-	still, err := r.stillOff(ctx, slices.DeleteFunc(on, func(name string) bool { return slices.Contains(off, name) }))
+	still, err := r.stillOff(ctx, slices.DeleteFunc(on, func(name string) bool { return isOff[name] }))
 	if err != nil {
 		return "", err
 	}
@@ -121,8 +136,9 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	}{{unknown, "Skipped, since they are not known; list_all_tools shows the names"}, {denied,
 		"Skipped, since the policy denies them"}, {still, "Still off, by another choice than the one in the state file"}} {
 		if len(w.names) > 0 {
-			message += fmt.Sprintf(" %s: %s.", w.why, strings.Join(w.names, ", "))
-			g.opt.Log("", fmt.Sprintf("%s: %s: %s", enableTools, w.why, strings.Join(w.names, ", ")))
+			names := firstOf(w.names)
+			message += fmt.Sprintf(" %s: %s.", w.why, names)
+			g.opt.Log("", fmt.Sprintf("%s: %s: %s", enableTools, w.why, names))
 		}
 	}
 	return asJSON(struct {
@@ -152,7 +168,7 @@ func (r *request) switches() (enable, disable []string, err error) {
 	for _, f := range fields {
 		list := map[string]*[]string{"enable": &enable, "disable": &disable}[f.Key]
 		if list == nil {
-			return nil, nil, wrong(fmt.Sprintf("%s does not take %q", enableTools, f.Key))
+			return nil, nil, wrong(fmt.Sprintf("%s does not take %q", enableTools, fault.Name(f.Key)))
 		}
 		value := f.Value
 		if text := tool.Text(value); strings.HasPrefix(text, "[") { // models often write a list as a string
@@ -164,12 +180,38 @@ func (r *request) switches() (enable, disable []string, err error) {
 			return nil, nil, wrong(f.Key + " is not a list of names")
 		}
 	}
+	if len(enable)+len(disable) > maxWords {
+		return nil, nil, fault.New(fault.InvalidArguments, fmt.Sprintf("more than %d names were given", maxWords),
+			"Name servers, or switch fewer tools at a time.")
+	}
+	for _, name := range slices.Concat(enable, disable) {
+		if len(name) > fault.MaxName {
+			return nil, nil, fault.New(fault.InvalidArguments, fmt.Sprintf("the name %q has more than %d bytes",
+				fault.Cut(name, maxShownName), fault.MaxName), listAllTools+" shows the names.")
+		}
+	}
 	return enable, disable, nil
+}
+
+const (
+	// maxShownNames bounds the names that an answer lists, and maxShownName the bytes of one that is too long.
+	maxShownNames = 20
+	maxShownName  = 60
+)
+
+// firstOf returns the first names of a list, and how many more there are.
+func firstOf(names []string) string {
+	text := strings.Join(names[:min(len(names), maxShownNames)], ", ")
+	if more := len(names) - maxShownNames; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // known returns what names of servers and tools mean, as SERVER or SERVER/TOOL, each once, and the names that mean
 // nothing.
 func (r *request) known(l *lists, names []string) (known, unknown []string, err error) {
+	seen := make(map[string]bool)
 	for _, given := range names {
 		ref, ok := l.find(tool.Tool, given)
 		name := ref.String()
@@ -181,7 +223,8 @@ func (r *request) known(l *lists, names []string) (known, unknown []string, err 
 		switch {
 		case !ok:
 			unknown = append(unknown, given)
-		case !slices.Contains(known, name):
+		case !seen[name]:
+			seen[name] = true
 			known = append(known, name)
 		}
 	}
@@ -190,8 +233,12 @@ func (r *request) known(l *lists, names []string) (known, unknown []string, err 
 
 // allowed splits names into those that the policy may allow calls of, and the others.
 func (l *lists) allowed(names []string) (allowed, denied []string) {
+	isDenied := make(map[string]bool)
+	for _, o := range l.every {
+		isDenied[o.ref.String()] = o.denied
+	}
 	for _, name := range names {
-		if slices.ContainsFunc(l.every, func(o offer) bool { return o.denied && o.ref.String() == name }) {
+		if isDenied[name] {
 			denied = append(denied, name)
 		} else {
 			allowed = append(allowed, name)

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/results"
 	choice "github.com/mcp-launchpad/mcpl/pkg/state"
@@ -167,7 +168,7 @@ func TestLongWordIsUnknown(t *testing.T) {
 	if found := c.named("*"); found == nil {
 		t.Error("* means nothing")
 	}
-	if found := c.named(strings.Repeat("*", maxWord+1)); found != nil {
+	if found := c.named(strings.Repeat("*", fault.MaxName+1)); found != nil {
 		t.Errorf("it means %d entries", len(found))
 	}
 }

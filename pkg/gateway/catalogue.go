@@ -126,7 +126,7 @@ func matches(glob, text string) bool {
 
 // named returns the entries that a word of a model means: a name, a glob, or a server with all that it offers.
 func (c *catalogue) named(word string) []entry {
-	if len(word) > maxWord {
+	if len(word) > fault.MaxName {
 		return nil // a glob costs its length for each entry
 	}
 	for _, word := range meanings(word) {
@@ -172,15 +172,12 @@ func meanings(name string) []string {
 
 // nearest returns the names that an unknown one may have meant.
 func (c *catalogue) nearest(word string) []string {
-	if len(word) > maxWord {
-		return nil
-	}
 	names := make([]string, len(c.entries))
 	for i, e := range c.entries {
 		names[i] = e.name
 	}
 	limit := max(2, len(word)/3)
-	return fault.Nearest(names, func(name string) int {
+	return fault.Nearest(word, names, func(name string) int {
 		distance := fault.Edits(strings.ToLower(word), strings.ToLower(name))
 		if len(word) > 2 && strings.Contains(strings.ToLower(name), strings.ToLower(word)) {
 			distance = min(distance, limit)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
@@ -83,7 +84,7 @@ func FuzzWords(f *testing.F) {
 		if len(words) > 0 && len(found)+len(unknown) == 0 || len(found) > len(c.entries) {
 			t.Errorf("%q: %d and %q", words, len(found), unknown)
 		}
-		if said := x.unknown(c, unknown); len(said) > 8*maxUnknown*maxWord {
+		if said := x.unknown(c, unknown); len(said) > 8*maxUnknown*fault.MaxName {
 			t.Errorf("%d bytes", len(said))
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -76,7 +77,7 @@ func (r *request) noResource(uri string) error {
 	}
 	data := tool.JoinObject([]tool.Field{{Key: "uri", Value: tool.Quote(uri)}})
 	return &tool.UpstreamError{Code: code, Data: data,
-		Message: fmt.Sprintf("no server lists the resource %q, or a template that it fits", uri)}
+		Message: fmt.Sprintf("no server lists the resource %q, or a template that it fits", fault.Name(uri))}
 }
 
 // resource returns what a URI is read as: a resource of the first server that lists it, else of the first with a
@@ -154,7 +155,7 @@ func (r *request) named(ctx context.Context, kind tool.Kind, name string) (tool.
 	ref, ok := l.find(kind, name)
 	if !ok {
 		return ref, &tool.UpstreamError{Code: mcp.InvalidParams,
-			Message: fmt.Sprintf("there is no %s %q; %s/list shows them", kind, name, listOf(kind))}
+			Message: fmt.Sprintf("there is no %s %q; %s/list shows them", kind, fault.Name(name), listOf(kind))}
 	}
 	return ref, nil
 }

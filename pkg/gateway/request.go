@@ -119,7 +119,7 @@ func (r *request) handle(ctx context.Context) (json.RawMessage, error) {
 }
 
 func (r *request) noMethod() error {
-	return &tool.UpstreamError{Code: mcp.MethodNotFound, Message: "there is no method " + r.message.Method}
+	return &tool.UpstreamError{Code: mcp.MethodNotFound, Message: "there is no method " + fault.Name(r.message.Method)}
 }
 
 // failure returns err as the error of a response; nil if err is nil.

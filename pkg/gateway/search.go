@@ -79,13 +79,16 @@ func (x searching) call(ctx context.Context, r *request, name string) (result js
 		return r.asResult(result, err)
 	default:
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: fmt.Sprintf(
-			"there is no tool %q here: call it with call_tool, or find it with search_tools", name)}
+			"there is no tool %q here: call it with call_tool, or find it with search_tools", fault.Name(name))}
 	}
 	return r.asResult(textResult(text, false), err)
 }
 
 // deniedReserve is how many times the hits are searched for, since some of them may be tools that the policy denies.
 const deniedReserve = 4
+
+// maxQuery bounds a query, in bytes.
+const maxQuery = 10_000
 
 // Bounds of what a model reads of a search, in bytes, so that the answer with five hits costs it at most 300 tokens:
 // of the signature and of the description of a hit, of all of a hit, and of the answer.
@@ -110,6 +113,10 @@ func (searching) search(ctx context.Context, r *request) (string, error) {
 	a := p.Arguments
 	if strings.TrimSpace(a.Query) == "" {
 		return "", fault.New(fault.InvalidArguments, "query is missing", "Say in a few words what the tool should do.")
+	}
+	if len(a.Query) > maxQuery {
+		return "", fault.New(fault.InvalidArguments, fmt.Sprintf("query has more than %d bytes", maxQuery),
+			"Say in a few words what the tool should do.")
 	}
 	if a.Limit <= 0 {
 		a.Limit = 5

@@ -11,16 +11,12 @@ import (
 // only in case and separators wins (issueNumber for issue_number), then the fewest edits, at most a third of the
 // name, then a candidate that is a part of the name or the other way round. Ties go to the first candidate.
 func nearest(name string, candidates []string) string {
-	const longest = 200 // bytes; longer names are not typed by hand
 	folded := fold(name)
-	if len(name) > longest || folded == "" {
+	if folded == "" {
 		return ""
 	}
 	limit := max(1, len([]rune(folded))/3)
-	near := fault.Nearest(candidates, func(c string) int {
-		if len(c) > longest {
-			return -1
-		}
+	near := fault.Nearest(name, candidates, func(c string) int {
 		other := fold(c)
 		if edits := fault.Edits(folded, other); edits <= limit && edits < len([]rune(other)) {
 			return edits

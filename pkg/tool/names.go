@@ -2,12 +2,16 @@ package tool
 
 import "strings"
 
+// maxPrefixed bounds a client's name for a tool, in bytes.
+const maxPrefixed = 256
+
 // Unprefixed returns the names that a client's name for a tool may stand for: clients show a tool of a server as
 // mcp__SERVER__NAME, and other gateways keep such names. It returns NAME for each place where SERVER may end, the
-// longest first; nothing for any other text.
+// longest first; nothing for any other text, nor for one of more than 256 bytes, which no client shows: what is done
+// with each NAME would cost the length of each.
 func Unprefixed(text string) []string {
 	rest, ok := strings.CutPrefix(text, "mcp__")
-	if !ok {
+	if !ok || len(text) > maxPrefixed {
 		return nil
 	}
 	var names []string

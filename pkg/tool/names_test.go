@@ -2,20 +2,23 @@ package tool
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
 func TestUnprefixed(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][]string{
-		"mcp__syntropy__serena_find_symbol": {"serena_find_symbol"},
-		"mcp__my__own__a_b":                 {"own__a_b", "a_b"},
-		"mcp__x___b":                        {"_b", "b"},
-		"mcp____a":                          nil,
-		"mcp__x__":                          nil,
-		"mcp__x_a":                          nil,
-		"serena_find_symbol":                nil,
-		"":                                  nil,
+		"mcp__syntropy__serena_find_symbol":   {"serena_find_symbol"},
+		"mcp__my__own__a_b":                   {"own__a_b", "a_b"},
+		"mcp__x___b":                          {"_b", "b"},
+		"mcp____a":                            nil,
+		"mcp__x__":                            nil,
+		"mcp__x_a":                            nil,
+		"serena_find_symbol":                  nil,
+		"":                                    nil,
+		"mcp__x__" + strings.Repeat("y", 248): {strings.Repeat("y", 248)},
+		"mcp__x__" + strings.Repeat("y", 249): nil,
 	} {
 		if got := Unprefixed(text); !slices.Equal(got, want) {
 			t.Errorf("%q: %q, want %q", text, got, want)
