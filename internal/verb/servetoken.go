@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -142,7 +143,7 @@ func (s *Session) principal(_ context.Context, token string) (*gateway.Principal
 	if t == nil || err != nil {
 		return nil, err
 	}
-	return &gateway.Principal{Name: t.Name, Servers: t.Servers, Tier: gateway.Tier(t.Tier), Profile: t.Profile,
+	return &gateway.Principal{Name: t.Name, ID: t.ID(), Servers: t.Servers, Tier: gateway.Tier(t.Tier), Profile: t.Profile,
 		PerMinute: t.PerMinute, AtOnce: t.AtOnce}, nil
 }
 
@@ -165,6 +166,21 @@ func (s *Session) authenticate(ctx context.Context, opt *HTTPOptions) (end func(
 		return jwt(ctx, token)
 	}
 	return end, nil
+}
+
+// principalOf returns the ID of the principal that a person means: that of the token of this name, else the text itself.
+func (s *Session) principalOf(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	list, err := s.tokens().List()
+	if err != nil {
+		return "", err
+	}
+	if i := slices.IndexFunc(list, func(t tokens.Token) bool { return t.Name == name }); i >= 0 {
+		return list[i].ID(), nil
+	}
+	return name, nil
 }
 
 // needToken makes the first token, if there is none, and shows it once.

@@ -105,7 +105,7 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	unknown = append(unknown, more...)
 	on, denied := l.allowed(on)
 	g := r.client.gateway
-	switched, err := g.opt.Switch(ctx, r.client.who.Principal.Name, on, off)
+	switched, err := g.opt.Switch(ctx, r.client.who.Principal.identity(), on, off)
 	if err != nil {
 		return "", err
 	}

@@ -155,6 +155,12 @@ func (s Store) Find(token string) (found *Token, err error) {
 	return found, nil
 }
 
+// ID tells the token from all others, also from one that gets its name later.
+func (t Token) ID() string { return t.Name + "@" + t.Hash[:min(len(t.Hash), idDigits)] }
+
+// idDigits is how many digits of the hash are in an ID.
+const idDigits = 16
+
 // Expired reports whether the token counts no more.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
 
