@@ -168,7 +168,7 @@ func (s *Session) authenticate(ctx context.Context, opt *HTTPOptions) (end func(
 	return end, nil
 }
 
-// principalOf returns the ID of the principal that a person means: that of the token of this name, else the text itself.
+// principalOf returns the ID of the principal that a person means: that of the token of this name, else the text.
 func (s *Session) principalOf(name string) (string, error) {
 	if name == "" {
 		return "", nil

@@ -95,7 +95,8 @@ func isLocal(r *http.Request) bool {
 	}
 	handedOn := []string{"Forwarded", "Via", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip", "Fly-Client-Ip"}
 	for name := range r.Header {
-		if slices.Contains(handedOn, name) || strings.HasPrefix(name, "X-Forwarded") || strings.HasPrefix(name, "X-Original") {
+		isForwarded := strings.HasPrefix(name, "X-Forwarded") || strings.HasPrefix(name, "X-Original")
+		if isForwarded || slices.Contains(handedOn, name) {
 			return false
 		}
 	}
