@@ -24,7 +24,8 @@ type definitions struct {
 // definition is one definition with what calls need of it. It does not change.
 type definition struct {
 	tool.Def
-	hints tool.Hints
+	hints     tool.Hints
+	needsTask bool
 	// hash returns the canonical hash of the definition, which is computed once.
 	hash func() (string, error)
 
@@ -32,7 +33,7 @@ type definition struct {
 }
 
 func newDefinition(def tool.Def) *definition {
-	return &definition{Def: def, hints: def.Hints(),
+	return &definition{Def: def, hints: def.Hints(), needsTask: needsTask(def),
 		hash: sync.OnceValues(func() (string, error) { return canonical.Hash(def.Raw()) })}
 }
 

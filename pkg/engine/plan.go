@@ -158,7 +158,7 @@ func optionsFor(ref tool.Ref, def *definition, opt tool.CallOptions) tool.CallOp
 	if def != nil {
 		opt.ReadOnly = opt.ReadOnly || is(def.hints.ReadOnly)
 		opt.Repeatable = is(def.hints.Idempotent)
-		opt.Task = needsTask(def.Def)
+		opt.Task = def.needsTask
 		if bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
 			opt.HeaderSchema = string(def.InputSchema)
 		}
