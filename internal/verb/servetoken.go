@@ -131,10 +131,12 @@ func (a *tokenAction) wanted(now time.Time) tokens.Token {
 
 // tokens returns the tokens of the gateway over HTTP: those of the file that MCPL_TOKENS_FILE names, else its own.
 func (s *Session) tokens() tokens.Store {
+	store := tokens.Store{Path: filepath.Join(s.App.Env.StateDir(), "gateway-tokens.json"), Now: s.App.Now,
+		Read: &s.tokenMemo}
 	if path, _ := s.App.Env.Lookup("MCPL_TOKENS_FILE"); path != "" {
-		return tokens.Store{Path: path, Now: s.App.Now, Fixed: true}
+		store.Path, store.Fixed = path, true
 	}
-	return tokens.Store{Path: filepath.Join(s.App.Env.StateDir(), "gateway-tokens.json"), Now: s.App.Now}
+	return store
 }
 
 // principal returns whose a token is; nil if it is none.
