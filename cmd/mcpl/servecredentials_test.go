@@ -28,10 +28,20 @@ func echo(t *testing.T) (url string) {
 			Method string
 		}
 		_ = json.NewDecoder(r.Body).Decode(&m) // a DELETE has no body
+		if r.Header.Get("Authorization") == "Bearer broken" {
+			http.Error(w, "it fails for this one", http.StatusBadGateway)
+			return
+		}
+		if m.Method == "ping" && r.Header.Get("Authorization") == "" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
 		result := map[string]string{
-			"initialize": `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"echo","version":"1"}}`,
-			"tools/list": `{"tools":[{"name":"who","inputSchema":{"type":"object"}}]}`,
-			"ping":       `{}`,
+			"initialize":     `{"protocolVersion":"2025-11-25","capabilities":{"tools":{},"resources":{"subscribe":true}},"serverInfo":{"name":"echo","version":"1"}}`,
+			"resources/list": `{"resources":[{"uri":"e:one","name":"one"}]}`, "resources/templates/list": `{"resourceTemplates":[]}`,
+			"resources/subscribe": fmt.Sprintf(`{"_meta":{"who":%q}}`, r.Header.Get("Authorization")),
+			"tools/list":          `{"tools":[{"name":"who","inputSchema":{"type":"object"}}]}`,
+			"ping":                `{}`,
 			"tools/call": fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, "<"+r.Header.Get("Authorization")+"><"+
 				r.Header.Get("X-Client-Token")+"><"+r.Header.Get("X-Team")+">"),
 		}[m.Method]
@@ -88,6 +98,27 @@ func (h home) lacks(t *testing.T, secret string) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestServeForwardsToOne: what happens with the credentials of one client is not held against the server, and a
+// subscription gets them too.
+func TestServeForwardsToOne(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, mcptest.Script{})
+	h.write(t, ".mcp.json", map[string]any{"mcpServers": map[string]any{"echo": map[string]any{"url": echo(t),
+		"credentials": "forward", "forward": map[string]any{"Authorization": "X-Client-Token"}}}})
+	s := h.serveAt(t, "127.0.0.1:0", "--expose", "all")
+	own := "Authorization: Bearer " + s.token
+	s.is(s.call("echo_who", "{}", own, "X-Client-Token: Bearer broken"), 200, "502")
+	s.is(s.call("echo_who", "{}", own, "X-Client-Token: Bearer fine"), 200, "<Bearer fine>")
+	id := s.session(own)
+	subscribe := `{"jsonrpc":"2.0","id":5,"method":"resources/subscribe","params":{"uri":"e:one"}}`
+	s.is(s.ask("POST", subscribe, own, id), 200, "which has not sent X-Client-Token")
+	s.is(s.ask("POST", subscribe, own, id, "X-Client-Token: Bearer broken"), 200, "502")
+	s.is(s.ask("POST", subscribe, own, id, "X-Client-Token: Bearer fine"), 200, `"result":{}`)
+	if r := s.ask("POST", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, own); !strings.Contains(r.body, "echo_who") {
+		t.Error(r.body)
 	}
 }
 

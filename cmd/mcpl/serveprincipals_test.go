@@ -181,6 +181,31 @@ func TestServePrincipalsApart(t *testing.T) {
 	}
 }
 
+// TestServeTokenAnew: a token with the name of a revoked one has nothing of what that had.
+func TestServeTokenAnew(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, servedScript())
+	s := h.serveAt(t, "127.0.0.1:0", "--expose", "all")
+	old := h.bearer(t, "ci")
+	s.is(s.call("enable_tools", `{"disable":["s_odd"]}`, old), 200, `\"success\":true`)
+	body, headers := modern("tools/call", "s_ask", "")
+	asked := s.ask("POST", body, append(headers, old)...)
+	s.is(asked, 200, `"resultType":"input_required"`)
+	var state struct{ Result struct{ RequestState string } }
+	if err := json.Unmarshal([]byte(asked.last()), &state); err != nil {
+		t.Fatal(err)
+	}
+	h.serveToken(t, "revoke", "ci")
+	anew := h.bearer(t, "ci")
+	body, headers = modern("tools/call", "s_ask", fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":`+
+		`{"action":"accept","content":{"name":"Ada"}}},`, state.Result.RequestState))
+	s.is(s.ask("POST", body, append(headers, anew)...), 200, "the requestState is not valid")
+	s.is(s.call("s_odd", `{"a":1}`, anew), 200, `"type":"novel"`)
+	limited := h.bearer(t, "limited", "--servers", "s")
+	s.is(s.path("/metrics").ask("GET", "", "X-Forwarded-Proto: https", limited), 403)
+	s.is(s.path("/metrics").ask("GET", "", "X-Forwarded-Proto: https", anew), 200)
+}
+
 // TestServeDescribesServers: what an entry says of its server stands in the description of search_tools, made short and
 // without what no reader sees.
 func TestServeDescribesServers(t *testing.T) {

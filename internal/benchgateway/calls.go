@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os/exec"
 	"runtime"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ type caller func(ctx context.Context) error
 type sample struct {
 	took []time.Duration // of each call
 	wall time.Duration   // of all, clients side by side
+	used time.Duration   // of the processor, by the gateway
 }
 
 // add makes callsEach calls, by as many clients at once.
@@ -84,25 +86,24 @@ func (b *bench) calls(ctx context.Context, of subject) (err error) {
 		_, _ = io.WriteString(w, `{"result":{}}`) // the client notices
 	}))
 	defer bare.Close()
-	served, err := b.serve(ctx, p, "--http", "127.0.0.1:0", "--no-auth", "--expose", "all")
+	gateways, end, err := b.gateways(ctx, p)
+	defer func() { err = errors.Join(err, end()) }()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, served.end()) }()
 	piped, err := b.serve(ctx, p, "--daemon", "off", "--expose", "all")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, piped.end()) }()
 	fmt.Printf("tools/call of %s, %d rounds of %d calls, on %d cores; the yardstick is the host's own call in a process\n"+
-		"clients  way                p50 ms  added   p99 ms  added   calls/s  ratio\n", of.name, b.rounds, callsEach,
+		"clients  way                p50 ms  added   p99 ms  added   calls/s  ratio  CPU us\n", of.name, b.rounds, callsEach,
 		runtime.NumCPU())
 	for _, n := range []int{1, 8, 64} {
 		ways := []way{{name: "host", clients: slices.Repeat([]caller{own}, n)}}
-		for _, over := range []way{{name: "host, bare HTTP", url: bare.URL + "/"}, {name: "HTTP, session", url: served.url,
-			hasSession: true}, {name: "HTTP, no session", url: served.url}} {
+		for _, over := range append([]way{{name: "host, bare HTTP", url: bare.URL + "/"}}, gateways...) {
 			for range n {
-				c, err := connect(ctx, over.url, over.hasSession, of.request())
+				c, err := connect(ctx, over, of.request())
 				if err != nil {
 					return err
 				}
@@ -112,7 +113,7 @@ func (b *bench) calls(ctx context.Context, of subject) (err error) {
 			ways = append(ways, over)
 		}
 		if n == 1 {
-			ways = append(ways, way{name: "stdio", clients: []caller{func(context.Context) error {
+			ways = append(ways, way{name: "stdio", pid: piped.cmd.Process.Pid, clients: []caller{func(context.Context) error {
 				return piped.ask(of.request(), `"result"`)
 			}}})
 		}
@@ -128,8 +129,78 @@ type way struct {
 	name       string
 	url        string // empty unless it is over HTTP
 	hasSession bool
+	token      string // if clients need one
+	pid        int    // of the gateway; zero if it is this process
 	clients    []caller
 	sample     sample
+}
+
+// gateways starts the gateways over HTTP, and returns the ways through them.
+func (b *bench) gateways(ctx context.Context, p place) (ways []way, end func() error, err error) {
+	var started []*served
+	end = func() (err error) {
+		for _, s := range started {
+			err = errors.Join(err, s.end())
+		}
+		return err
+	}
+	token, err := b.token(ctx, p)
+	if err != nil {
+		return nil, end, err
+	}
+	for _, of := range []struct{ name, mcpl string }{{"HTTP", b.mcpl}, {"base", b.base}} {
+		if of.mcpl == "" {
+			continue
+		}
+		bench := *b
+		bench.mcpl = of.mcpl
+		open, err := bench.serve(ctx, p, "--http", "127.0.0.1:0", "--no-auth", "--expose", "all")
+		if err != nil {
+			return nil, end, err
+		}
+		started = append(started, open)
+		guarded, err := bench.serve(ctx, p, "--http", "127.0.0.1:0", "--expose", "all")
+		if err != nil {
+			return nil, end, err
+		}
+		started = append(started, guarded)
+		ways = append(ways,
+			way{name: of.name + ", session", url: open.url, hasSession: true, pid: open.cmd.Process.Pid},
+			way{name: of.name + ", no session", url: open.url, pid: open.cmd.Process.Pid},
+			way{name: of.name + ", token", url: guarded.url, hasSession: true, token: token, pid: guarded.cmd.Process.Pid})
+	}
+	return ways, end, nil
+}
+
+// token makes a token for the clients of a place.
+func (b *bench) token(ctx context.Context, p place) (string, error) {
+	add := exec.CommandContext(ctx, b.mcpl, "--json", "serve", "token", "add", "bench")
+	add.Dir, add.Env = p.dir, p.environ
+	out, err := add.Output()
+	if err != nil {
+		return "", fmt.Errorf("mcpl serve token add: %w", err)
+	}
+	var made struct {
+		Token string `json:"token"`
+	}
+	return made.Token, json.Unmarshal(out, &made)
+}
+
+// add has calls made, and adds them to the sample.
+func (w *way) add(ctx context.Context) error {
+	if w.pid == 0 {
+		return w.sample.add(ctx, w.clients)
+	}
+	_, before, err := state(w.pid)
+	if err != nil {
+		return err
+	}
+	if err := w.sample.add(ctx, w.clients); err != nil {
+		return err
+	}
+	_, after, err := state(w.pid)
+	w.sample.used += after - before
+	return err
 }
 
 // compare lets the ways take turns, and prints them beside the first.
@@ -137,7 +208,7 @@ func (b *bench) compare(ctx context.Context, n int, ways []way) error {
 	for round := range b.rounds + 1 {
 		for i := range ways {
 			w := &ways[(i+round)%len(ways)] // another one begins each round
-			if err := w.sample.add(ctx, w.clients); err != nil {
+			if err := w.add(ctx); err != nil {
 				return fmt.Errorf("%s: %w", w.name, err)
 			}
 			if round == 0 { // to warm up
@@ -148,9 +219,13 @@ func (b *bench) compare(ctx context.Context, n int, ways []way) error {
 	host := &ways[0].sample
 	for i := range ways {
 		s := &ways[i].sample
-		fmt.Printf("%7d  %-17s %7.3f %6.3f  %7.3f %6.3f  %8.0f   %.2f\n", n, ways[i].name, s.percentile(50),
+		fmt.Printf("%7d  %-17s %7.3f %6.3f  %7.3f %6.3f  %8.0f   %.2f", n, ways[i].name, s.percentile(50),
 			s.percentile(50)-host.percentile(50), s.percentile(99), s.percentile(99)-host.percentile(99), s.rate(),
 			s.rate()/host.rate())
+		if ways[i].pid != 0 {
+			fmt.Printf("  %6d", s.used.Microseconds()/int64(len(s.took)))
+		}
+		fmt.Println()
 	}
 	return nil
 }
@@ -176,9 +251,9 @@ type client struct {
 	request []byte
 }
 
-// connect connects a client that makes this request, in a session or without one.
-func connect(ctx context.Context, url string, session bool, request string) (*client, error) {
-	address, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
+// connect connects a client over HTTP that makes this request, in a session or without one.
+func connect(ctx context.Context, over way, request string) (*client, error) {
+	address, path, _ := strings.Cut(strings.TrimPrefix(over.url, "http://"), "/")
 	opened, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -190,13 +265,16 @@ func connect(ctx context.Context, url string, session bool, request string) (*cl
 			path, address, more, len(body), body)
 	}
 	header := ""
-	if session {
-		c.request = post(hello, "")
+	if over.token != "" {
+		header = "Authorization: Bearer " + over.token + "\r\n"
+	}
+	if over.hasSession {
+		c.request = post(hello, header)
 		headers, err := c.do()
 		if err != nil {
 			return nil, err
 		}
-		header = "Mcp-Session-Id: " + headers.Get("Mcp-Session-Id") + "\r\n"
+		header += "Mcp-Session-Id: " + headers.Get("Mcp-Session-Id") + "\r\n"
 	}
 	c.request = post(request, header)
 	return c, nil

@@ -24,6 +24,7 @@ func main() {
 	mcptest.Maybe()
 	var b bench
 	flag.StringVar(&b.mcpl, "mcpl", "bin/mcpl", "the mcpl to measure")
+	flag.StringVar(&b.base, "base", "", "another mcpl, to which the calls through the first are compared")
 	flag.StringVar(&b.npm, "npm", "testdata/npm", "folder with the real servers; left out if they are not installed")
 	flag.IntVar(&b.rounds, "rounds", 10, "rounds of calls")
 	flag.Parse()
@@ -37,14 +38,19 @@ func main() {
 
 // bench is one run of all measurements.
 type bench struct {
-	mcpl, npm, self string
-	rounds          int
-	dir             string // everything made on the way
+	mcpl, base, npm, self string
+	rounds                int
+	dir                   string // everything made on the way
 }
 
 func (b *bench) run(ctx context.Context) (err error) {
 	if b.mcpl, err = filepath.Abs(b.mcpl); err != nil {
 		return err
+	}
+	if b.base != "" {
+		if b.base, err = filepath.Abs(b.base); err != nil {
+			return err
+		}
 	}
 	if b.self, err = os.Executable(); err != nil {
 		return err

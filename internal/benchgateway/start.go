@@ -157,7 +157,7 @@ func (b *bench) idle(ctx context.Context, p place) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
 	for _, path := range []string{"/search", "/activate", "/all"} {
-		c, err := connect(ctx, s.url+path, true, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
+		c, err := connect(ctx, way{url: s.url + path, hasSession: true}, `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`)
 		if err != nil {
 			return err
 		}

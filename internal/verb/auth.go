@@ -108,7 +108,10 @@ func (v *authVerb) Parse(words []string) error {
 	return fault.New(fault.Usage, fmt.Sprintf("unknown auth command %q", v.action), authUsage)
 }
 
-func (v *authVerb) Run(ctx context.Context, s *Session) error {
+func (v *authVerb) Run(ctx context.Context, s *Session) (err error) {
+	if v.As, err = s.principalOf(v.As); err != nil {
+		return err
+	}
 	switch v.action {
 	case "login":
 		return v.login(ctx, s)

@@ -164,6 +164,7 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if v.HTTP != "" {
+		defer s.collectLess()()
 		seen.gauge(g, doors)
 		ctx, end := context.WithCancel(ctx)
 		defer end()

@@ -1,6 +1,7 @@
 package verb
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -100,7 +101,7 @@ func (s *Session) narrow(ctx context.Context, of gateway.Principal, profile stri
 	if n.Refuses, err = s.lackOf(ctx, of); err != nil || of.Name == "" {
 		return n, err
 	}
-	tools, notices, err := state.PrincipalFile(s.App.Env.StateDir(), of.Name).Read()
+	tools, notices, err := state.PrincipalFile(s.App.Env.StateDir(), cmp.Or(of.ID, of.Name)).Read()
 	if err != nil { // what it has off would be on without it
 		notices = append(notices, fmt.Sprintf("nothing is on for %s: %v", of.Name, err))
 		tools = state.Nothing()[0]
@@ -148,7 +149,7 @@ func (s *Session) lackOf(ctx context.Context, of gateway.Principal) (func(server
 		if server.Transport == config.Stdio || server.Usable() != nil {
 			continue
 		}
-		own := server.For(of.Name, nil)
+		own := server.For(cmp.Or(of.ID, of.Name), nil)
 		state, err := s.App.Logins.State(ctx, own)
 		if err != nil { // the call says so
 			continue
@@ -162,17 +163,17 @@ func (s *Session) lackOf(ctx context.Context, of gateway.Principal) (func(server
 		if !ended && !never {
 			return nil
 		}
-		return noLogin(l.server)
+		return noLogin(l.server, of.Name)
 	}, nil
 }
 
 // noLogin is the fault of a server whose login is not there, or has ended.
-func noLogin(server *config.Server) error {
+func noLogin(server *config.Server, principal string) error {
 	step := fault.Step{Verb: "auth login", Server: server.Name}
 	message := server.Name + " at " + server.Display().URL + " needs a login"
 	if server.Principal() != "" {
-		step.Args = []string{"--as", server.Principal()}
-		message += " of " + server.Principal()
+		step.Args = []string{"--as", principal}
+		message += " of " + principal
 	}
 	return fault.New(fault.AuthRequired, message, "").On(server.Name, "").Then("A person logs in with", step)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,10 +131,12 @@ func (a *tokenAction) wanted(now time.Time) tokens.Token {
 
 // tokens returns the tokens of the gateway over HTTP: those of the file that MCPL_TOKENS_FILE names, else its own.
 func (s *Session) tokens() tokens.Store {
+	store := tokens.Store{Path: filepath.Join(s.App.Env.StateDir(), "gateway-tokens.json"), Now: s.App.Now,
+		Read: &s.tokenMemo}
 	if path, _ := s.App.Env.Lookup("MCPL_TOKENS_FILE"); path != "" {
-		return tokens.Store{Path: path, Now: s.App.Now, Fixed: true}
+		store.Path, store.Fixed = path, true
 	}
-	return tokens.Store{Path: filepath.Join(s.App.Env.StateDir(), "gateway-tokens.json"), Now: s.App.Now}
+	return store
 }
 
 // principal returns whose a token is; nil if it is none.
@@ -142,7 +145,7 @@ func (s *Session) principal(_ context.Context, token string) (*gateway.Principal
 	if t == nil || err != nil {
 		return nil, err
 	}
-	return &gateway.Principal{Name: t.Name, Servers: t.Servers, Tier: gateway.Tier(t.Tier), Profile: t.Profile,
+	return &gateway.Principal{Name: t.Name, ID: t.ID(), Servers: t.Servers, Tier: gateway.Tier(t.Tier), Profile: t.Profile,
 		PerMinute: t.PerMinute, AtOnce: t.AtOnce}, nil
 }
 
@@ -165,6 +168,21 @@ func (s *Session) authenticate(ctx context.Context, opt *HTTPOptions) (end func(
 		return jwt(ctx, token)
 	}
 	return end, nil
+}
+
+// principalOf returns the ID of the principal that a person means: that of the token of this name, else the text.
+func (s *Session) principalOf(name string) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	list, err := s.tokens().List()
+	if err != nil {
+		return "", err
+	}
+	if i := slices.IndexFunc(list, func(t tokens.Token) bool { return t.Name == name }); i >= 0 {
+		return list[i].ID(), nil
+	}
+	return name, nil
 }
 
 // needToken makes the first token, if there is none, and shows it once.

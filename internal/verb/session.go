@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/daemon"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
+	"github.com/mcp-launchpad/mcpl/pkg/gateway/tokens"
 	"github.com/mcp-launchpad/mcpl/pkg/host"
 	"github.com/mcp-launchpad/mcpl/pkg/output"
 	"github.com/mcp-launchpad/mcpl/pkg/state"
@@ -32,6 +33,7 @@ type Session struct {
 	// lookEvery is that of [catalog.Options].
 	lookEvery time.Duration
 	judge     *trust.Judge // of servers that come with a project
+	tokenMemo tokens.Memo  // of the file of the gateway's tokens
 	// spec is that of the verb that runs.
 	spec Spec
 	// code is the exit code of an answer that is neither a fault nor a success.

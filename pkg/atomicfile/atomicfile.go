@@ -7,7 +7,7 @@
 // writers of the file away: [Edit] does all of it for a file in mcpl's state folder, [Lock] takes the lock alone.
 //
 // [Read] reads only what is a regular file, [ReadOwn] only what no other user could have written, [ReadNamed] also a
-// pipe. [ParseJSON] parses such a file.
+// pipe. [ParseJSON] parses such a file. A [Memo] spares reading one again that has not changed.
 package atomicfile
 
 import (

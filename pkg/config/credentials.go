@@ -19,16 +19,21 @@ const (
 // PerUser reports whether each principal of a gateway gets the server for itself.
 func (s *Server) PerUser() bool { return s.Scope == UserOnly || s.Credentials == OfUser }
 
-// For returns the server with the login of a principal in place of the gateway's, and with these headers after its own.
+// For returns the server with the login of a principal in place of the gateway's, and with these headers in place of
+// its own of the same names.
 func (s *Server) For(principal string, headers []KeyValue) *Server {
 	own := *s
 	if s.Credentials == OfUser {
 		own.principal = principal
 	}
 	if len(headers) > 0 {
-		own.Headers = slices.Concat(s.Headers, headers)
+		replaced := func(h KeyValue) bool {
+			return slices.ContainsFunc(headers, func(f KeyValue) bool { return strings.EqualFold(f.Name, h.Name) })
+		}
+		own.Headers = append(slices.DeleteFunc(slices.Clone(s.Headers), replaced), headers...)
+		own.hidden = s.hidden.fork() // what is hidden here is not the secret of others
 		for _, h := range headers {
-			s.Hide(h.Value)
+			own.Hide(h.Value)
 		}
 	}
 	return &own

@@ -114,7 +114,10 @@ func (f finder) refuse(dir, path string, info fs.FileInfo) string {
 	for at := f.env.Dir; at != dir && filepath.Dir(at) != at; at = filepath.Dir(at) {
 		folders = append(folders, at)
 	}
-	for _, folder := range append(folders, dir) {
+	if dir != folders[0] {
+		folders = append(folders, dir)
+	}
+	for _, folder := range folders {
 		if why == "" {
 			why, what = distrustFolder(folder), folder
 		}

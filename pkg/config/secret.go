@@ -285,6 +285,16 @@ type hidden struct {
 	masker           *strings.Replacer
 }
 
+// fork returns a copy that others do not add to.
+func (h *hidden) fork() *hidden {
+	if h == nil {
+		return nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return &hidden{later: slices.Clone(h.later), inherited: slices.Clone(h.inherited), masker: h.masker}
+}
+
 // add adds secrets that came later, such as tokens.
 func (h *hidden) add(secrets []string) {
 	if h != nil {

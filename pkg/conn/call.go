@@ -26,6 +26,7 @@ type call struct {
 	askable  bool          // the server may ask something for it: it is not a listing
 	turn     chan struct{} // closed when its turn comes; nil if it did not wait for one
 	asked    int           // questions it is being asked; guarded by the router's mu
+	askedAt  time.Time     // since when; guarded as asked is
 	answered bool          // the server has answered, or was never asked
 
 	cancel  context.CancelCauseFunc

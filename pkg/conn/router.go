@@ -68,8 +68,8 @@ func newRouter() *router {
 }
 
 // enter adds a call in flight. A call that the server may ask something for waits for its turn, for at most limit; then
-// enter fails with errTurn, and with the error of ctx if that ends first. If a call that is being asked holds it up, it
-// fails with errPerson after personLimit.
+// enter fails with errTurn, and with the error of ctx if that ends first. If a call holds it up that waits for an
+// answer, it fails with errPerson after personLimit.
 func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error {
 	r.mu.Lock()
 	if !c.askable || !r.turns.Load() || len(r.queue) == 0 && r.fits(c) {
@@ -80,7 +80,7 @@ func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error 
 	c.turn = make(chan struct{})
 	r.queue = append(r.queue, c)
 	r.mu.Unlock()
-	end, look := time.After(limit), time.NewTicker(personLimit)
+	began, end, look := time.Now(), time.After(limit), time.NewTicker(personLimit/10)
 	defer look.Stop()
 	for {
 		err := errTurn
@@ -88,7 +88,7 @@ func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error 
 		case <-c.turn:
 			return nil
 		case <-look.C:
-			if !r.someoneAsked() {
+			if time.Since(began) < personLimit || !r.someoneThinks() {
 				continue
 			}
 			err = errPerson
@@ -101,11 +101,12 @@ func (r *router) enter(ctx context.Context, c *call, limit time.Duration) error 
 	}
 }
 
-// someoneAsked reports whether a call in flight waits for the answer to a question.
-func (r *router) someoneAsked() bool {
+// someoneThinks reports whether a call in flight has waited for the answer to a question for personLimit. A queue in
+// which questions are answered soon goes on.
+func (r *router) someoneThinks() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.calls, func(c *call) bool { return c.asked > 0 })
+	return slices.ContainsFunc(r.calls, func(c *call) bool { return c.asked > 0 && time.Since(c.askedAt) >= personLimit })
 }
 
 // fits reports whether no call of another client is in flight. It needs mu.
@@ -337,7 +338,9 @@ func (r *router) await(ctx context.Context, left <-chan struct{}, timeout <-chan
 // ask counts a question to c, which may be nil. It needs mu.
 func (r *router) ask(c *call) {
 	if c != nil {
-		c.asked++
+		if c.asked++; c.asked == 1 {
+			c.askedAt = time.Now()
+		}
 	}
 }
 

@@ -204,21 +204,21 @@ func (e *Engine) isOn(s index.ServerInfo) bool {
 func (e *Engine) Inspect(ctx context.Context, ref tool.Ref) (tool.Def, *pin.Change, error) {
 	def, server, err := e.definition(ctx, ref, false)
 	if err != nil {
-		return def, nil, err
+		return tool.Def{}, nil, err
 	}
-	return def, changeOf(e.changesOf(server), ref), nil
+	return def.Def, changeOf(e.changesOf(server), ref), nil
 }
 
 // definition returns the definition that ref names, and what is known of its server. keep is that of a
 // [catalog.Need].
 func (e *Engine) definition(ctx context.Context, ref tool.Ref, keep bool) (
-	def tool.Def, server index.Facts, err error) {
+	def *definition, server index.Facts, err error) {
 	err = e.find(ctx, ref, keep, func(f found) (err error) {
 		server = f.server.Facts
 		if f.missing != nil {
 			return e.heldNew(server, ref, f.missing)
 		}
-		def, err = f.view.Definition(f.record)
+		def, err = e.called.get(f.view.Snapshot, ref, f.record)
 		return err
 	})
 	return def, server, err

@@ -80,13 +80,14 @@ type Engine struct {
 	folder    string // the working directory
 	events    catalog.Events
 	callers   *callers
+	called    *definitions
 }
 
 // New returns an engine. Nothing is read yet.
 func New(opt Options) *Engine {
 	e := &Engine{switches: opt.Switches, shows: showsAll, refuses: refusesNone, policy: opt.Policy,
 		approvals: opt.Approvals, folder: opt.Catalog.Env.Dir, events: opt.Catalog.Events,
-		callers: &callers{warm: opt.Warm}}
+		callers: &callers{warm: opt.Warm}, called: new(definitions)}
 	opt.Catalog.Allows, opt.Catalog.Pins.Allows = opt.Switches.AllowsServer, opt.Switches.Allows
 	if opt.NewCaller != nil {
 		e.callers.full = func(cfg *config.Config) Caller { return opt.NewCaller(cfg, e.catalog.Changed) }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-launchpad/mcpl/pkg/canonical"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/pin"
@@ -162,14 +161,14 @@ func pinned[T any](ctx context.Context, e *Engine, p *Plan, opt tool.CallOptions
 	if mode == pin.Off || p.server.Pins == "" || p.definition == nil {
 		return send(optionsFor(p.Ref, p.definition, opt))
 	}
-	def := *p.definition
+	def := p.definition
 	for tries := 1; ; tries++ {
-		hash, err := canonical.Hash(def.Raw())
+		hash, err := def.hash()
 		if err != nil {
 			return res, err
 		}
 		opt.Pin, opt.PinNow = hash, mode == pin.Hold
-		res, err := send(optionsFor(p.Ref, &def, opt))
+		res, err := send(optionsFor(p.Ref, def, opt))
 		again, ok := redefined(err, p.Ref)
 		if !ok || tries == maxRedefined {
 			return res, err
@@ -180,7 +179,7 @@ func pinned[T any](ctx context.Context, e *Engine, p *Plan, opt tool.CallOptions
 		if err := e.decideAnew(ctx, p, again, opt.Principal); err != nil {
 			return res, err
 		}
-		def = again
+		def = newDefinition(again)
 	}
 }
 

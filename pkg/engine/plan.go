@@ -36,7 +36,7 @@ type Plan struct {
 	Changed func(pin.Change)
 
 	server     index.Facts
-	definition *tool.Def // that the arguments were checked with; nil for a resource
+	definition *definition // that the arguments were checked with; nil for a resource
 }
 
 // Builder builds the arguments of a call for an input schema.
@@ -69,12 +69,12 @@ func (e *Engine) Plan(ctx context.Context, ref tool.Ref, build Builder, check bo
 }
 
 // planOf returns the plan of a call of the tool or prompt with this definition.
-func planOf(ref tool.Ref, def tool.Def, server index.Facts, build Builder, check bool) (*Plan, error) {
+func planOf(ref tool.Ref, def *definition, server index.Facts, build Builder, check bool) (*Plan, error) {
 	args, err := build(def.InputSchema)
 	if err != nil {
 		return nil, fault.From(err).On(ref.Server, ref.Tool())
 	}
-	p := &Plan{Ref: ref, Args: args, Known: server.Known, Hints: def.Hints(), server: server, definition: &def}
+	p := &Plan{Ref: ref, Args: args, Known: server.Known, Hints: def.hints, server: server, definition: def}
 	if !check {
 		return p, nil
 	}
@@ -153,13 +153,12 @@ func throughGate[T any](ctx context.Context, e *Engine, p *Plan, opt tool.CallOp
 }
 
 // optionsFor returns the options of a call with those that the definition asks for. def is nil for a resource.
-func optionsFor(ref tool.Ref, def *tool.Def, opt tool.CallOptions) tool.CallOptions {
+func optionsFor(ref tool.Ref, def *definition, opt tool.CallOptions) tool.CallOptions {
 	opt.ReadOnly = ref.Kind != tool.Tool // a prompt or resource is only read
 	if def != nil {
-		hints := def.Hints()
-		opt.ReadOnly = opt.ReadOnly || is(hints.ReadOnly)
-		opt.Repeatable = is(hints.Idempotent)
-		opt.Task = needsTask(*def)
+		opt.ReadOnly = opt.ReadOnly || is(def.hints.ReadOnly)
+		opt.Repeatable = is(def.hints.Idempotent)
+		opt.Task = def.needsTask
 		if bytes.Contains(def.InputSchema, []byte(`"x-mcp-header"`)) {
 			opt.HeaderSchema = string(def.InputSchema)
 		}

@@ -57,6 +57,12 @@ func (e *Engine) Forwards(server string) iter.Seq2[string, string] {
 	}
 }
 
+// HasOwnCredentials reports whether a server gets credentials of the client that calls, and not those of the gateway.
+func (e *Engine) HasOwnCredentials(server string) bool {
+	entry := e.entry(server)
+	return entry != nil && (entry.Credentials == config.OfUser || entry.Credentials == config.Forwarded)
+}
+
 // entry returns the entry of a server; nil if it cannot be used.
 func (e *Engine) entry(server string) *config.Server {
 	cfg, err := e.catalog.Config()

@@ -220,7 +220,7 @@ func (e *Engine) find(ctx context.Context, ref tool.Ref, keep bool, use func(fou
 	failed := false
 	read := func(first bool) error {
 		return e.catalog.Read(ctx, need, func(v *catalog.View) error {
-			rec, ok, err := lookup(v, ref)
+			rec, ok, err := e.record(v, ref)
 			if err != nil {
 				return err
 			}
@@ -242,7 +242,16 @@ func (e *Engine) find(ctx context.Context, ref tool.Ref, keep bool, use func(fou
 	return read(false)
 }
 
-// lookup finds the record that ref names. A resource may also be a template: people do not tell them apart.
+// record finds the record that ref names, among those of calls before first.
+func (e *Engine) record(v *catalog.View, ref tool.Ref) (index.Record, bool, error) {
+	if rec, ok := e.called.record(v.Snapshot, ref); ok {
+		return rec, true, nil
+	}
+	return lookup(v, ref)
+}
+
+// lookup finds the record that ref names in the index. A resource may also be a template: people do not tell them
+// apart.
 func lookup(v *catalog.View, ref tool.Ref) (index.Record, bool, error) {
 	rec, ok, err := v.Find(ref)
 	if ref.Kind == tool.Resource && !ok && err == nil {

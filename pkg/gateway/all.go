@@ -120,7 +120,7 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 		isOff[name] = true
 	}
 	g := r.client.gateway
-	switched, err := g.opt.Switch(ctx, r.client.who.Principal.Name, on, off)
+	switched, err := g.opt.Switch(ctx, r.client.who.Principal.identity(), on, off)
 	if err != nil {
 		return "", err
 	}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/approval"
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
@@ -43,11 +42,8 @@ func (r *request) passed(ctx context.Context, ref tool.Ref, args json.RawMessage
 // planned plans a call, unless the client has not sent what its server gets of it. If the policy asks about the call,
 // the person in front of the client is asked, if the client can do that. check is that of [engine.Engine.Plan].
 func (r *request) planned(ctx context.Context, ref tool.Ref, args json.RawMessage, check bool) (*engine.Plan, error) {
-	if _, lacking := r.forwarded(ref.Server); len(lacking) > 0 {
-		message := fmt.Sprintf("%s gets its credentials from the client, which has not sent %s", ref.Server,
-			strings.Join(lacking, ", "))
-		return nil, fault.New(fault.AuthRequired, message,
-			"A person adds this header, with the credentials, to the client's configuration.").On(ref.Server, "")
+	if _, err := r.allForwarded(ref.Server); err != nil {
+		return nil, err
 	}
 	plan, err := r.view.Plan(ctx, ref, func([]byte) (json.RawMessage, error) { return args, nil }, check)
 	if err != nil || !r.canConfirm() {

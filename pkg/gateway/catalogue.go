@@ -243,7 +243,7 @@ func newActiveSets() *activeSets { return &activeSets{sets: make(map[string]*act
 
 // of returns the active set of clients of a principal and a profile.
 func (a *activeSets) of(who Identity) *activeSet {
-	key := who.Principal.Name + "\x00" + who.Profile
+	key := who.Principal.identity() + "\x00" + who.Profile
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	set := a.sets[key]

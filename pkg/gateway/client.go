@@ -294,6 +294,16 @@ func (c *Client) ask(ctx context.Context, out Outlet, method string, params json
 	return nil, context.Cause(ctx)
 }
 
+// concerns reports whether a server that the client sees has said that this list of it has changed.
+func (c *Client) concerns(v *view, said map[news]bool, list string) bool {
+	for n := range said {
+		if n.list == list && (n.of == nil || n.of == c) && v.Shows(n.server) {
+			return true
+		}
+	}
+	return false
+}
+
 // tellChanged tells the client which of the lists that it has read differ now, or are said to have changed.
 func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[news]bool) {
 	v, err := gen.viewOf(ctx, c)
@@ -313,7 +323,7 @@ func (c *Client) tellChanged(ctx context.Context, gen *generation, said map[news
 		}
 		now, err := c.digest(ctx, v, kind)
 		list := listOf(kind)
-		announced := (said[news{list, nil}] || said[news{list, c}]) && (kind != tool.Tool || c.who.Expose == All)
+		announced := c.concerns(v, said, list) && (kind != tool.Tool || c.who.Expose == All)
 		if err != nil || now == before && !announced {
 			continue
 		}

@@ -59,11 +59,11 @@ type Options struct {
 	// Stamp identifies what Open reads. While it stays the same, Open need not be called again.
 	Stamp func() string
 	// Switch switches on and off what these names mean, servers or SERVER/TOOL, in one update that lasts, for a principal
-	// by its name. Names that it switches on are all that is on then, with those that were switched on before.
+	// by its ID. Names that it switches on are all that is on then, with those that were switched on before.
 	Switch func(ctx context.Context, principal string, on, off []string) (Switched, error)
 	// Version is that of mcpl.
 	Version string
-	// Results returns what keeps results of more than MaxBytes bytes, for a principal by its name. Zero means that none
+	// Results returns what keeps results of more than MaxBytes bytes, for a principal by its ID. Zero means that none
 	// is too large.
 	Results  func(principal string) results.Store
 	MaxBytes int
@@ -347,8 +347,8 @@ func (g *Gateway) Notice(text string) {
 // news says that servers have said that one of their lists has changed: servers that all clients share, or one that a
 // client has for itself.
 type news struct {
-	list string
-	of   *Client // nil if it is for all
+	server, list string
+	of           *Client // nil if it is for all
 }
 
 // announce notes that a server says that one of its lists has changed: one that this client has for itself, or that all
@@ -362,7 +362,7 @@ func (g *Gateway) announce(server string, e tool.Event, of *Client) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if _, hears := g.clients[of]; of == nil || hears {
-		g.announced[news{list, of}] = true
+		g.announced[news{server, list, of}] = true
 	}
 	if of == nil && g.opt.Shared != nil && g.opt.Now().After(g.quiet[server]) {
 		g.changedHere[serverList{server, list}] = true

@@ -43,6 +43,11 @@ func (h *health) used(server string, err error) {
 	var answered *tool.UpstreamError
 	f := fault.From(err)
 	switch {
+	case err == nil:
+		h.mend(server)
+		h.watch(server)
+	case h.gateway.hasOwnCredentials(server):
+		// It is asked with the credentials of a client, whose fault it may be.
 	case f != nil && !errors.As(err, &answered) && !errors.Is(err, tool.ErrNotSent) &&
 		slices.Contains([]fault.Type{fault.ServerConnection, fault.Protocol}, f.Type):
 		// The server may have lost no more than the connection of one call.
@@ -51,9 +56,26 @@ func (h *health) used(server string, err error) {
 				h.fail(server, err)
 			}
 		})
-	case err == nil:
-		h.watch(server)
 	}
+}
+
+// mend notes that a server answers.
+func (h *health) mend(server string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if o := h.down[server]; o != nil {
+		select {
+		case o.hurry <- struct{}{}: // the retry finds it up
+		default:
+		}
+	}
+}
+
+// hasOwnCredentials reports whether a server gets credentials of its clients, and not those of the gateway.
+func (g *Gateway) hasOwnCredentials(server string) bool {
+	gen := g.enter()
+	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
+	return gen.Engine.HasOwnCredentials(server)
 }
 
 // watch has the end of a server noticed, and what it says of its lists.
@@ -128,7 +150,8 @@ func (h *health) answers(ctx context.Context, server string) bool {
 	_, err := gen.Engine.Ask(ctx, server, "ping", nil, tool.CallOptions{})
 	_ = gen.leave() // an engine that was replaced meanwhile has nothing to say
 	var answered *tool.UpstreamError
-	return err == nil || errors.As(err, &answered) || fault.Is(err, fault.ServerNotFound)
+	return err == nil || errors.As(err, &answered) || fault.Is(err, fault.ServerNotFound) ||
+		fault.Is(err, fault.AuthRequired)
 }
 
 // hurry has the servers that are down tried again at once.

@@ -30,7 +30,7 @@ func (r *request) fitted(ref tool.Ref, raw json.RawMessage) json.RawMessage {
 		return raw
 	}
 	content, ext := results.Content(value)
-	entry, err := opt.Results(r.client.who.Principal.Name).Put(ref.Server, ref.Name, content, ext)
+	entry, err := opt.Results(r.client.who.Principal.identity()).Put(ref.Server, ref.Name, content, ext)
 	if err != nil {
 		opt.Log(ref.Server, "a result could not be kept: "+err.Error())
 		return raw
@@ -133,7 +133,7 @@ func (r *request) readOn(ctx context.Context, p part) (string, error) {
 	if err != nil {
 		return "", fault.New(fault.InvalidArguments, err.Error(), `Lines are like "10:50", grep takes an RE2 pattern.`)
 	}
-	entry, content, err := opt.Results(r.client.who.Principal.Name).Get(p.ID)
+	entry, content, err := opt.Results(r.client.who.Principal.identity()).Get(p.ID)
 	if err != nil {
 		return "", err
 	}

@@ -18,7 +18,7 @@ type limits struct {
 	shared Shared // nil if there is none
 
 	mu sync.Mutex
-	of map[string]*usage // by the principal's name
+	of map[string]*usage // by the principal's identity
 }
 
 // usage is what a principal has used of its limits.
@@ -45,7 +45,7 @@ func (l *limits) begin(ctx context.Context, p Principal) (end func(), err error)
 	end = func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.of[p.Name].running--
+		l.of[p.identity()].running--
 	}
 	if p.PerMinute > 0 && l.shared != nil {
 		if shared, err := l.shared.Take(ctx, bucket(p), p.PerMinute); err == nil {
@@ -62,7 +62,7 @@ func (l *limits) begin(ctx context.Context, p Principal) (end func(), err error)
 
 // bucket names the bucket of a principal.
 func bucket(p Principal) string {
-	sum := sha256.Sum256([]byte(p.Name))
+	sum := sha256.Sum256([]byte(p.identity()))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
@@ -71,11 +71,11 @@ func (l *limits) enter(p Principal) (wait time.Duration, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.now()
-	u := l.of[p.Name]
+	u := l.of[p.identity()]
 	if u == nil {
 		l.forget(now)
 		u = new(usage)
-		l.of[p.Name] = u
+		l.of[p.identity()] = u
 	}
 	if p.AtOnce > 0 && u.running >= p.AtOnce {
 		return 0, fault.New(fault.Usage, fmt.Sprintf("%d calls of this client run already, as many as it may make at once",

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"sync"
 
 	"github.com/mcp-launchpad/mcpl/pkg/engine"
@@ -25,6 +26,7 @@ type ownWatch struct {
 type owner struct {
 	session   *Client
 	principal tool.Principal
+	forward   string // headers of the client that the server gets, in JSON
 }
 
 // ownerAt returns whose server of this name the client uses.
@@ -34,7 +36,7 @@ func (c *Client) ownerAt(gen *generation, server string) (o owner) {
 		o.session = c
 	}
 	if perUser {
-		o.principal = tool.Principal(c.who.Principal.Name)
+		o.principal = tool.Principal(c.who.Principal.identity())
 	}
 	return o
 }
@@ -42,6 +44,7 @@ func (c *Client) ownerAt(gen *generation, server string) (o owner) {
 // options returns the options of requests to the server of the owner.
 func (o owner) options() tool.CallOptions {
 	opt := tool.CallOptions{Principal: o.principal}
+	_ = json.Unmarshal([]byte(o.forward), &opt.Forward) // it is empty, or was made here
 	if c := o.session; c != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -75,7 +78,7 @@ func (c *Client) use(ctx context.Context, gen *generation, server string) owner 
 }
 
 // heard takes an event of a server that not all share.
-func (c *Client) heard(e tool.Event) { c.gateway.announce("", e, c) }
+func (c *Client) heard(e tool.Event) { c.gateway.announce(e.Server, e, c) }
 
 // end ends the watches, and so the servers.
 func (o *ownServers) end() {

@@ -1,11 +1,16 @@
 package gateway
 
-import "encoding/json"
+import (
+	"cmp"
+	"encoding/json"
+)
 
 // Principal is who a client acts for, and what it may do. The zero value is the person who runs the gateway.
 type Principal struct {
-	// Name tells principals apart: that of a token, or of a login.
+	// Name is what people call it: the name of a token, or of a login.
 	Name string `json:"name,omitempty"`
+	// ID tells principals apart: another token may get the name of one that was revoked. If empty, Name does.
+	ID string `json:"id,omitempty"`
 	// Servers are globs of the servers that are there for it. If empty, all are.
 	Servers []string `json:"servers,omitempty"`
 	// Tier is the most that tools may do which it calls.
@@ -27,6 +32,9 @@ const (
 	TierWrite       Tier = "write"       // change something and destroy nothing
 	TierDestructive Tier = "destructive" // anything
 )
+
+// identity returns what tells the principal from all others. It is empty for the person who runs the gateway.
+func (p Principal) identity() string { return cmp.Or(p.ID, p.Name) }
 
 // key tells apart principals that may do different things.
 func (p Principal) key() string {

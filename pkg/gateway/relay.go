@@ -198,7 +198,7 @@ func (r *request) complete(ctx context.Context) (json.RawMessage, error) {
 		return nil, &tool.UpstreamError{Code: mcp.InvalidParams, Message: "the ref is of no known type"}
 	}
 	params := r.with(tool.Field{Key: "ref", Value: tool.JoinObject(fields)})
-	return r.view.Ask(ctx, ref.Server, r.message.Method, params, r.options(ctx, ref.Server))
+	return r.askServer(ctx, ref.Server, params)
 }
 
 // template returns the server of a template, or of a resource.

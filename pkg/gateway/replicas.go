@@ -130,7 +130,7 @@ const quietTime = 10 * time.Second
 // listChangedElsewhere lists a server again whose list has changed at another replica.
 func (g *Gateway) listChangedElsewhere(server, list string) {
 	g.mu.Lock()
-	g.announced[news{list, nil}] = true
+	g.announced[news{server, list, nil}] = true
 	g.quiet[server] = g.opt.Now().Add(quietTime)
 	g.mu.Unlock()
 	g.goroutine(func(ctx context.Context) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
@@ -191,7 +193,7 @@ func (r *request) options(ctx context.Context, server string) tool.CallOptions {
 	opt := r.client.use(ctx, r.gen, server).options()
 	opt.Audience, opt.Client, opt.Resolve = r, r.client.id, !r.client.modern()
 	opt.Tasks, opt.Trace = r.client.followsTasks(), r.trace
-	opt.Principal, opt.Forward = tool.Principal(r.client.who.Principal.Name), headers
+	opt.Principal, opt.Forward = tool.Principal(r.client.who.Principal.identity()), headers
 	return opt
 }
 
@@ -209,6 +211,31 @@ func (r *request) forwarded(server string) (headers []tool.Header, lacking []str
 		}
 	}
 	return headers, lacking
+}
+
+// allForwarded returns the headers of the client that a server gets, or the fault of a client that has not sent all.
+func (r *request) allForwarded(server string) ([]tool.Header, error) {
+	headers, lacking := r.forwarded(server)
+	if len(lacking) == 0 {
+		return headers, nil
+	}
+	message := fmt.Sprintf("%s gets its credentials from the client, which has not sent %s", server,
+		strings.Join(lacking, ", "))
+	return nil, fault.New(fault.AuthRequired, message,
+		"A person adds this header, with the credentials, to the client's configuration.").On(server, "")
+}
+
+// askServer sends a request that calls nothing on to a server, within the limits of the principal.
+func (r *request) askServer(ctx context.Context, server string, params json.RawMessage) (json.RawMessage, error) {
+	if _, err := r.allForwarded(server); err != nil {
+		return nil, err
+	}
+	end, err := r.client.gateway.limits.begin(ctx, r.client.who.Principal)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	return r.view.Ask(ctx, server, r.message.Method, params, r.options(ctx, server))
 }
 
 // Can implements [tool.Audience].

@@ -35,7 +35,7 @@ type SessionID struct {
 }
 
 // sessionPurpose is the purpose of the session ids of a principal: no other one can use them.
-func sessionPurpose(who Identity) string { return "session of " + who.Principal.Name }
+func sessionPurpose(who Identity) string { return "session of " + who.Principal.identity() }
 
 // BeginSession returns the id of a new session, and the same sealed, as its client gets it. initialize is the message
 // that the session begins with.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -81,7 +82,18 @@ func (r *request) subscribeTo(ctx context.Context, uri string) error {
 		return r.noResource(uri)
 	}
 	s := r.client.gateway.subscriptions
+	headers, err := r.allForwarded(ref.Server)
+	if err != nil {
+		return err
+	}
 	own, about := subscriber{r.client, uri}, topic{ref, r.client.use(ctx, r.gen, ref.Server)}
+	if len(headers) > 0 {
+		encoded, err := json.Marshal(headers)
+		if err != nil {
+			return err
+		}
+		about.of.forward = string(encoded)
+	}
 	if err := s.room(about, own); err != nil {
 		return err
 	}
@@ -201,6 +213,7 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 	defer tick.Stop()
 	for kept := true; kept; {
 		gen := s.gateway.enter()
+		s.prune(ctx, gen, one)
 		stop, err := gen.Engine.Watch(ctx, one.Server, one.of.options(), func(e tool.Event) { s.updated(one.topic, e) })
 		if err == nil {
 			err = s.renew(ctx, gen, one.topic)
@@ -221,6 +234,20 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 			stop()
 		}
 		_ = gen.leave() // an engine that was replaced meanwhile has nothing to say
+	}
+}
+
+// prune takes out the subscribers that may not read the resource any more.
+func (s *subscriptions) prune(ctx context.Context, gen *generation, one *subscription) {
+	s.mu.Lock()
+	subscribers := slices.Collect(maps.Keys(one.subscribers))
+	s.mu.Unlock()
+	for _, sub := range subscribers {
+		v, err := gen.viewOf(ctx, sub.client)
+		if err == nil && v.CheckServers([]string{one.Server}) == nil {
+			continue
+		}
+		s.remove(func(other subscriber) bool { return other == sub })
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 )
 
 // statePurpose is the purpose of what a client keeps sealed in a requestState: no other owner can bring it back.
-func (c *Client) statePurpose() string { return "requestState of " + c.who.Principal.Name }
+func (c *Client) statePurpose() string { return "requestState of " + c.who.Principal.key() }
 
 // state is what a requestState of the gateway holds: a call that waits here, or a server's own state.
 type state struct {
@@ -143,7 +143,7 @@ const theQuestion = "question"
 // ask answers the request with a question.
 func (r *request) ask(s *suspended, q question) (json.RawMessage, error) {
 	g := r.client.gateway
-	id, err := g.suspend(r.client.who.Principal.Name, s, q)
+	id, err := g.suspend(r.client.who.Principal.identity(), s, q)
 	if err != nil {
 		s.cancel(err)
 		return nil, err

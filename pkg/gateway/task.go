@@ -20,7 +20,7 @@ const tasksExtension = "io.modelcontextprotocol/tasks"
 const relatedTask = "io.modelcontextprotocol/related-task"
 
 // taskPurpose is the purpose of the ids of tasks.
-func (r *request) taskPurpose() string { return "task of " + r.client.who.Principal.Name }
+func (r *request) taskPurpose() string { return "task of " + r.client.who.Principal.identity() }
 
 // taskID returns the id that the client sees of a task of a server.
 func (r *request) taskID(server, id string) json.RawMessage {
@@ -42,7 +42,7 @@ func (r *request) task(ctx context.Context) (json.RawMessage, error) {
 	}
 	r.about = server
 	params := r.with(tool.Field{Key: "taskId", Value: tool.Quote(id)})
-	result, err := r.view.Ask(ctx, server, r.message.Method, params, r.options(ctx, server))
+	result, err := r.askServer(ctx, server, params)
 	return r.withTasks(server, result), err
 }
 

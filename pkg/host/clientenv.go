@@ -42,6 +42,10 @@ type clientEnv struct {
 
 	refreshing atomic.Bool
 
+	keyMu  sync.Mutex
+	shared map[*config.Server]string // of the entries of keysOf, the parts of their keys that no owner changes
+	keysOf *config.Config
+
 	// followed is the configuration that its servers were last compared with. supervisor.mu guards it.
 	followed *config.Config
 
@@ -142,6 +146,26 @@ func (e *clientEnv) look() (cfg *config.Config, complaint string) {
 // key identifies the server of an entry for clients here: its entry, its folder, its environment, its roots, whose
 // logins it uses and its owner. Requests with the same key share a server.
 func (e *clientEnv) key(cfg *config.Config, entry *config.Server, of owner) string {
+	return digest(e.sharedKey(cfg, entry), string(of.principal), of.session, of.forwarded)
+}
+
+// sharedKey returns the part of the key of an entry's servers that all their owners share. It is computed once for each
+// configuration, which does not change: most of an environment is judged for it.
+func (e *clientEnv) sharedKey(cfg *config.Config, entry *config.Server) string {
+	e.keyMu.Lock()
+	defer e.keyMu.Unlock()
+	if e.keysOf != cfg {
+		e.keysOf, e.shared = cfg, make(map[*config.Server]string)
+	}
+	key, ok := e.shared[entry]
+	if !ok {
+		key = e.newSharedKey(cfg, entry)
+		e.shared[entry] = key
+	}
+	return key
+}
+
+func (e *clientEnv) newSharedKey(cfg *config.Config, entry *config.Server) string {
 	root := e.root(cfg)
 	if entry.Roots != nil {
 		root = "" // the fingerprint contains the entry's own
@@ -150,8 +174,7 @@ func (e *clientEnv) key(cfg *config.Config, entry *config.Server, of owner) stri
 	if entry.Project != "" { // it gets less, so that fewer changes matter to it
 		inherited = digest(entry.Inherited(e.inherited)...)
 	}
-	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, entry.LoginOwner(),
-		string(of.principal), of.session, of.forwarded)
+	return digest("server", entry.Name, entry.Fingerprint(), e.folder(entry), root, inherited, entry.LoginOwner())
 }
 
 // keyIn returns the key of an owner's server of a configuration by its name, or "" if the configuration does not want

@@ -111,3 +111,25 @@ func TestProgram(t *testing.T) {
 		t.Error("a name without a value is set")
 	}
 }
+
+// TestKeysAreRemembered: the key of a changed entry is another, and that of an entry stays, whoever asks.
+func TestKeysAreRemembered(t *testing.T) {
+	t.Parallel()
+	e := newClientEnv(Surroundings{Dir: t.TempDir(), Environ: []string{"A=1"}})
+	with := func(arg string) (*config.Config, *config.Server) {
+		entry := &config.Server{Name: "s", Entry: config.Entry{Command: "x", Args: []string{arg}}}
+		return &config.Config{Sources: &config.Sources{}, Servers: []*config.Server{entry}}, entry
+	}
+	before, old := with("old")
+	after, changed := with("new")
+	first := e.key(before, old, owner{})
+	if e.key(after, changed, owner{}) == first {
+		t.Error("the key of a changed entry is the same")
+	}
+	if e.key(before, old, owner{}) != first {
+		t.Error("the key of an entry changes")
+	}
+	if e.key(before, old, owner{session: "1"}) == first || e.key(before, old, owner{principal: "ada"}) == first {
+		t.Error("another owner has the same key")
+	}
+}

@@ -306,10 +306,11 @@ func (v *supervisor) changed(srv *server, r *run) {
 }
 
 // listAnew has a server listed again, soon but not too often. The index holds what the user of the command line sees,
-// so that the lists of another principal never get into it. Of the servers that sessions have for themselves one is
-// listed for all that have said so before: a change mostly reaches all of them at once.
+// so that the lists of another principal, or of a client with credentials of its own, never get into it. Of the servers
+// that sessions have for themselves one is listed for all that have said so before: a change mostly reaches all of them
+// at once.
 func (v *supervisor) listAnew(srv *server, r *run) {
-	if v.ending || r.retired || srv.owner.principal != "" {
+	if v.ending || r.retired || srv.owner.principal != "" || srv.owner.forwarded != "" {
 		return
 	}
 	if r.changed = time.Now(); r.relist != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/config"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/packed"
@@ -326,6 +327,17 @@ func (sn *Snapshot) Find(ref tool.Ref) (Record, bool, error) {
 		}
 	}
 	return Record{}, false, nil
+}
+
+// FileState tells one state of a file from others. States are compared with ==.
+type FileState = atomicfile.Stamp
+
+// DefinitionsFile returns the state of tool_index.json now. It is always the same if the definitions are in memory.
+func (sn *Snapshot) DefinitionsFile() (FileState, error) {
+	if sn.defFile == "" {
+		return FileState{}, nil
+	}
+	return atomicfile.StampOf(sn.defFile)
 }
 
 // Definition reads one definition from tool_index.json. It fails with [ErrReplaced] or [ErrDamaged].

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
@@ -30,10 +31,17 @@ const lockWait = 10 * time.Second
 
 // Store is the folder of the pins: a file for each server, by the digest that identifies its entry. It lies outside the
 // cache, so that an empty cache approves nothing. The folder need not exist.
-type Store struct{ Dir string }
+type Store struct {
+	Dir string
 
-// StoreIn returns the store in mcpl's state directory.
-func StoreIn(dir string) Store { return Store{Dir: filepath.Join(dir, "pins")} }
+	changes *atomicfile.Memo[[]Change] // of each server, as its file has them
+}
+
+// StoreIn returns the store in mcpl's state directory. It remembers changes that it has read, as long as their file
+// stays as it is.
+func StoreIn(dir string) Store {
+	return Store{Dir: filepath.Join(dir, "pins"), changes: new(atomicfile.Memo[[]Change])}
+}
 
 func (s Store) path(id string) string { return filepath.Join(s.Dir, id+".json") }
 
@@ -63,6 +71,11 @@ func (s Store) read(id string) (*Pins, []byte, error) {
 // Changes returns what has not been seen yet of a server. It reads the beginning of its file only, whatever the server
 // offers. Errors are those of Read.
 func (s Store) Changes(id string) ([]Change, error) {
+	changes, err := s.changes.Get(s.path(id), func() ([]Change, error) { return s.readChanges(id) })
+	return slices.Clone(changes), err
+}
+
+func (s Store) readChanges(id string) ([]Change, error) {
 	f, _, err := atomicfile.OpenOwn(s.path(id), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

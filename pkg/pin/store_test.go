@@ -1,6 +1,7 @@
 package pin
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +10,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -318,5 +322,57 @@ func TestUpdateInterrupted(t *testing.T) {
 	}
 	if p, err := s.Read("x"); err != nil || !p.Empty() {
 		t.Errorf("got %v, %v", p, err)
+	}
+}
+
+// TestChangesAreRemembered: what was read of a file counts until the file changes, also in place and within its time.
+func TestChangesAreRemembered(t *testing.T) {
+	t.Parallel()
+	s := StoreIn(t.TempDir())
+	update(t, s, Warn, 0, listing(t, "pay "+pay))
+	update(t, s, Warn, 1, listing(t, "pay "+rugPull))
+	file := s.path(id)
+	longAgo := time.Now().Add(-time.Hour)
+	mcptest.Wait(t, file+" to settle", func() bool {
+		state, err := atomicfile.StampOf(file)
+		return err == nil && state.Settled()
+	})
+	changes := func() []Change {
+		t.Helper()
+		list, err := s.Changes(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	changes()[0].Held = false // of a copy
+	if list := changes(); len(list) != 1 || !list[0].Held {
+		t.Fatalf("%+v", list)
+	}
+	if err := s.Update(t.Context(), id, func(p *Pins) error {
+		p.See(func(Change) bool { return true })
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if list := changes(); len(list) != 0 {
+		t.Errorf("after they were seen: %+v", list)
+	}
+	update(t, s, Warn, 2, listing(t, "pay "+pay))
+	if list := changes(); len(list) != 1 {
+		t.Errorf("after another change: %+v", list)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, bytes.Replace(data, []byte(`"version":1`), []byte(`"version":9`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file, longAgo, longAgo); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Changes(id); err == nil || !strings.Contains(err.Error(), "version 9") {
+		t.Errorf("of a file of another version: %v", err)
 	}
 }

@@ -287,11 +287,29 @@ func Quote(s string) []byte {
 
 // Text decodes a JSON string. For other values it is empty.
 func Text(raw []byte) string {
+	if text, ok := plainText(raw); ok {
+		return text
+	}
 	var s string
 	if json.Unmarshal(raw, &s) != nil {
 		return ""
 	}
 	return s
+}
+
+// plainText returns what stands in a JSON string of ASCII without escapes, as most are, for which encoding/json takes
+// several times as long. ok is false for all else.
+func plainText(raw []byte) (text string, ok bool) {
+	if len(raw) < 2 || raw[0] != '"' || raw[len(raw)-1] != '"' {
+		return "", false
+	}
+	inner := raw[1 : len(raw)-1]
+	for _, c := range inner {
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return "", false
+		}
+	}
+	return string(inner), true
 }
 
 // The scanners below walk JSON that json.Valid has accepted, so they need not check again.

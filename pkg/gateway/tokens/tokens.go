@@ -28,7 +28,12 @@ type Store struct {
 	Now  func() time.Time
 	// Fixed says that somebody else writes the file: it cannot be changed here, and has to be there.
 	Fixed bool
+	// Read, if not nil, remembers what was read of the file for as long as it stays as it is.
+	Read *Memo
 }
+
+// Memo remembers the tokens of a file. The zero value is ready for use.
+type Memo = atomicfile.Memo[[]Token]
 
 // Token is what is kept of a token.
 type Token struct {
@@ -66,6 +71,11 @@ const (
 
 // List returns the tokens. A file that cannot be read, or that someone else could have written, is a fault.
 func (s Store) List() ([]Token, error) {
+	list, err := s.Read.Get(s.Path, s.read)
+	return slices.Clone(list), err
+}
+
+func (s Store) read() ([]Token, error) {
 	data, _, err := atomicfile.ReadOwn(s.Path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) && !s.Fixed {
 		return nil, nil
@@ -142,18 +152,24 @@ func (s Store) Revoke(ctx context.Context, name string) (revoked bool, err error
 
 // Find returns what is kept of a token; nil if it is none, or has expired.
 func (s Store) Find(token string) (found *Token, err error) {
-	list, err := s.List()
+	list, err := s.Read.Get(s.Path, s.read)
 	if err != nil {
 		return nil, err
 	}
 	given := []byte(hash(token))
-	for i, t := range list {
+	for _, t := range list {
 		if subtle.ConstantTimeCompare([]byte(t.Hash), given) == 1 && !t.Expired(s.Now()) {
-			found = &list[i]
+			found = &t // a copy: others have the list, too
 		}
 	}
 	return found, nil
 }
+
+// ID tells the token from all others, also from one that gets its name later.
+func (t Token) ID() string { return t.Name + "@" + t.Hash[:min(len(t.Hash), idDigits)] }
+
+// idDigits is how many digits of the hash are in an ID.
+const idDigits = 16
 
 // Expired reports whether the token counts no more.
 func (t Token) Expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }

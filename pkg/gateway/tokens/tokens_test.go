@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-launchpad/mcpl/internal/mcptest"
+	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/tokens"
 )
 
@@ -193,4 +195,83 @@ func FuzzFind(f *testing.F) {
 			t.Errorf("%v, %v", found, err)
 		}
 	})
+}
+
+// TestRemembered: a token that is revoked, added or edited holds for the next request, though the file is read only
+// when it has changed.
+func TestRemembered(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	s.Read = new(tokens.Memo)
+	now := time.Now()
+	s.Now = func() time.Time { return now }
+	ada, err := s.Add(t.Context(), tokens.Token{Name: "ada", Expires: now.Add(time.Minute)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// settled returns when what Find has found is remembered.
+	settled := func() {
+		t.Helper()
+		mcptest.Wait(t, s.Path+" to settle", func() bool {
+			state, err := atomicfile.StampOf(s.Path)
+			return err == nil && state.Settled()
+		})
+		if found, err := s.Find(ada); err != nil || found == nil {
+			t.Fatal(found, err)
+		}
+	}
+	settled()
+	found, err := s.Find(ada)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found.Name, found.Tier = "eve", "destructive" // a copy
+	if found, err = s.Find(ada); err != nil || found.Name != "ada" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	bob, err := s.Add(t.Context(), tokens.Token{Name: "bob"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Find(bob); err != nil || found == nil {
+		t.Errorf("a new token: %v, %v", found, err)
+	}
+	settled()
+	// In place, of the same size, and with the time that the file had.
+	info, err := os.Stat(s.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(s.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, s, []byte(strings.Replace(string(data), `"ada"`, `"eva"`, 1)), 0o600)
+	if err := os.Chtimes(s.Path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Find(ada); err != nil || found == nil || found.Name != "eva" {
+		t.Errorf("%+v, %v", found, err)
+	}
+	settled()
+	if err := os.Chmod(s.Path, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := s.Find(ada); err == nil {
+		t.Errorf("from a file that anybody can write: %+v", found)
+	}
+	if err := os.Chmod(s.Path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settled()
+	if revoked, err := s.Revoke(t.Context(), "bob"); err != nil || !revoked {
+		t.Fatal(revoked, err)
+	}
+	if found, err := s.Find(bob); err != nil || found != nil {
+		t.Errorf("after it was revoked: %+v, %v", found, err)
+	}
+	now = now.Add(time.Minute)
+	if found, err := s.Find(ada); err != nil || found != nil {
+		t.Errorf("after it has expired: %+v, %v", found, err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/gateway/telemetry"
@@ -72,7 +73,12 @@ func (s *Server) local(answer http.HandlerFunc) http.HandlerFunc {
 			return
 		}
 		if !isLocal(r) {
-			if _, ok := s.authorized(w, r); !ok {
+			principal, ok := s.authorized(w, r)
+			if !ok {
+				return
+			}
+			if len(principal.Servers) > 0 || principal.Profile != "" { // they are numbers of all servers
+				http.Error(w, "this token is not for all servers", http.StatusForbidden)
 				return
 			}
 		}
@@ -87,8 +93,10 @@ func isLocal(r *http.Request) bool {
 	if err != nil || !net.ParseIP(host).IsLoopback() || !isLoopback(r.Host) {
 		return false
 	}
-	for _, name := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"} {
-		if r.Header.Get(name) != "" {
+	handedOn := []string{"Forwarded", "Via", "X-Real-Ip", "Cf-Connecting-Ip", "True-Client-Ip", "Fly-Client-Ip"}
+	for name := range r.Header {
+		isForwarded := strings.HasPrefix(name, "X-Forwarded") || strings.HasPrefix(name, "X-Original")
+		if isForwarded || slices.Contains(handedOn, name) {
 			return false
 		}
 	}
