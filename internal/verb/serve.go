@@ -155,8 +155,8 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 	opt := gateway.Options{Version: s.App.Version, Now: s.App.Now,
 		Log: log, Results: s.App.resultsOf, MaxBytes: s.Settings.MaxBytes, Stamp: s.stamp, Query: s.App.QueryApart,
 		Catalog: string(s.Settings.Catalog), Notice: func(text string) { s.Printer.Notice("%s", text) },
-		Switch: s.switchTools,
-		Open:   func() (gateway.Opened, error) { return s.openAnew(doors) }}
+		Switch: s.switchTools, Choice: s.choice,
+		Open: func() (gateway.Opened, error) { return s.openAnew(doors) }}
 	seen.options(&opt)
 	g, end, err := s.newGateway(ctx, opt, doors, v.HTTP != "")
 	if err != nil {

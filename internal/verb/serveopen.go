@@ -18,7 +18,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/state"
 )
 
-// stamp identifies the files that the engine of this session is made from.
+// stamp identifies the files that the engine of this session is made from. Those of principals are not among them: see
+// [Session.choice].
 func (s *Session) stamp() string {
 	var b strings.Builder
 	env := s.App.Env
@@ -42,9 +43,7 @@ func (s *Session) stamp() string {
 	for _, file := range slices.Concat(sources.Configs, sources.EnvFiles) {
 		fmt.Fprintf(&b, "%s %d %d\n", file.Path, file.MTime, file.Size)
 	}
-	for _, dir := range []string{state.Principals(env.StateDir()), login.Dir(env.StateDir())} {
-		look(dir) // a changed file is another entry of it
-	}
+	look(login.Dir(env.StateDir())) // a changed file is another entry of it
 	b.WriteString(env.ApprovalStamp(sources))
 	return b.String()
 }
@@ -101,7 +100,7 @@ func (s *Session) narrow(ctx context.Context, of gateway.Principal, profile stri
 	if n.Refuses, err = s.lackOf(ctx, of); err != nil || of.Name == "" {
 		return n, err
 	}
-	tools, notices, err := state.PrincipalFile(s.App.Env.StateDir(), cmp.Or(of.ID, of.Name)).Read()
+	tools, notices, err := s.choiceFile(cmp.Or(of.ID, of.Name)).Read()
 	if err != nil { // what it has off would be on without it
 		notices = append(notices, fmt.Sprintf("nothing is on for %s: %v", of.Name, err))
 		tools = state.Nothing()[0]

@@ -63,6 +63,16 @@ func (e *Engine) HasOwnCredentials(server string) bool {
 	return entry != nil && (entry.Credentials == config.OfUser || entry.Credentials == config.Forwarded)
 }
 
+// Fingerprint identifies how a server is started or reached, as [config.Server.Fingerprint] does. It is empty if the
+// server cannot be used, or is off.
+func (e *Engine) Fingerprint(server string) string {
+	entry := e.entry(server)
+	if entry == nil || e.CheckServers([]string{server}) != nil {
+		return ""
+	}
+	return entry.Fingerprint()
+}
+
 // entry returns the entry of a server; nil if it cannot be used.
 func (e *Engine) entry(server string) *config.Server {
 	cfg, err := e.catalog.Config()

@@ -124,7 +124,10 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_ = g.Renew(ctx) // if it fails, the log says why
+	// A principal's choice shows in its views alone. Only other changes need a new generation.
+	if r.client.who.Principal.identity() == "" || g.opt.Stamp() != r.gen.stamp {
+		_ = g.Renew(ctx) // if it fails, the log says why
+	}
 	still, err := r.stillOff(ctx, slices.DeleteFunc(on, func(name string) bool { return isOff[name] }))
 	if err != nil {
 		return "", err

@@ -61,6 +61,9 @@ type Options struct {
 	// Switch switches on and off what these names mean, servers or SERVER/TOOL, in one update that lasts, for a principal
 	// by its ID. Names that it switches on are all that is on then, with those that were switched on before.
 	Switch func(ctx context.Context, principal string, on, off []string) (Switched, error)
+	// Choice identifies what Switch, or a person, has switched on and off for a principal by its identity. While it stays
+	// the same, Narrow returns the same. If nil, nothing is switched for principals.
+	Choice func(principal string) string
 	// Version is that of mcpl.
 	Version string
 	// Results returns what keeps results of more than MaxBytes bytes, for a principal by its ID. Zero means that none
@@ -151,6 +154,9 @@ func New(opt Options) (*Gateway, error) {
 	if opt.Log == nil {
 		opt.Log = func(string, string) {}
 	}
+	if opt.Choice == nil {
+		opt.Choice = func(string) string { return "" }
+	}
 	sealer, err := newSealer(opt.Keys, opt.Now)
 	if err != nil {
 		return nil, err
@@ -220,7 +226,7 @@ func (g *Gateway) watch(ctx context.Context) {
 	tell := time.NewTimer(0)
 	defer tell.Stop()
 	tell.Stop()
-	failed := ""
+	failed, due, choices := "", changes{}, make(map[string]string)
 	for waiting := false; ; {
 		var renewed chan error
 		select {
@@ -228,7 +234,8 @@ func (g *Gateway) watch(ctx context.Context) {
 			return
 		case <-tell.C:
 			waiting = false
-			g.tellChanges(ctx)
+			g.tellChanges(ctx, due)
+			due = changes{}
 			continue
 		case renewed = <-g.renewals:
 		case <-tick.C:
@@ -244,7 +251,9 @@ func (g *Gateway) watch(ctx context.Context) {
 		if complaint != failed && complaint != "" {
 			g.opt.Log("", "the configuration is left as it was: "+complaint)
 		}
-		if failed = complaint; changed && !waiting {
+		due.all = due.all || changed
+		due.of = append(due.of, g.chosenAnew(choices)...)
+		if failed = complaint; (due.all || len(due.of) > 0) && !waiting {
 			waiting = true
 			tell.Reset(burst)
 		}
@@ -312,17 +321,50 @@ func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, err error)
 	return true, nil
 }
 
-// tellChanges tells each client which of its lists have changed, or are said to have.
-func (g *Gateway) tellChanges(ctx context.Context) {
+// changes are whose lists may have changed: those of all clients, or those of some principals, by their identity.
+type changes struct {
+	all bool
+	of  []string
+}
+
+// chosenAnew returns the principals, with a client that hears of changes, whose choice is another than at the last
+// call, or that had no such client then. choices are those of the last call, and become those of this one.
+func (g *Gateway) chosenAnew(choices map[string]string) (principals []string) {
+	here := make(map[string]bool)
+	for _, c := range g.listeners() {
+		here[c.who.Principal.identity()] = true
+	}
+	maps.DeleteFunc(choices, func(principal, _ string) bool { return !here[principal] })
+	for principal := range here {
+		if principal == "" {
+			continue // its choice is part of the configuration
+		}
+		now := g.opt.Choice(principal)
+		if before, known := choices[principal]; !known || before != now {
+			choices[principal] = now
+			principals = append(principals, principal)
+		}
+	}
+	return principals
+}
+
+// tellChanges tells clients which of their lists have changed, or are said to have.
+func (g *Gateway) tellChanges(ctx context.Context, due changes) {
 	g.mu.Lock()
 	said := g.announced
 	g.announced = make(map[news]bool)
 	g.mu.Unlock()
 	gen := g.enter()
 	defer func() { _ = gen.leave() }() // an engine that was replaced meanwhile has nothing to say
-	g.tellLists(ctx)
+	g.subscriptions.pruneOf(ctx, gen, due.of)
+	due.all = due.all || len(said) > 0
+	if due.all {
+		g.tellLists(ctx)
+	}
 	for _, c := range g.listeners() {
-		c.tellChanged(ctx, gen, said)
+		if due.all || slices.Contains(due.of, c.who.Principal.identity()) {
+			c.tellChanged(ctx, gen, said)
+		}
 	}
 }
 

@@ -14,7 +14,8 @@ type generation struct {
 	Opened
 	stamp    string
 	health   *health
-	notice   func(string)  // takes what a person should mend
+	notice   func(string) // takes what a person should mend
+	choice   func(principal string) string
 	replaced chan struct{} // closed when another generation has taken its place
 	listed   chan struct{} // closed when the servers were listed that were never listed before, or could not be
 	stop     func() error  // ends the listing, and closes the engine
@@ -29,7 +30,7 @@ type generation struct {
 // begin begins a generation, and lists the servers that were never listed, until ctx ends.
 func (g *Gateway) begin(ctx context.Context, opened Opened, stamp string) *generation {
 	gen := &generation{Opened: opened, stamp: stamp, health: g.health, users: 1, replaced: make(chan struct{}),
-		listed: make(chan struct{}), notice: g.Notice, views: make(map[string]*view)}
+		listed: make(chan struct{}), notice: g.Notice, choice: g.opt.Choice, views: make(map[string]*view)}
 	ctx, cancel := context.WithCancel(ctx)
 	g.wg.Go(func() {
 		defer close(gen.listed)

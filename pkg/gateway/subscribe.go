@@ -211,18 +211,32 @@ func (s *subscriptions) renew(ctx context.Context, gen *generation, about topic)
 func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 	tick := time.NewTicker(renewEvery)
 	defer tick.Stop()
+	leave := func() {}
+	defer func() { leave() }()
+	renewed := "" // the server's entry when it was last subscribed at; "" if that is to be done again
 	for kept := true; kept; {
 		gen := s.gateway.enter()
 		s.prune(ctx, gen, one)
 		stop, err := gen.Engine.Watch(ctx, one.Server, one.of.options(), func(e tool.Event) { s.updated(one.topic, e) })
-		if err == nil {
-			err = s.renew(ctx, gen, one.topic)
+		leave() // not before: a server may stop that no client watches
+		leave = func() {
+			if stop != nil {
+				stop()
+			}
+			_ = gen.leave() // an engine that was replaced meanwhile has nothing to say
+		}
+		if entry := gen.Engine.Fingerprint(one.Server); err == nil && (entry == "" || entry != renewed) {
+			err, renewed = s.renew(ctx, gen, one.topic), entry
+		}
+		if err != nil {
+			renewed = ""
 		}
 		if err != nil && ctx.Err() == nil {
 			s.gateway.opt.Log(one.Server, "the subscription to "+one.Name+" could not be renewed: "+err.Error())
 		}
 		select {
 		case <-tick.C:
+			renewed = ""
 		case <-gen.replaced:
 		case <-one.ended:
 			kept = false
@@ -230,10 +244,24 @@ func (s *subscriptions) keep(ctx context.Context, one *subscription) {
 		case <-ctx.Done():
 			kept = false
 		}
-		if stop != nil {
-			stop()
+	}
+}
+
+// pruneOf is prune for the subscriptions of some principals, by their identity.
+func (s *subscriptions) pruneOf(ctx context.Context, gen *generation, principals []string) {
+	var theirs []*subscription
+	s.mu.Lock()
+	for _, one := range s.byTopic {
+		for sub := range one.subscribers {
+			if slices.Contains(principals, sub.client.who.Principal.identity()) {
+				theirs = append(theirs, one)
+				break
+			}
 		}
-		_ = gen.leave() // an engine that was replaced meanwhile has nothing to say
+	}
+	s.mu.Unlock()
+	for _, one := range theirs {
+		s.prune(ctx, gen, one)
 	}
 }
 

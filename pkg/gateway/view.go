@@ -13,6 +13,8 @@ import (
 type view struct {
 	*engine.Engine
 	gen *generation
+	// choice identifies what the principal had switched on and off when the view was made.
+	choice string
 
 	mu    sync.Mutex
 	lists *lists        // nil before they are read
@@ -24,22 +26,25 @@ const maxViews = 64
 
 // view returns what is there for a principal in a profile.
 func (gen *generation) view(ctx context.Context, of Principal, profile string) (*view, error) {
-	key := of.key() + profile
+	key, choice := of.key()+profile, ""
+	if of.identity() != "" {
+		choice = gen.choice(of.identity()) // before it is read: what changes in between has another
+	}
 	gen.mu.Lock()
 	known := gen.views[key]
 	gen.mu.Unlock()
-	if known != nil {
+	if known != nil && known.choice == choice {
 		return known, nil
 	}
 	narrowing, err := gen.Narrow(ctx, of, profile)
 	if err != nil {
 		return nil, err
 	}
-	v := &view{Engine: gen.Engine.Narrowed(narrowing), gen: gen}
+	v := &view{Engine: gen.Engine.Narrowed(narrowing), gen: gen, choice: choice}
 	gen.mu.Lock()
 	defer gen.mu.Unlock()
-	if known := gen.views[key]; known != nil {
-		return known, nil
+	if other := gen.views[key]; other != nil && other.choice == choice {
+		return other, nil
 	}
 	if len(gen.views) >= maxViews {
 		clear(gen.views) // requests have theirs
