@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
@@ -117,16 +118,7 @@ func TestSameID(t *testing.T) {
 func TestSubscriptionsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSubscriptions(nil)
-	add := func(c *Client, uri string) error {
-		ref := topic{Ref: tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		err := s.isRoom(ref, subscriber{c, uri})
-		if err == nil {
-			s.enter(ref, subscriber{c, uri})
-		}
-		return err
-	}
+	add := adder(s)
 	var clients []*Client
 	for i := range maxSubscriptions / maxOwnSubscriptions {
 		c := new(Client)
@@ -157,6 +149,53 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 	if err := add(clients[0], "new"); err != nil {
 		t.Error(err)
+	}
+}
+
+// adder returns what subscribes a client to a resource, if there is room.
+func adder(s *subscriptions) func(c *Client, uri string) error {
+	return func(c *Client, uri string) error {
+		ref := topic{Ref: tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		err := s.isRoom(ref, subscriber{c, uri})
+		if err == nil {
+			s.enter(ref, subscriber{c, uri})
+		}
+		return err
+	}
+}
+
+// TestSubscriptionShares: the clients of one principal leave room for those of others.
+func TestSubscriptionShares(t *testing.T) {
+	t.Parallel()
+	s := newSubscriptions(nil)
+	add := adder(s)
+	of := func(name string) *Client { return &Client{who: Identity{Principal: Principal{Name: name}}} }
+	var eves []*Client
+	for i := range maxPrincipalSubscriptions {
+		if i%maxOwnSubscriptions == 0 {
+			eves = append(eves, of("eve"))
+		}
+		if err := add(eves[len(eves)-1], fmt.Sprint(i)); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	late := of("eve")
+	if err := add(late, "0"); err == nil {
+		t.Error("eve has one more")
+	}
+	if err := add(of("ada"), "new"); err != nil {
+		t.Error(err)
+	}
+	s.leave(eves[0])
+	if err := add(late, "new"); err != nil {
+		t.Error(err)
+	}
+	s.leave(eves[1])
+	s.leave(late)
+	if s.by["eve"] > 0 || s.by["ada"] != 1 {
+		t.Errorf("%v are left", s.by)
 	}
 }
 
@@ -231,6 +270,40 @@ func TestQuestionToSlowClient(t *testing.T) {
 	if len(c.asked) > 0 {
 		t.Error("an answer is waited for")
 	}
+}
+
+// mute is an outlet of a client that is sent messages and answers nothing.
+type mute struct {
+	answers
+	sent chan []byte
+}
+
+func (m mute) Send(message []byte) bool {
+	m.sent <- message
+	return true
+}
+
+// TestQuestionIsNotAnswered: a question does not hold its call, and what that holds, for ever.
+func TestQuestionIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := (&Gateway{}).Connect("x", Identity{Expose: All}, nil)
+		began, out := time.Now(), mute{sent: make(chan []byte, 2)}
+		if _, err := c.ask(t.Context(), out, "elicitation/create", nil); !errors.Is(err, errLate) {
+			t.Error(err)
+		}
+		if took := time.Since(began); took != suspension {
+			t.Errorf("it took %s", took)
+		}
+		<-out.sent
+		if note := string(<-out.sent); !strings.Contains(note, "notifications/cancelled") ||
+			!strings.Contains(note, "no answer came within 10m0s") {
+			t.Error(note)
+		}
+		if len(c.asked) > 0 {
+			t.Error("an answer is waited for")
+		}
+	})
 }
 
 // TestCancelledIsSilent answers no request that its client has cancelled, over stdin and stdout.

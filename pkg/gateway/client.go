@@ -261,8 +261,11 @@ func (c *Client) questionID(number int64) json.RawMessage {
 	return tool.Quote(fmt.Sprintf("%s-%d", c.gateway.replica, number))
 }
 
-// ask sends a request to the client and returns its answer. If ctx ends first, the client hears of that.
+// ask sends a request to the client and returns its answer, which it may take as long for as a call is suspended. If
+// that or ctx ends first, the client hears of it.
 func (c *Client) ask(ctx context.Context, out Outlet, method string, params json.RawMessage) (json.RawMessage, error) {
+	ctx, end := context.WithTimeoutCause(ctx, suspension, errLate)
+	defer end()
 	answer := make(chan mcp.Message, 1)
 	c.mu.Lock()
 	c.lastID++

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// suspension is how long a call waits for the client to come back with the answer to a question.
+	// suspension is how long a call waits for the answer of its client to a question.
 	suspension = 10 * time.Minute
 	// maxSuspended bounds the calls that wait, and maxOwnSuspended those of one owner.
 	maxSuspended    = 1000
@@ -171,8 +171,8 @@ type waiting struct {
 	timer *time.Timer
 }
 
-// errLate is the cause of calls whose client did not come back.
-var errLate = fmt.Errorf("no answer came within %s", suspension)
+// errLate is the cause of calls whose client did not answer a question.
+var errLate = fmt.Errorf("the server's question was not answered: no answer came within %s", suspension)
 
 // suspend keeps a call until its client comes back.
 func (g *Gateway) suspend(owner string, s *suspended, q question) (id string, err error) {
