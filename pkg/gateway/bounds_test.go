@@ -289,8 +289,13 @@ func TestQuestionIsNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := (&Gateway{}).Connect("x", Identity{Expose: All}, nil)
 		began, out := time.Now(), mute{sent: make(chan []byte, 2)}
-		if _, err := c.ask(t.Context(), out, "elicitation/create", nil); !errors.Is(err, errLate) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r := &request{client: c, out: out, cancel: cancel}
+		if _, err := r.askClient(ctx, "elicitation/create", nil); !errors.Is(err, errLate) {
 			t.Error(err)
+		}
+		if !errors.Is(context.Cause(ctx), errLate) {
+			t.Error("its request goes on")
 		}
 		if took := time.Since(began); took != suspension {
 			t.Errorf("it took %s", took)
