@@ -236,7 +236,7 @@ func TestSuspendedAreBounded(t *testing.T) {
 	t.Parallel()
 	g := empty(t)
 	add := func(owner string) error {
-		_, err := g.suspend(owner, &suspended{cancel: func(error) {}}, question{})
+		_, err := g.suspend(Principal{Name: owner}, &suspended{cancel: func(error) {}}, question{})
 		return err
 	}
 	for i := range maxSuspended / maxOwnSuspended {
@@ -297,7 +297,7 @@ func TestQuestionIsNotAnswered(t *testing.T) {
 		if !errors.Is(context.Cause(ctx), errLate) {
 			t.Error("its request goes on")
 		}
-		if took := time.Since(began); took != suspension {
+		if took := time.Since(began); took != Suspension {
 			t.Errorf("it took %s", took)
 		}
 		<-out.sent

@@ -264,7 +264,7 @@ func (c *Client) questionID(number int64) json.RawMessage {
 // ask sends a request to the client and returns its answer, which it may take as long for as a call is suspended. If
 // that or ctx ends first, the client hears of it.
 func (c *Client) ask(ctx context.Context, out Outlet, method string, params json.RawMessage) (json.RawMessage, error) {
-	ctx, end := context.WithTimeoutCause(ctx, suspension, errLate)
+	ctx, end := context.WithTimeoutCause(ctx, Suspension, errLate)
 	defer end()
 	answer := make(chan mcp.Message, 1)
 	c.mu.Lock()
