@@ -42,7 +42,7 @@ func TestServeRevoked(t *testing.T) {
 	}
 }
 
-// TestServeTooMuch: a client with too much in flight is told so, and can still say small things. Others find room.
+// TestServeTooMuch: a client with too much in flight hears of it, and can still say small things. Others find room.
 func TestServeTooMuch(t *testing.T) {
 	t.Parallel()
 	h := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "hang", Behaviour: mcptest.Behaviour{Never: true}},

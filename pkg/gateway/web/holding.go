@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
 )
 
-// The most that one principal may have of what all have in common. The person who runs the gateway, who has no name, has
-// no bounds but those of all.
+// The most that one principal may have of what all have in common. The person who runs the gateway, who has no name,
+// has no bounds but those of all.
 const (
 	// ownSessions bounds its sessions. Its own one that has been idle for longest ends first.
 	ownSessions = maxSessions / 10

@@ -16,7 +16,7 @@ import (
 // until they are cancelled, and say on began and ended that they do.
 func guarded(t *testing.T, tokens *register) (s *Server, url string, clock *clock, began, ended chan string) {
 	t.Helper()
-	began, ended = make(chan string), make(chan string, 500)
+	began, ended = make(chan string, 500), make(chan string, 500)
 	made, _, clock := start(t, func(opt *gateway.Options) {
 		opt.Switch = func(ctx context.Context, principal string, _, _ []string) (gateway.Switched, error) {
 			began <- principal
@@ -117,7 +117,8 @@ func TestTokensEndSessions(t *testing.T) {
 		t.Errorf("a call of %s has ended", name)
 	}
 	for name, want := range map[string]int{"narrowed": 404, "kept": 200} {
-		if r := send(t, http.MethodPost, url, name, strings.NewReader(ping), sessionHeader, sessions[name]); r.status != want {
+		r := send(t, http.MethodPost, url, name, strings.NewReader(ping), sessionHeader, sessions[name])
+		if r.status != want {
 			t.Errorf("%s: %d, not %d", name, r.status, want)
 		}
 	}
@@ -159,8 +160,8 @@ func TestRequestsInFlight(t *testing.T) {
 	}
 }
 
-// TestSessionShares: the sessions of a principal are bounded, and its own that is idle for longest makes room. Where all
-// have none left, that of the largest holder does.
+// TestSessionShares: the sessions of a principal are bounded, and its own that is idle for longest makes room. If there
+// is none for anybody, that of the largest holder does.
 func TestSessionShares(t *testing.T) {
 	t.Parallel()
 	s, _, clock := start(t)

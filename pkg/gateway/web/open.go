@@ -103,9 +103,8 @@ func (s *Server) opened() map[string]*opened {
 	return byToken
 }
 
-// endHolding ends the sessions of a principal, and its calls that wait, since its token does not count any more. A client
-// may come back with a newer token after its own has expired: that it may do until its calls would not wait any longer
-// for an answer.
+// endHolding ends the sessions of a principal, and its calls that wait, since its token does not count any more. After
+// it has expired, its client may come back with a newer one, for as long as its calls would wait for an answer.
 func (s *Server) endHolding(own *holding, token string, hasExpired bool) {
 	now := s.opt.Now()
 	s.mu.Lock()

@@ -79,7 +79,8 @@ type Server struct {
 // New returns a server.
 func New(opt Options) *Server {
 	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session), ended: make(map[string]time.Time),
-		requests: make(map[*openRequest]struct{}), shares: make(map[string]*holding), ending: make(chan struct{}), cutting: make(chan struct{})}
+		requests: make(map[*openRequest]struct{}), shares: make(map[string]*holding),
+		ending: make(chan struct{}), cutting: make(chan struct{})}
 	for _, path := range []string{"/mcp", "/mcp/{expose}", "/mcp/p/{profile}", "/mcp/p/{profile}/{expose}",
 		"/api/mcp/{token}"} {
 		s.mux.HandleFunc(path, s.serve)
