@@ -94,6 +94,17 @@ func TestClosedClientsAreForgotten(t *testing.T) {
 	}
 }
 
+// asking is an outlet that looks at its client before it takes an answer, as a session does.
+type asking struct {
+	answers
+	client *Client
+}
+
+func (a asking) Answer(r []byte) {
+	a.client.IsBusy()
+	a.answers.Answer(r)
+}
+
 // TestSameID answers a request with the id of another one, which ends what waits for its answer.
 func TestSameID(t *testing.T) {
 	t.Parallel()
@@ -102,10 +113,10 @@ func TestSameID(t *testing.T) {
 	c.mu.Lock()
 	c.requests["5"] = &request{cancel: func(error) {}}
 	c.mu.Unlock()
-	out := make(answers, 1)
+	out := asking{make(answers, 1), c}
 	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), nil, out)
 	select {
-	case answer := <-out:
+	case answer := <-out.answers:
 		if !strings.Contains(string(answer), "a request with the id 5 is being answered") {
 			t.Errorf("%s", answer)
 		}

@@ -176,13 +176,14 @@ func (c *Client) begun(ctx context.Context, m mcp.Message, header Header, out Ou
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &request{client: c, message: m, header: header, out: out, cancel: cancel}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.closed || c.requests[string(m.ID)] != nil {
+		c.mu.Unlock() // an outlet may look at the client
 		cancel(nil)
 		out.Answer(mcp.Answer(m.ID, nil, &tool.UpstreamError{Code: mcp.InvalidRequest,
 			Message: fmt.Sprintf("a request with the id %s is being answered, or the session has ended", m.ID)}))
 		return
 	}
+	defer c.mu.Unlock()
 	c.requests[string(m.ID)] = r
 	c.wg.Go(func() {
 		defer cancel(nil)
