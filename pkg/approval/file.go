@@ -20,12 +20,15 @@ import (
 const version = 1
 
 // maxFile bounds the file in bytes, maxRequests the requests in it, maxArguments the arguments of each in bytes: a
-// person has to read them. maxSize bounds the arguments of all.
+// person has to read them. maxSize bounds the arguments of all. maxOwnRequests and maxOwnSize bound those of one
+// principal, but not of the person: requests that were used or revoked do not count.
 const (
-	maxFile      = 64 << 20
-	maxRequests  = 1000
-	maxArguments = 1 << 20
-	maxSize      = 16 << 20
+	maxFile        = 64 << 20
+	maxRequests    = 1000
+	maxArguments   = 1 << 20
+	maxSize        = 16 << 20
+	maxOwnRequests = 100
+	maxOwnSize     = 2 << 20
 )
 
 // content is the layout of the file.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
+	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
 
 // Store keeps requests in a folder, for any number of processes at once.
@@ -92,6 +93,12 @@ func (s Store) Open(ctx context.Context, call Call, about About) (r Request, pas
 func (c *content) ask(call Call, about About, now time.Time) (Request, error) {
 	i := c.open(call, now)
 	if i < 0 {
+		if !c.isWithin(call.Principal, len(about.Shown)) {
+			return Request{}, fault.New(fault.ApprovalRequired, fmt.Sprintf("this client waits for so many approvals that "+
+				"no more are taken: it may have %d open or denied, with %d bytes of arguments", maxOwnRequests, maxOwnSize),
+				fmt.Sprintf("Wait until a person has decided, or until they expire, %d hours after they were asked for.",
+					int(Lifetime.Hours()))).On(call.Ref.Server, call.Ref.Tool())
+		}
 		if !c.fits(len(about.Shown)) {
 			return Request{}, fault.New(fault.ApprovalRequired, fmt.Sprintf("so much has been asked for within %d hours "+
 				"that no more is taken", int(Lifetime.Hours())), "Wait until requests expire.").
@@ -108,6 +115,20 @@ func (c *content) ask(call Call, about About, now time.Time) (Request, error) {
 		r.Token = c.Key.sign(r)
 	}
 	return r, nil
+}
+
+// isWithin reports whether a principal may have one more request with so many bytes of arguments.
+func (c *content) isWithin(principal tool.Principal, size int) bool {
+	if principal == "" {
+		return true
+	}
+	n := 0
+	for _, r := range c.Requests {
+		if r.Principal == principal && r.State != Used && r.State != Revoked {
+			n, size = n+1, size+len(r.Arguments)
+		}
+	}
+	return n < maxOwnRequests && size <= maxOwnSize
 }
 
 // fits reports whether there is room for one more request with so many bytes of arguments. If need be, it forgets

@@ -535,6 +535,57 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestShares: what one principal asks for leaves room for others, and for the person.
+func TestShares(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	c := content{Key: make(key, keySize)}
+	as := func(who tool.Principal, amount int) Call {
+		call := pay(amount)
+		call.Principal = who
+		return call
+	}
+	refused := func(who tool.Principal, amount, size int) bool {
+		t.Helper()
+		_, err := c.ask(as(who, amount), About{Shown: make(json.RawMessage, size)}, s.Now())
+		if err != nil && (!fault.Is(err, fault.ApprovalRequired) || !strings.Contains(err.Error(), "this client")) {
+			t.Error(err)
+		}
+		return err != nil
+	}
+	for i := range maxOwnRequests {
+		if refused("eve", i, 0) {
+			t.Fatalf("request %d is refused", i)
+		}
+	}
+	if !refused("eve", maxOwnRequests, 0) {
+		t.Error("one request too many")
+	}
+	if refused("eve", 0, 0) {
+		t.Error("it has been asked for already")
+	}
+	for i := range 2 * maxOwnRequests {
+		if refused("", i, 0) {
+			t.Fatalf("request %d of the person is refused", i)
+		}
+	}
+	c.Requests[0].State, c.Requests[1].State = Denied, Used
+	if refused("eve", maxOwnRequests, 0) {
+		t.Error("a request that was used counts")
+	}
+	if !refused("eve", maxOwnRequests+1, 0) {
+		t.Error("a request that was denied does not count")
+	}
+	for i := range maxOwnSize / maxArguments {
+		if refused("mallory", i, maxArguments) {
+			t.Fatalf("request %d of 1 MB is refused", i)
+		}
+	}
+	if !refused("mallory", 99, 1) || refused("ada", 1, maxArguments) {
+		t.Error("what the arguments of a principal take up is not bounded, or is for others")
+	}
+}
+
 func TestCancelled(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

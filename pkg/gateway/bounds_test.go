@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
@@ -94,6 +95,17 @@ func TestClosedClientsAreForgotten(t *testing.T) {
 	}
 }
 
+// asking is an outlet that looks at its client before it takes an answer, as a session does.
+type asking struct {
+	answers
+	client *Client
+}
+
+func (a asking) Answer(r []byte) {
+	a.client.IsBusy()
+	a.answers.Answer(r)
+}
+
 // TestSameID answers a request with the id of another one, which ends what waits for its answer.
 func TestSameID(t *testing.T) {
 	t.Parallel()
@@ -102,10 +114,10 @@ func TestSameID(t *testing.T) {
 	c.mu.Lock()
 	c.requests["5"] = &request{cancel: func(error) {}}
 	c.mu.Unlock()
-	out := make(answers, 1)
+	out := asking{make(answers, 1), c}
 	c.Receive(t.Context(), message(t, `{"jsonrpc":"2.0","id":5,"method":"ping"}`), nil, out)
 	select {
-	case answer := <-out:
+	case answer := <-out.answers:
 		if !strings.Contains(string(answer), "a request with the id 5 is being answered") {
 			t.Errorf("%s", answer)
 		}
@@ -118,16 +130,7 @@ func TestSameID(t *testing.T) {
 func TestSubscriptionsAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newSubscriptions(nil)
-	add := func(c *Client, uri string) error {
-		ref := topic{Ref: tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}}
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		err := s.isRoom(ref, subscriber{c, uri})
-		if err == nil {
-			s.enter(ref, subscriber{c, uri})
-		}
-		return err
-	}
+	add := adder(s)
 	var clients []*Client
 	for i := range maxSubscriptions / maxOwnSubscriptions {
 		c := new(Client)
@@ -158,6 +161,53 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 	if err := add(clients[0], "new"); err != nil {
 		t.Error(err)
+	}
+}
+
+// adder returns what subscribes a client to a resource, if there is room.
+func adder(s *subscriptions) func(c *Client, uri string) error {
+	return func(c *Client, uri string) error {
+		ref := topic{Ref: tool.Ref{Server: "s", Kind: tool.Resource, Name: uri}}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		err := s.isRoom(ref, subscriber{c, uri})
+		if err == nil {
+			s.enter(ref, subscriber{c, uri})
+		}
+		return err
+	}
+}
+
+// TestSubscriptionShares: the clients of one principal leave room for those of others.
+func TestSubscriptionShares(t *testing.T) {
+	t.Parallel()
+	s := newSubscriptions(nil)
+	add := adder(s)
+	of := func(name string) *Client { return &Client{who: Identity{Principal: Principal{Name: name}}} }
+	var eves []*Client
+	for i := range maxPrincipalSubscriptions {
+		if i%maxOwnSubscriptions == 0 {
+			eves = append(eves, of("eve"))
+		}
+		if err := add(eves[len(eves)-1], fmt.Sprint(i)); err != nil {
+			t.Fatal(i, err)
+		}
+	}
+	late := of("eve")
+	if err := add(late, "0"); err == nil {
+		t.Error("eve has one more")
+	}
+	if err := add(of("ada"), "new"); err != nil {
+		t.Error(err)
+	}
+	s.leave(eves[0])
+	if err := add(late, "new"); err != nil {
+		t.Error(err)
+	}
+	s.leave(eves[1])
+	s.leave(late)
+	if s.by["eve"] > 0 || s.by["ada"] != 1 {
+		t.Errorf("%v are left", s.by)
 	}
 }
 
@@ -198,7 +248,7 @@ func TestSuspendedAreBounded(t *testing.T) {
 	t.Parallel()
 	g := empty(t)
 	add := func(owner string) error {
-		_, err := g.suspend(owner, &suspended{cancel: func(error) {}}, question{})
+		_, err := g.suspend(Principal{Name: owner}, &suspended{cancel: func(error) {}}, question{})
 		return err
 	}
 	for i := range maxSuspended / maxOwnSuspended {
@@ -232,6 +282,45 @@ func TestQuestionToSlowClient(t *testing.T) {
 	if len(c.asked) > 0 {
 		t.Error("an answer is waited for")
 	}
+}
+
+// mute is an outlet of a client that is sent messages and answers nothing.
+type mute struct {
+	answers
+	sent chan []byte
+}
+
+func (m mute) Send(message []byte) bool {
+	m.sent <- message
+	return true
+}
+
+// TestQuestionIsNotAnswered: a question does not hold its call, and what that holds, for ever.
+func TestQuestionIsNotAnswered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := (&Gateway{}).Connect("x", Identity{Expose: All}, nil)
+		began, out := time.Now(), mute{sent: make(chan []byte, 2)}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		r := &request{client: c, out: out, cancel: cancel}
+		if _, err := r.askClient(ctx, "elicitation/create", nil); !errors.Is(err, errLate) {
+			t.Error(err)
+		}
+		if !errors.Is(context.Cause(ctx), errLate) {
+			t.Error("its request goes on")
+		}
+		if took := time.Since(began); took != Suspension {
+			t.Errorf("it took %s", took)
+		}
+		<-out.sent
+		if note := string(<-out.sent); !strings.Contains(note, "notifications/cancelled") ||
+			!strings.Contains(note, "no answer came within 10m0s") {
+			t.Error(note)
+		}
+		if len(c.asked) > 0 {
+			t.Error("an answer is waited for")
+		}
+	})
 }
 
 // TestCancelledIsSilent answers no request that its client has cancelled, over stdin and stdout.

@@ -176,13 +176,14 @@ func (c *Client) begun(ctx context.Context, m mcp.Message, header Header, out Ou
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &request{client: c, message: m, header: header, out: out, cancel: cancel}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.closed || c.requests[string(m.ID)] != nil {
+		c.mu.Unlock() // an outlet may look at the client
 		cancel(nil)
 		out.Answer(mcp.Answer(m.ID, nil, &tool.UpstreamError{Code: mcp.InvalidRequest,
 			Message: fmt.Sprintf("a request with the id %s is being answered, or the session has ended", m.ID)}))
 		return
 	}
+	defer c.mu.Unlock()
 	c.requests[string(m.ID)] = r
 	c.wg.Go(func() {
 		defer cancel(nil)
@@ -261,8 +262,11 @@ func (c *Client) questionID(number int64) json.RawMessage {
 	return tool.Quote(fmt.Sprintf("%s-%d", c.gateway.replica, number))
 }
 
-// ask sends a request to the client and returns its answer. If ctx ends first, the client hears of that.
+// ask sends a request to the client and returns its answer, which it may take as long for as a call is suspended. If
+// that or ctx ends first, the client hears of it.
 func (c *Client) ask(ctx context.Context, out Outlet, method string, params json.RawMessage) (json.RawMessage, error) {
+	ctx, end := context.WithTimeoutCause(ctx, Suspension, errLate)
+	defer end()
 	answer := make(chan mcp.Message, 1)
 	c.mu.Lock()
 	c.lastID++

@@ -49,6 +49,8 @@ func (p Principal) Equal(q Principal) bool { return p.key() == q.key() }
 type TokenError struct {
 	Code   TokenCode
 	Reason string
+	// HasExpired says that the token counted until its time was over: its client can get another one.
+	HasExpired bool
 }
 
 // TokenCode is the kind of a [TokenError].

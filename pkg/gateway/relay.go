@@ -40,7 +40,7 @@ func (r *request) withState(server string, result json.RawMessage) (json.RawMess
 			continue
 		}
 		sealed, err := r.client.gateway.sealer.seal(r.client.statePurpose(), state{Server: server, State: f.Value},
-			suspension)
+			Suspension)
 		if err != nil {
 			return nil, err
 		}

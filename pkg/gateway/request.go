@@ -284,13 +284,18 @@ func (r *request) tell(method string, params json.RawMessage, members ...tool.Fi
 	out.Tell(mcp.Notification(method, tool.JoinObject(fields)))
 }
 
-// askClient asks the client and returns its answer.
+// askClient asks the client and returns its answer. A client that does not answer loses the request: a server that goes
+// on without the answer could ask again and again.
 func (r *request) askClient(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	params = r.withTasks(r.about, params)
 	if r.suspended != nil {
 		return r.suspended.askBack(ctx, method, params)
 	}
-	return r.client.ask(ctx, r.out, method, params)
+	answer, err := r.client.ask(ctx, r.out, method, params)
+	if errors.Is(err, errLate) {
+		r.cancel(errLate)
+	}
+	return answer, err
 }
 
 // Elicit implements [tool.Audience].

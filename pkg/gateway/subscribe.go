@@ -24,12 +24,15 @@ type subscriptions struct {
 	mu      sync.Mutex
 	byTopic map[topic]*subscription
 	of      map[*Client]int // how many each client has
+	by      map[string]int  // how many the clients of each principal have, by its name
 }
 
-// The most subscriptions of one client, and of all. Each is kept up by a goroutine and asks its server once a minute.
+// The most subscriptions of one client, of all clients of one principal, and of all. Each is kept up by a goroutine and
+// asks its server once a minute. The person who runs the gateway, who has no name, has what all have.
 const (
-	maxOwnSubscriptions = 100
-	maxSubscriptions    = 1000
+	maxOwnSubscriptions       = 100
+	maxPrincipalSubscriptions = 200
+	maxSubscriptions          = 1000
 )
 
 // topic is a resource of a server, and whose server that is.
@@ -52,7 +55,8 @@ type subscriber struct {
 }
 
 func newSubscriptions(g *Gateway) *subscriptions {
-	return &subscriptions{gateway: g, byTopic: make(map[topic]*subscription), of: make(map[*Client]int)}
+	return &subscriptions{gateway: g, byTopic: make(map[topic]*subscription), of: make(map[*Client]int),
+		by: make(map[string]int)}
 }
 
 // subscribe has the client hear of updates of a resource.
@@ -121,6 +125,7 @@ func (s *subscriptions) enter(about topic, own subscriber) (one *subscription, f
 	if _, has := one.subscribers[own]; !has {
 		one.subscribers[own] = struct{}{}
 		s.of[own.client]++
+		s.by[own.client.who.Principal.Name]++
 	}
 	return one, first
 }
@@ -140,10 +145,12 @@ func (s *subscriptions) isRoom(about topic, own subscriber) error {
 			return nil
 		}
 	}
-	if s.of[own.client] >= maxOwnSubscriptions || one == nil && len(s.byTopic) >= maxSubscriptions {
-		return &tool.UpstreamError{Code: mcp.InternalError,
-			Message: fmt.Sprintf("there are too many subscriptions: a client may have %d, and all clients together %d",
-				maxOwnSubscriptions, maxSubscriptions)}
+	name := own.client.who.Principal.Name
+	if s.of[own.client] >= maxOwnSubscriptions || name != "" && s.by[name] >= maxPrincipalSubscriptions ||
+		one == nil && len(s.byTopic) >= maxSubscriptions {
+		return &tool.UpstreamError{Code: mcp.InternalError, Message: fmt.Sprintf("there are too many subscriptions: a "+
+			"client may have %d, the clients of one token %d, and all clients together %d",
+			maxOwnSubscriptions, maxPrincipalSubscriptions, maxSubscriptions)}
 	}
 	return nil
 }
@@ -190,6 +197,10 @@ func (s *subscriptions) remove(gone func(subscriber) bool) {
 			delete(one.subscribers, sub)
 			if s.of[sub.client]--; s.of[sub.client] == 0 {
 				delete(s.of, sub.client)
+			}
+			name := sub.client.who.Principal.Name
+			if s.by[name]--; s.by[name] == 0 {
+				delete(s.by, name)
 			}
 		}
 		if len(one.subscribers) == 0 {

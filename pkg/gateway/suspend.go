@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,8 +16,8 @@ import (
 )
 
 const (
-	// suspension is how long a call waits for the client to come back with the answer to a question.
-	suspension = 10 * time.Minute
+	// Suspension is how long a call waits for the answer of its client to a question.
+	Suspension = 10 * time.Minute
 	// maxSuspended bounds the calls that wait, and maxOwnSuspended those of one owner.
 	maxSuspended    = 1000
 	maxOwnSuspended = 100
@@ -143,12 +145,12 @@ const theQuestion = "question"
 // ask answers the request with a question.
 func (r *request) ask(s *suspended, q question) (json.RawMessage, error) {
 	g := r.client.gateway
-	id, err := g.suspend(r.client.who.Principal.identity(), s, q)
+	id, err := g.suspend(r.client.who.Principal, s, q)
 	if err != nil {
 		s.cancel(err)
 		return nil, err
 	}
-	sealed, err := g.sealer.seal(r.client.statePurpose(), state{Call: id, Home: g.replica, Target: r.target()}, suspension)
+	sealed, err := g.sealer.seal(r.client.statePurpose(), state{Call: id, Home: g.replica, Target: r.target()}, Suspension)
 	if err != nil {
 		return nil, err
 	}
@@ -166,30 +168,30 @@ func (r *request) ask(s *suspended, q question) (json.RawMessage, error) {
 // waiting is a call that waits for an answer.
 type waiting struct {
 	*suspended
-	owner string
+	owner Principal
 	asked question
 	timer *time.Timer
 }
 
-// errLate is the cause of calls whose client did not come back.
-var errLate = fmt.Errorf("no answer came within %s", suspension)
+// errLate is the cause of calls whose client did not answer a question.
+var errLate = fmt.Errorf("the server's question was not answered: no answer came within %s", Suspension)
 
 // suspend keeps a call until its client comes back.
-func (g *Gateway) suspend(owner string, s *suspended, q question) (id string, err error) {
+func (g *Gateway) suspend(owner Principal, s *suspended, q question) (id string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	own := 0
 	for _, w := range g.suspended {
-		if w.owner == owner {
+		if w.owner.identity() == owner.identity() {
 			own++
 		}
 	}
 	if own >= maxOwnSuspended || len(g.suspended) >= maxSuspended {
 		return "", fmt.Errorf("too many calls wait for answers: answer those that wait, or let them end, which takes %s",
-			suspension)
+			Suspension)
 	}
 	id = rand.Text()
-	g.suspended[id] = waiting{s, owner, q, time.AfterFunc(suspension, func() {
+	g.suspended[id] = waiting{s, owner, q, time.AfterFunc(Suspension, func() {
 		if late, _ := g.resume(id); late != nil {
 			late.cancel(errLate)
 		}
@@ -208,6 +210,30 @@ func (g *Gateway) resume(id string) (*suspended, question) {
 	w.timer.Stop()
 	delete(g.suspended, id)
 	return w.suspended, w.asked
+}
+
+// Waiting returns the principals whose calls wait for answers that their clients come back with.
+func (g *Gateway) Waiting() []Principal {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	owners := make(map[string]Principal)
+	for _, w := range g.suspended {
+		owners[w.owner.key()] = w.owner
+	}
+	return slices.Collect(maps.Values(owners))
+}
+
+// EndWaiting cancels the calls of a principal that wait for answers.
+func (g *Gateway) EndWaiting(owner Principal, cause error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for id, w := range g.suspended {
+		if w.owner.Equal(owner) {
+			w.timer.Stop()
+			w.cancel(cause)
+			delete(g.suspended, id)
+		}
+	}
 }
 
 // askBack asks the client by the result of its request, and waits until it comes back with the answer.

@@ -135,9 +135,10 @@ func (c *Caller) spec(env *clientEnv, name string, opt tool.CallOptions) (spec, 
 	}
 	of := ownerOf(entry, opt)
 	return spec{
-		key: env.key(cfg, entry, of), name: entry.Name, env: env, owner: of, config: cfg,
-		limit: cmp.Or(entry.CallTimeout, c.surroundings.Limits.Call),
-		idle:  cmp.Or(entry.Idle, c.surroundings.Idle, defaultIdle), keepAlive: entry.Lifecycle == config.KeepAlive,
+		key: env.key(cfg, entry, of), name: entry.Name, env: env, owner: of, principal: opt.Principal,
+		config: cfg,
+		limit:  cmp.Or(entry.CallTimeout, c.surroundings.Limits.Call),
+		idle:   cmp.Or(entry.Idle, c.surroundings.Idle, defaultIdle), keepAlive: entry.Lifecycle == config.KeepAlive,
 		isProcess: isProcess,
 		current:   func(name string, of owner) string { return env.keyIn(cfg, name, of) },
 		open: func(log func(server, event string), changed func()) engine.Caller {

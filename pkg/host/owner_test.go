@@ -174,3 +174,61 @@ func TestSessionBound(t *testing.T) {
 		})
 	}
 }
+
+// A principal with many sessions leaves room for those of others: it has a share, in which its own idle servers make
+// room. When all are taken, what is idle of the largest holder ends first.
+func TestSessionShares(t *testing.T) {
+	for name, bound := range map[string]int{"own": maxOwnProcesses, "web": maxOwnConnections} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T) {
+				h := newHome(t, nil)
+				h.configure(scoped)
+				time.Sleep(2 * settleTime) // the configuration is not read for each call any more
+				held, hold := make(chan struct{}), false
+				h.call = func(context.Context, tool.Ref, json.RawMessage, tool.CallOptions) (*tool.Result, error) {
+					if hold {
+						<-held
+					}
+					return &tool.Result{}, nil
+				}
+				of := func(who tool.Principal, i int) tool.CallOptions {
+					return tool.CallOptions{Principal: who, Session: fmt.Sprint(who, i)}
+				}
+				share := bound / ownShare
+				call(t, h, name, of("ada", 0)) // idle for longest of all
+				for i := range share + 3 {
+					call(t, h, name, of("eve", i))
+				}
+				h.want(share+4, share+1) // three of eve's have made room
+				for _, who := range []tool.Principal{"bob", "", "kay"} {
+					for i := range share - 1 {
+						call(t, h, name, of(who, i))
+					}
+				}
+				call(t, h, name, of("", share))
+				call(t, h, name, of("", share+1))
+				h.want(share+4+3*(share-1)+2, bound)
+				call(t, h, name, of("ada", 1)) // one of the largest holder's makes room: not ada's, though it is older
+				opened := share + 4 + 3*(share-1) + 3
+				h.want(opened, bound)
+				call(t, h, name, of("ada", 0))
+				h.want(opened, bound)
+
+				hold = true
+				var wg sync.WaitGroup
+				for i := range share {
+					wg.Go(func() { call(t, h, name, of("mallory", i)) })
+				}
+				h.want(opened+share, bound)
+				_, err := h.Caller(h.here(), nil).Call(t.Context(), tool.Ref{Server: name}, nil, of("mallory", share))
+				if !fault.Is(err, fault.ServerConnection) || !strings.Contains(err.Error(), fmt.Sprintf("%d sessions of this client", share)) {
+					t.Errorf("one more than its share: %v", err)
+				}
+				wg.Go(func() { call(t, h, name, of("kay", share)) })
+				h.want(opened+share+1, bound)
+				close(held)
+				wg.Wait()
+			})
+		})
+	}
+}

@@ -68,6 +68,7 @@ type server struct {
 // run is one life of a server.
 type run struct {
 	caller    engine.Caller
+	principal tool.Principal // that it was started for
 	uses      map[*use]bool
 	retired   bool // takes no more uses; the last one closes it
 	keepAlive bool // does not stop for being idle
@@ -96,7 +97,8 @@ type spec struct {
 	key, name string
 	env       *clientEnv
 	owner     owner
-	limit     time.Duration // of a request that brings none
+	principal tool.Principal // that wants it
+	limit     time.Duration  // of a request that brings none
 	idle      time.Duration
 	keepAlive bool
 	// isProcess says that the server is a child process, whose restarts are limited. A server over a network is tried
@@ -257,7 +259,7 @@ func (v *supervisor) start(srv *server, s spec) error {
 		srv.restarts = append(srv.restarts, now)
 		srv.crash = nil
 	}
-	r := &run{started: now, answered: now, uses: make(map[*use]bool)}
+	r := &run{principal: s.principal, started: now, answered: now, uses: make(map[*use]bool)}
 	r.caller = s.open(func(server, event string) { v.event(r, server, event) }, func() { v.changed(srv, r) })
 	// The subscription ends with the caller.
 	_, err := r.caller.Watch(context.Background(), s.name, tool.CallOptions{},

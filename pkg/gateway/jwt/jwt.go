@@ -179,11 +179,14 @@ func reasonOf(err error) error {
 	if own, ok := errors.AsType[*gateway.TokenError](err); ok {
 		return own
 	}
+	if errors.Is(err, jose.ErrTokenExpired) {
+		return &gateway.TokenError{Code: gateway.InvalidToken, Reason: "the token does not count: it has expired",
+			HasExpired: true}
+	}
 	for _, known := range []struct {
 		err  error
 		text string
 	}{
-		{jose.ErrTokenExpired, "it has expired"},
 		{jose.ErrTokenNotValidYet, "its time has not come"},
 		{jose.ErrTokenInvalidIssuer, "it is of another issuer"},
 		{jose.ErrTokenInvalidAudience, "it is for another audience"},

@@ -29,7 +29,7 @@ func TestPlainAnswersAreForgotten(t *testing.T) {
 // TestFinishedStreams: what streams that have ended keep is bounded for all of a session, and the newest stay.
 func TestFinishedStreams(t *testing.T) {
 	t.Parallel()
-	s := &session{streams: make(map[string]*stream), own: newStream("0")}
+	s := &session{share: new(holding), streams: make(map[string]*stream), own: newStream("0")}
 	add := func(number string, size int) *stream {
 		s.last++
 		out := newStream(number)

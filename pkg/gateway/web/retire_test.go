@@ -48,7 +48,7 @@ func TestBusySession(t *testing.T) {
 	s.mu.Lock()
 	began := inside(t, s, id)
 	busy := s.sessions[began]
-	delete(s.sessions, began)
+	s.remove(busy)
 	s.retire(busy) // does not wait for the call
 	s.mu.Unlock()
 	if status, _ := post(t, url, "", initialize); status != http.StatusOK {

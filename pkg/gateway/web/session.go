@@ -15,7 +15,8 @@ import (
 
 // session is a client of a revision with sessions.
 type session struct {
-	id     string // that tells it from others; its client has that sealed
+	id     string   // that tells it from others; its client has that sealed
+	share  *holding // of its principal
 	client *gateway.Client
 	own    *stream // of messages that belong to no request: that of GET
 
@@ -46,9 +47,9 @@ func (e *endpoint) begin(ctx context.Context, m mcp.Message) (begun *session, se
 }
 
 // newSession returns a session that is in use.
-func (s *Server) newSession(id string) *session {
-	n := &session{id: id, using: 1, streams: make(map[string]*stream)}
-	if replica := s.opt.Gateway.Replica(); replica != "" {
+func (e *endpoint) newSession(id string) *session {
+	n := &session{id: id, share: e.share, using: 1, streams: make(map[string]*stream)}
+	if replica := e.opt.Gateway.Replica(); replica != "" {
 		n.prefix = replica + "."
 	}
 	n.own = newStream(n.number(0))
@@ -78,15 +79,17 @@ func (e *endpoint) enter(n *session) (entered *session, err error) {
 		gone = n
 	case e.closed: // a request that came before Close may get here after it, when there is no map any more
 		gone, err = n, errFull
-	case len(e.sessions) >= maxSessions:
-		if gone = e.longestIdle(); gone == nil {
+	default:
+		var room bool
+		if gone, room = e.room(); !room {
 			gone, err = n, errFull
 			break
 		}
-		delete(e.sessions, gone.id)
-		fallthrough
-	default:
+		if gone != nil {
+			e.remove(gone)
+		}
 		e.sessions[n.id], entered = n, n
+		n.share.sessions++
 	}
 	closed := e.closed
 	if gone != nil && !closed {
@@ -99,15 +102,39 @@ func (e *endpoint) enter(n *session) (entered *session, err error) {
 	return entered, err
 }
 
-// longestIdle returns the session that has been idle for longest, nil if all are in use. It needs mu.
-func (s *Server) longestIdle() (longest *session) {
+// remove takes a session out of those that there are. It reports false if it is not one of them. It needs mu.
+func (s *Server) remove(gone *session) bool {
+	if s.sessions[gone.id] != gone {
+		return false
+	}
+	delete(s.sessions, gone.id)
+	gone.share.sessions--
+	return true
+}
+
+// room reports whether there is room for one more session of the principal, if gone ends, which may be nil: where a
+// principal has its share, that is its session that has been idle for longest, else that of the one who has most among
+// those with an idle one. It needs mu.
+func (e *endpoint) room() (gone *session, room bool) {
+	own := e.share.isBounded() && e.share.sessions >= ownSessions
+	if !own && len(e.sessions) < maxSessions {
+		return nil, true
+	}
 	var first time.Time
-	for _, session := range s.sessions {
-		if since, isIdle := session.idleSince(); isIdle && (longest == nil || since.Before(first)) {
-			longest, first = session, since
+	for _, session := range e.sessions {
+		since, isIdle := session.idleSince()
+		if !isIdle || own && session.share != e.share {
+			continue
+		}
+		more := 1
+		if gone != nil {
+			more = session.share.sessions - gone.share.sessions
+		}
+		if more > 0 || more == 0 && since.Before(first) {
+			gone, first = session, since
 		}
 	}
-	return longest
+	return gone, gone != nil
 }
 
 // sweepLimit bounds the time in which other replicas are asked about sessions.
@@ -118,9 +145,9 @@ func (s *Server) sweep(ctx context.Context) {
 	now := s.opt.Now()
 	var used []*session
 	s.mu.Lock()
-	for id, session := range s.sessions {
+	for _, session := range s.sessions {
 		if since, isIdle := session.idleSince(); isIdle && now.Sub(since) > idle {
-			delete(s.sessions, id)
+			s.remove(session)
 			s.retire(session)
 		} else if !isIdle {
 			used = append(used, session)
@@ -159,7 +186,7 @@ func (e *endpoint) find(ctx context.Context, sealed string) (*session, error) {
 	known := e.sessions[id.ID]
 	used := known != nil && known.use(e.opt.Now())
 	if known != nil && !used {
-		delete(e.sessions, id.ID)
+		e.remove(known)
 	}
 	_, ended := e.ended[id.ID]
 	e.mu.Unlock()
@@ -185,9 +212,7 @@ func (e *endpoint) find(ctx context.Context, sealed string) (*session, error) {
 // drop ends a session that another replica has ended.
 func (s *Server) drop(gone *session) {
 	s.mu.Lock()
-	if s.sessions[gone.id] == gone {
-		delete(s.sessions, gone.id)
-	}
+	s.remove(gone)
 	s.mu.Unlock()
 	gone.end()
 }
@@ -208,7 +233,9 @@ func (e *endpoint) delete(w http.ResponseWriter, r *http.Request) {
 	id, ok := e.opt.Gateway.OpenSession(e.who, r.Header.Get(sessionHeader))
 	e.mu.Lock()
 	s := e.sessions[id.ID]
-	delete(e.sessions, id.ID)
+	if s != nil {
+		e.remove(s)
+	}
 	_, ended := e.ended[id.ID]
 	e.mu.Unlock()
 	if s != nil {
@@ -289,8 +316,9 @@ func (s *session) stream(number string) *stream {
 	return s.streams[number]
 }
 
-// serve answers a message of the session.
-func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
+// serve answers a message of the session. The load lasts until a request has been answered, however long that outlasts
+// its connection.
+func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message, load *load) {
 	if m.IsResponse() {
 		if wrong := s.client.TakeAnswer(r.Context(), m); wrong != nil {
 			refuseWith(w, http.StatusBadRequest, nil, wrong)
@@ -306,22 +334,45 @@ func (s *session) serve(w http.ResponseWriter, r *http.Request, m mcp.Message) {
 	s.mu.Lock()
 	s.last++
 	out := newStream(s.number(s.last))
-	out.finished = s.trim
+	load.hold()
+	released := sync.OnceFunc(load.release)
+	out.finished = func() {
+		s.trim()
+		released()
+	}
 	s.streams[out.number] = out
-	delete(s.streams, s.number(s.last-maxStreams))
+	s.forget(s.streams[s.number(s.last-maxStreams)])
 	s.mu.Unlock()
 	// "Disconnection SHOULD NOT be interpreted as the client cancelling its request" (MCP 2025-11-25, transports).
 	s.client.Receive(context.WithoutCancel(r.Context()), m, r.Header.Get, out)
 	if !out.respond(w, r) {
 		s.mu.Lock()
-		delete(s.streams, out.number)
+		s.forget(out)
 		s.mu.Unlock()
+	}
+}
+
+// forget forgets a stream, which may be nil. It needs mu.
+func (s *session) forget(out *stream) {
+	if out != nil && s.streams[out.number] == out {
+		delete(s.streams, out.number)
+		s.share.forget(out)
 	}
 }
 
 // trim forgets streams that have ended, so that those that are left keep no more than maxKept together. What fits is
 // kept from the newest on, since a client comes back for what it has just missed.
 func (s *session) trim() {
+	for _, gone := range s.trimmed() {
+		gone.session.mu.Lock()
+		gone.session.forget(gone.stream)
+		gone.session.mu.Unlock()
+	}
+}
+
+// trimmed is trim for one session, and returns what is to be forgotten so that the principal keeps no more than its
+// share.
+func (s *session) trimmed() (gone []keptStream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := 0
@@ -336,11 +387,13 @@ func (s *session) trim() {
 			continue
 		}
 		if kept+size > maxKept {
-			delete(s.streams, number)
+			s.forget(out)
 		} else {
 			kept += size
+			gone = append(gone, s.share.keep(s, out, size)...)
 		}
 	}
+	return gone
 }
 
 // idleSince returns since when nothing uses the session. A request may be in flight though its connection has gone.
@@ -362,4 +415,9 @@ func (s *session) leave(now func() time.Time) {
 func (s *session) end() {
 	s.client.Close()
 	s.own.close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, out := range s.streams {
+		s.forget(out)
+	}
 }

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"container/list"
 	"net/http"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ type stream struct {
 	plain func(response []byte) int
 	// finished is called after the last message; nil if no session keeps the stream.
 	finished func()
+	place    *list.Element // in the share of its principal, which guards it; nil if it is not there
 
 	mu    sync.Mutex
 	kept  []kept

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,7 +19,9 @@ import (
 type register struct {
 	mu    sync.Mutex
 	known map[string]gateway.Principal
-	fails error
+	// expired are those that an issuer gives out anew.
+	expired []string
+	fails   error
 }
 
 func (g *register) set(change func()) {
@@ -35,6 +38,9 @@ func (g *register) principal(_ context.Context, token string) (*gateway.Principa
 	}
 	if p, ok := g.known[token]; ok {
 		return &p, nil
+	}
+	if slices.Contains(g.expired, token) {
+		return nil, &gateway.TokenError{Code: gateway.InvalidToken, HasExpired: true}
 	}
 	return nil, nil
 }

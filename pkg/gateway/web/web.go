@@ -68,6 +68,7 @@ type Server struct {
 	sessions map[string]*session  // by the ID in their sealed id
 	ended    map[string]time.Time // those of other replicas that ended here, and when they can be continued nowhere
 	requests map[*openRequest]struct{}
+	shares   map[string]*holding // by principal
 	closed   bool
 	busy     sync.WaitGroup // requests; Add only while mu is held and closed is false
 	retiring sync.WaitGroup // sessions that end; the same
@@ -78,7 +79,8 @@ type Server struct {
 // New returns a server.
 func New(opt Options) *Server {
 	s := &Server{opt: opt, mux: http.NewServeMux(), sessions: make(map[string]*session), ended: make(map[string]time.Time),
-		requests: make(map[*openRequest]struct{}), ending: make(chan struct{}), cutting: make(chan struct{})}
+		requests: make(map[*openRequest]struct{}), shares: make(map[string]*holding),
+		ending: make(chan struct{}), cutting: make(chan struct{})}
 	for _, path := range []string{"/mcp", "/mcp/{expose}", "/mcp/p/{profile}", "/mcp/p/{profile}/{expose}",
 		"/api/mcp/{token}"} {
 		s.mux.HandleFunc(path, s.serve)
@@ -123,7 +125,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // endpoint serves the requests of one identity.
 type endpoint struct {
 	*Server
-	who gateway.Identity
+	who   gateway.Identity
+	share *holding
+	load  *load // of the request
 }
 
 // serve answers a request.
@@ -143,7 +147,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	r, end := s.watched(r, principal)
 	defer end()
-	e := &endpoint{s, who}
+	share, leave := s.enterHolding(principal, token(r))
+	defer leave()
+	e := &endpoint{s, who, share, share.newLoad()}
+	defer e.load.release()
 	switch r.Method {
 	case http.MethodPost:
 		e.post(w, r)
@@ -168,6 +175,16 @@ func refuseWith(w http.ResponseWriter, status int, id json.RawMessage, e *tool.U
 	_, _ = w.Write(mcp.Answer(id, nil, e)) // a client that has gone reads nothing
 }
 
+// refuseMore answers a request of a principal that has too much in flight. It reports whether it has.
+func refuseMore(w http.ResponseWriter, id json.RawMessage, err error) bool {
+	if !errors.Is(err, errTooMuch) {
+		return false
+	}
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusTooManyRequests, id, mcp.InternalError, err.Error()+": try again when one has been answered")
+	return true
+}
+
 // post takes a message of a client.
 func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
@@ -179,13 +196,13 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 			"Accept has to name both application/json and text/event-stream")
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	body, err := io.ReadAll(e.load.reader(http.MaxBytesReader(w, r.Body, maxBody)))
 	if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
 		refuse(w, http.StatusRequestEntityTooLarge, nil, mcp.InvalidRequest,
 			fmt.Sprintf("the body exceeds %d bytes", maxBody))
 		return
 	}
-	if refuseLate(w, r) {
+	if refuseLate(w, r) || refuseMore(w, nil, err) {
 		return
 	}
 	if err != nil { // the client may have gone, and may still read
@@ -195,6 +212,9 @@ func (e *endpoint) post(w http.ResponseWriter, r *http.Request) {
 	m, wrong := mcp.Parse(body)
 	if wrong != nil {
 		refuseWith(w, http.StatusBadRequest, m.ID, wrong)
+		return
+	}
+	if m.IsRequest() && refuseMore(w, m.ID, e.load.begin(m.Method)) {
 		return
 	}
 	e.message(w, r, gateway.Traced(m, r.Header.Get("Traceparent"), r.Header.Get("Tracestate")))
@@ -215,7 +235,7 @@ func (e *endpoint) message(w http.ResponseWriter, r *http.Request, m mcp.Message
 		}
 		defer s.leave(e.opt.Now)
 		w.Header().Set(sessionHeader, sealed)
-		s.serve(w, r, m)
+		s.serve(w, r, m, e.load)
 	case revision != "" && !mcp.Knows(revision):
 		refuseWith(w, http.StatusBadRequest, m.ID, gateway.Unsupported(revision))
 	case id == "":
@@ -227,7 +247,7 @@ func (e *endpoint) message(w http.ResponseWriter, r *http.Request, m mcp.Message
 			return
 		}
 		defer s.leave(e.opt.Now)
-		s.serve(w, r, m)
+		s.serve(w, r, m, e.load)
 	}
 }
 
