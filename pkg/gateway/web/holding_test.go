@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -140,13 +141,15 @@ func TestRequestsInFlight(t *testing.T) {
 	tokens := &register{known: map[string]gateway.Principal{"eve": {Name: "eve"}, "ada": {Name: "ada"}}}
 	_, url, _, began, _ := guarded(t, tokens)
 	id := begin(t, url, "eve")
+	var sending sync.WaitGroup
 	for i := range ownRequests {
-		r := make(chan sent, 1)
-		go func() { r <- send(t, http.MethodPost, url, "eve", switching(i+2), sessionHeader, id) }()
+		sending.Go(func() {
+			stream := send(t, http.MethodPost, url, "eve", switching(i+2), sessionHeader, id)
+			stream.body.Close()
+		})
 		<-began
-		stream := <-r
-		stream.body.Close()
 	}
+	sending.Wait()
 	if r := send(t, http.MethodPost, url, "eve", switching(1), sessionHeader, id); r.status != http.StatusTooManyRequests {
 		t.Errorf("one more: %d", r.status)
 	}
