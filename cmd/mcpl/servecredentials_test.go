@@ -174,6 +174,20 @@ func TestServeLogins(t *testing.T) {
 	if n := auth.Count("call t"); n != 1 {
 		t.Errorf("%d calls reached the server", n)
 	}
+	// A client that can ask its user does so, and makes the call once the login is there.
+	call := func(members string) reply {
+		body, headers := modern("tools/call", "call_tool", `"arguments":{"server":"notes","tool":"t"},`+members)
+		return search.ask("POST", body, append(headers, bob)...)
+	}
+	asked := call("")
+	search.is(asked, 200, `"resultType":"input_required"`, "needs a login of bob")
+	var state struct{ Result struct{ RequestState string } }
+	if err := json.Unmarshal([]byte(asked.last()), &state); err != nil {
+		t.Fatal(err)
+	}
+	h.login(t, "notes", "bob")
+	search.is(call(fmt.Sprintf(`"requestState":%q,"inputResponses":{"question":{"action":"accept","content":{"yes":true}}},`,
+		state.Result.RequestState)), 200, `"text":"ok"`)
 	cmd, stdout, _ := h.mcpl(t, "--json", "auth", "logout", "notes", "--as", "ada")
 	if err := cmd.Run(); err != nil {
 		t.Fatal(err, stdout)

@@ -322,3 +322,49 @@ by = ["token"]
 		`"inputResponses":{"question":{"action":"accept","content":{"yes":true}}},`, state.Result.RequestState))
 	s.is(s.ask("POST", body, headers...), 200, `"type":"novel"`)
 }
+
+// TestServeWaysBack: what a client has switched off it switches on again, and the answers say how.
+func TestServeWaysBack(t *testing.T) {
+	t.Parallel()
+	h := principalsHome(t)
+	s := h.serveAt(t, "127.0.0.1:0", "--expose", "all")
+	ada := h.bearer(t, "ada")
+	before := s.tools("/mcp", ada)
+	s.is(s.call("enable_tools", `{"disable":["git_look"]}`, ada), 200, `\"success\":true`)
+	s.is(s.call("git_look", "{}", ada), 200, `{\"enable\":[\"git_look\"]}`, `{\"enable\":[\"*\"]} switches everything on`)
+	search := site{t, s.url + "/search", "", 0, nil}
+	search.is(search.call("call_tool", `{"server":"git","tool":"look"}`, ada), 200, "git/look is switched off for this client",
+		"at the path /mcp/all")
+	s.is(s.call("enable_tools", `{"enable":["git_look"]}`, ada), 200, `\"success\":true`)
+	if got := s.tools("/mcp", ada); got != "git_look" {
+		t.Errorf("ada sees %q", got)
+	}
+	s.is(s.call("enable_tools", `{"enable":["*"]}`, ada), 200, `\"success\":true`)
+	if got := s.tools("/mcp", ada); got != before {
+		t.Errorf("ada sees %q, not %q", got, before)
+	}
+	cmd, _, stderr := h.mcpl(t, "disable", "git/look")
+	if err := cmd.Run(); err != nil {
+		t.Fatal(err, stderr)
+	}
+	mcptest.Wait(t, "the operator's choice holds", func() bool {
+		return strings.Contains(s.call("git_look", "{}", ada).body, "is switched off for all clients")
+	})
+}
+
+// TestServeMisspelt: what models make of the name of a tool is understood.
+func TestServeMisspelt(t *testing.T) {
+	t.Parallel()
+	h := principalsHome(t)
+	f := h.serve(t)
+	f.initialize(`{}`)
+	for _, args := range []string{`{"server":"git","tool":"look"}`, `{"tool":"git/look"}`, `{"server":"git","tool":"git/look"}`,
+		`{"server":"git/look"}`, `{"tool":"git_look"}`, `{"server":"git","name":"look"}`, `{"name":"git/look","arguments":{}}`,
+		`{"server":"git","arguments":{"name":"look","arguments":{}}}`, `{"arguments":"{\"tool\":\"git/look\"}"}`} {
+		f.has(f.do("tools/call", `{"name":"call_tool","arguments":`+args+`}`), "look was done")
+	}
+	a := h.serve(t, "--expose", "activate")
+	a.initialize(`{}`)
+	a.has(a.do("tools/call", `{"name":"activate","arguments":{"activate":["git/look"]}}`), `\"success\":true`)
+	a.has(a.do("tools/call", `{"name":"git/look"}`), "look was done")
+}

@@ -109,6 +109,8 @@ func (s *Session) narrow(ctx context.Context, of gateway.Principal, profile stri
 		s.Printer.Notice("%s", notice)
 	}
 	n.Switches = state.All{tools}
+	n.Help = `The client's own choice has it off. enable_tools {"enable":["*"]}, at the path /mcp/all, switches ` +
+		`everything on.`
 	return n, nil
 }
 

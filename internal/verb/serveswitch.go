@@ -3,6 +3,7 @@ package verb
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/mcp-launchpad/mcpl/pkg/atomicfile"
 	"github.com/mcp-launchpad/mcpl/pkg/gateway"
@@ -23,7 +24,8 @@ func (s *Session) choice(principal string) string {
 	return fmt.Sprint(stamp)
 }
 
-// switchTools switches servers and tools on and off for a principal of a gateway, or everywhere if it has no name.
+// switchTools switches servers and tools on and off for a principal of a gateway, or everywhere if it has no name. The
+// name * switches everything on first.
 func (s *Session) switchTools(ctx context.Context, principal string, on, off []string) (gateway.Switched, error) {
 	file := s.States
 	if principal != "" {
@@ -31,6 +33,9 @@ func (s *Session) switchTools(ctx context.Context, principal string, on, off []s
 	}
 	done := gateway.Switched{File: file.Path}
 	err := file.Update(ctx, func(t *state.Tools) {
+		if named := slices.DeleteFunc(slices.Clone(on), func(name string) bool { return name == "*" }); len(named) < len(on) {
+			t.Enabled, t.Disabled, on = nil, nil, named
+		}
 		t.Switch(on, off)
 		done.Enabled, done.Disabled = len(t.Enabled), len(t.Disabled)
 	})

@@ -74,6 +74,7 @@ type Engine struct {
 	catalog   *catalog.Catalog
 	switches  Switches
 	shows     func(server, name string) bool
+	help      string // see Narrowing
 	refuses   func(server string) error
 	policy    policy.Rules
 	approvals approval.Store

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/mcp-launchpad/mcpl/pkg/catalog"
+	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/index"
 	"github.com/mcp-launchpad/mcpl/pkg/policy"
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
@@ -16,8 +17,10 @@ type Narrowing struct {
 	Shows func(server, name string) bool
 	// Refuses returns why a server cannot be used that is there; nil if it can. If Refuses is nil, all can.
 	Refuses func(server string) error
-	// Switches say what is on, of what is on for the engine. If nil, all of that is.
+	// Switches say what is on, of what is on for the engine. If nil, all of that is. Help says how to switch on what they
+	// have off.
 	Switches Switches
+	Help     string
 	// Policy has rules that are tried before those of the engine.
 	Policy policy.Rules
 }
@@ -32,7 +35,7 @@ func (e *Engine) Narrowed(n Narrowing) *Engine {
 	if narrowed.refuses = n.Refuses; n.Refuses == nil {
 		narrowed.refuses = refusesNone
 	}
-	narrowed.switches = both{e.switches, n.Switches, narrowed.shows}
+	narrowed.switches, narrowed.help = both{e.switches, n.Switches, narrowed.shows}, n.Help
 	narrowed.policy = slices.Concat(n.Policy, e.policy)
 	return &narrowed
 }
@@ -46,6 +49,23 @@ func (e *Engine) Refused(server string) error { return e.refuses(server) }
 
 // Shows reports whether a server is there. See [Narrowing].
 func (e *Engine) Shows(server string) bool { return e.shows(server, "") }
+
+// IsOn reports whether ref is on, and can be used.
+func (e *Engine) IsOn(ref tool.Ref) bool { return e.allows(ref) }
+
+// narrowedOff returns the fault of what only the switches of a narrowing have off, nil if others have.
+func (e *Engine) narrowedOff(ref tool.Ref) error {
+	b, narrowed := e.switches.(both)
+	if !narrowed || !b.shows(ref.Server, ref.Name) || ref.Name == "" && !b.wide.AllowsServer(ref.Server) ||
+		ref.Name != "" && !b.wide.Allows(ref.Server, ref.Name) {
+		return nil
+	}
+	kind, what := fault.ToolNotFound, ref.String()
+	if ref.Name == "" {
+		kind, what = fault.ServerNotFound, ref.Server
+	}
+	return fault.New(kind, what+" is switched off for this client", e.help).On(ref.Server, ref.Name)
+}
 
 // isShown reports whether ref is there. Only tools are hidden one by one.
 func (e *Engine) isShown(ref tool.Ref) bool {

@@ -172,6 +172,9 @@ func (e *Engine) checkOn(name string, entriesOff []string) error {
 		return fault.New(fault.ServerNotFound, fmt.Sprintf("there is no server %q", name), "").On(name, "").
 			Then("See all servers with", fault.Step{Verb: "list"})
 	case !e.switches.AllowsServer(name):
+		if off := e.narrowedOff(tool.Ref{Server: name}); off != nil {
+			return off
+		}
 		return fault.New(fault.ServerNotFound, name+" is disabled", "").
 			Then("Switch it on with", e.enable(tool.Ref{Server: name})).On(name, "")
 	case slices.Contains(entriesOff, name):
@@ -294,6 +297,9 @@ func (e *Engine) switchedOff(ref tool.Ref) error {
 		return nil
 	case ref.Kind != tool.Tool:
 		return e.checkOn(ref.Server, nil)
+	}
+	if off := e.narrowedOff(ref); off != nil {
+		return off
 	}
 	return fault.New(fault.ToolNotFound, ref.String()+" is disabled", "").
 		Then("Switch it on with", e.enable(ref)).On(ref.Server, ref.Name)

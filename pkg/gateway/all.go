@@ -28,7 +28,8 @@ const (
 	enableToolsDef = `{"name":"enable_tools","description":"Enable or disable specific tools dynamically without ` +
 		`restart. Changes persist across sessions. Once any tool is enabled by name, only those enabled by name are on.",` +
 		`"inputSchema":{"type":"object","properties":{` +
-		`"enable":{"type":"array","items":{"type":"string"},"description":"Names of tools to enable","default":[]},` +
+		`"enable":{"type":"array","items":{"type":"string"},"description":"Names of tools to enable; * for all",` +
+		`"default":[]},` +
 		`"disable":{"type":"array","items":{"type":"string"},"description":"Names of tools to disable","default":[]}}},` +
 		`"annotations":{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}`
 	listAllToolsDef = `{"name":"list_all_tools","description":"List all tools from all connected MCP servers with ` +
@@ -78,12 +79,19 @@ func namesOwn(name string) func(own string) bool {
 
 // callTool calls a tool of a server.
 func (all) callTool(ctx context.Context, r *request, l *lists, ref tool.Ref) (json.RawMessage, error) {
-	if refused := r.view.Refused(ref.Server); refused != nil {
+	if refused := r.view.Refused(ref.Server); refused != nil && !r.afterLogin(ctx, refused) {
 		return r.asResult(nil, refused)
+	} else if refused != nil {
+		return r.relayTool(ctx, ref)
 	}
 	if name, off := l.off[ref]; off {
 		r.refused(ctx, ref)
-		return textResult(fmt.Sprintf(`%s is switched off. Switch it on with: %s {"enable":[%q]}`, ref, enableTools, name),
+		if r.client.who.Principal.identity() != "" && !r.gen.Engine.IsOn(ref) {
+			return textResult(fmt.Sprintf("%s is switched off for all clients; %s cannot change that.", ref, enableTools),
+				true), nil
+		}
+		return textResult(fmt.Sprintf(`%s is switched off. Switch it on with: %s {"enable":[%q]}. If no other tool is `+
+			`enabled by name, that leaves no other on; {"enable":["*"]} switches everything on.`, ref, enableTools, name),
 			true), nil
 	}
 	return r.relayTool(ctx, ref)
@@ -128,6 +136,7 @@ func (all) enable(ctx context.Context, r *request, l *lists) (string, error) {
 	if r.client.who.Principal.identity() == "" || g.opt.Stamp() != r.gen.stamp {
 		_ = g.Renew(ctx) // if it fails, the log says why
 	}
+	isOff[everything] = true
 	still, err := r.stillOff(ctx, slices.DeleteFunc(on, func(name string) bool { return isOff[name] }))
 	if err != nil {
 		return "", err
@@ -211,6 +220,9 @@ func firstOf(names []string) string {
 	return text
 }
 
+// everything is the name that stands for all tools.
+const everything = "*"
+
 // known returns what names of servers and tools mean, as SERVER or SERVER/TOOL, each once, and the names that mean
 // nothing.
 func (r *request) known(l *lists, names []string) (known, unknown []string, err error) {
@@ -218,6 +230,9 @@ func (r *request) known(l *lists, names []string) (known, unknown []string, err 
 	for _, given := range names {
 		ref, ok := l.find(tool.Tool, given)
 		name := ref.String()
+		if given == everything {
+			name, ok = everything, true
+		}
 		if !ok {
 			if name, ok, err = r.view.Name(given); err != nil {
 				return nil, nil, err

@@ -104,6 +104,24 @@ func (r *request) confirm(ctx context.Context, text, yes string) (bool, error) {
 	return reply.Action == tool.Accept && reply.Content.Yes, nil
 }
 
+// afterLogin is loggedIn for a request that was refused for want of a login. It has the request go on with what is
+// known now.
+func (r *request) afterLogin(ctx context.Context, refused error) bool {
+	if !r.loggedIn(ctx, refused) {
+		return false
+	}
+	_ = r.client.gateway.Renew(ctx) // if it fails, the request fails as before
+	now := r.client.gateway.enter()
+	v, err := now.viewOf(ctx, r.client)
+	if err != nil {
+		_ = now.leave() // an engine that was replaced meanwhile has nothing to say
+		return false
+	}
+	_ = r.gen.leave()
+	r.gen, r.view = now, v
+	return true
+}
+
 // loggedIn reports whether a call that failed can be made again, since the person in front of the client says that the
 // login that it lacks is there now.
 func (r *request) loggedIn(ctx context.Context, failed error) bool {

@@ -132,7 +132,7 @@ func (c *catalogue) named(word string) []entry {
 	for _, word := range meanings(word) {
 		var found []entry
 		for _, e := range c.entries {
-			if e.matches(word) || word != "" && (word == e.ref.Server || word == e.namespace) {
+			if e.matches(word) || word == e.ref.String() || word != "" && (word == e.ref.Server || word == e.namespace) {
 				found = append(found, e)
 			}
 		}
@@ -147,7 +147,7 @@ func (c *catalogue) named(word string) []entry {
 func (c *catalogue) called(name string) (entry, bool) {
 	for _, name := range meanings(name) {
 		for _, e := range c.entries {
-			if e.ref.Kind == tool.Tool && (e.name == name || e.full == name) {
+			if e.ref.Kind == tool.Tool && (e.name == name || e.full == name || e.ref.String() == name) {
 				return e, true
 			}
 		}

@@ -59,7 +59,8 @@ type Options struct {
 	// Stamp identifies what Open reads. While it stays the same, Open need not be called again.
 	Stamp func() string
 	// Switch switches on and off what these names mean, servers or SERVER/TOOL, in one update that lasts, for a principal
-	// by its ID. Names that it switches on are all that is on then, with those that were switched on before.
+	// by its ID. Names that it switches on are all that is on then, with those that were switched on before. The name *
+	// switches everything on first.
 	Switch func(ctx context.Context, principal string, on, off []string) (Switched, error)
 	// Choice identifies what Switch, or a person, has switched on and off for a principal by its identity. While it stays
 	// the same, Narrow returns the same. If nil, nothing is switched for principals.

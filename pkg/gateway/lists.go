@@ -21,6 +21,8 @@ type lists struct {
 	off                                  map[tool.Ref]string  // the names of tools that are off
 	denied                               map[tool.Ref]bool    // what the policy allows no call of
 	byName                               map[exposed]tool.Ref // of tools and prompts, on or off
+	// shadowed are resources and templates that cannot be read, since an earlier server lists the same URI.
+	shadowed map[tool.Ref]bool
 	// about says what servers are for whose entries say so.
 	about map[string]string
 	// catalogue is what the exposure Activate shows of the same, and under which names.
@@ -113,7 +115,7 @@ func prefix(server string, namespace *string) string {
 // newLists returns the lists of what servers offer, in their order.
 func newLists(all []engine.Offered, namespaces map[string]string) *lists {
 	l := &lists{byName: make(map[exposed]tool.Ref), off: make(map[tool.Ref]string),
-		denied: make(map[tool.Ref]bool)}
+		denied: make(map[tool.Ref]bool), shadowed: make(map[tool.Ref]bool)}
 	uris := make(map[exposed]bool)
 	for _, o := range all {
 		if o.Denied {
@@ -125,6 +127,8 @@ func newLists(all []engine.Offered, namespaces map[string]string) *lists {
 		case !o.Off && !uris[uri]: // a URI is read from the first server that lists it
 			uris[uri] = true
 			l.add(offer{name: o.Name, ref: o.Ref, raw: o.Definition.Whole(), denied: o.Denied})
+		case !o.Off:
+			l.shadowed[o.Ref] = true
 		}
 	}
 	return l

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/mcp-launchpad/mcpl/pkg/tool"
 )
@@ -79,6 +80,9 @@ func (l *lists) findTool(name []string) (tool.Ref, bool) {
 		return tool.Ref{}, false
 	}
 	last := name[len(name)-1]
+	if len(name) == 2 {
+		last = strings.TrimPrefix(last, name[0]+"/") // hits are written so
+	}
 	isLiteral := func(o offer) bool { return o.ref.Server == name[0] && o.ref.Name == last }
 	if len(name) == 2 && slices.ContainsFunc(l.every, isLiteral) {
 		return tool.Ref{Server: name[0], Name: last}, true

@@ -48,7 +48,7 @@ func (o owner) options() tool.CallOptions {
 	if c := o.session; c != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		opt.Session, opt.Sampling, opt.Principal = c.id, c.can.Sampling != nil, tool.Principal(c.who.Principal.Name)
+		opt.Session, opt.Sampling, opt.Principal = c.id, c.can.Sampling != nil, tool.Principal(c.who.Principal.identity())
 	}
 	return opt
 }

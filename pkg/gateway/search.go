@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -138,7 +139,8 @@ func (searching) search(ctx context.Context, r *request) (string, error) {
 		return "", err
 	}
 	found.Found = slices.DeleteFunc(found.Found, func(h engine.Found) bool {
-		return r.gen.health.isDown(h.Server) != nil || l.denied[tool.Ref{Server: h.Server, Name: h.Name, Kind: h.Kind}]
+		return r.gen.health.isDown(h.Server) != nil || l.denied[tool.Ref{Server: h.Server, Name: h.Name, Kind: h.Kind}] ||
+			l.shadowed[tool.Ref{Server: h.Server, Name: h.Name, Kind: h.Kind}]
 	})
 	found.Found = found.Found[:min(len(found.Found), a.Limit)]
 	return hitsInWords(found), nil
@@ -243,12 +245,29 @@ func (r *request) resolve(ctx context.Context, name []string) (tool.Ref, error) 
 	return ref, err
 }
 
+// unwrapped returns the call that a model has put into the arguments: the name of the tool, and its arguments.
+func unwrapped(args json.RawMessage) (name string, inner json.RawMessage) {
+	var call struct {
+		Tool      string          `json:"tool"`
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if json.Unmarshal(args, &call) != nil || call.Tool == "" && call.Name == "" {
+		return "", args
+	}
+	if call.Arguments == nil {
+		call.Arguments = json.RawMessage("{}")
+	}
+	return cmp.Or(call.Tool, call.Name), call.Arguments
+}
+
 func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, error) {
 	var p struct {
 		Arguments struct {
 			part
 			Server    string          `json:"server"`
 			Tool      string          `json:"tool"`
+			Name      string          `json:"name"`
 			Arguments json.RawMessage `json:"arguments"`
 		} `json:"arguments"`
 	}
@@ -259,17 +278,24 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 		text, err := r.readOn(ctx, p.Arguments.part)
 		return textResult(text, false), err
 	}
-	name := slices.DeleteFunc([]string{p.Arguments.Server, p.Arguments.Tool}, func(s string) bool { return s == "" })
-	ref, err := r.resolve(ctx, name)
-	if err != nil {
-		return nil, err
-	}
 	args := p.Arguments.Arguments
 	if args == nil {
 		args = json.RawMessage("{}")
 	}
 	if text := tool.Text(args); text != "" { // models often write the object as a string
 		args = json.RawMessage(text)
+	}
+	called := cmp.Or(p.Arguments.Tool, p.Arguments.Name)
+	if called == "" {
+		called, args = unwrapped(args)
+	}
+	name := slices.DeleteFunc([]string{p.Arguments.Server, called}, func(s string) bool { return s == "" })
+	ref, err := r.resolve(ctx, name)
+	if r.afterLogin(ctx, err) {
+		ref, err = r.resolve(ctx, name)
+	}
+	if err != nil {
+		return nil, err
 	}
 	raw, err := r.passed(ctx, ref, args, true, func(plan *engine.Plan) (json.RawMessage, error) {
 		result, err := r.view.Call(ctx, plan, r.options(ctx, ref.Server))

@@ -125,7 +125,7 @@ func (s *subscriptions) enter(about topic, own subscriber) (one *subscription, f
 	if _, has := one.subscribers[own]; !has {
 		one.subscribers[own] = struct{}{}
 		s.of[own.client]++
-		s.by[own.client.who.Principal.Name]++
+		s.by[own.client.who.Principal.identity()]++
 	}
 	return one, first
 }
@@ -145,7 +145,7 @@ func (s *subscriptions) isRoom(about topic, own subscriber) error {
 			return nil
 		}
 	}
-	name := own.client.who.Principal.Name
+	name := own.client.who.Principal.identity()
 	if s.of[own.client] >= maxOwnSubscriptions || name != "" && s.by[name] >= maxPrincipalSubscriptions ||
 		one == nil && len(s.byTopic) >= maxSubscriptions {
 		return &tool.UpstreamError{Code: mcp.InternalError, Message: fmt.Sprintf("there are too many subscriptions: a "+
@@ -198,7 +198,7 @@ func (s *subscriptions) remove(gone func(subscriber) bool) {
 			if s.of[sub.client]--; s.of[sub.client] == 0 {
 				delete(s.of, sub.client)
 			}
-			name := sub.client.who.Principal.Name
+			name := sub.client.who.Principal.identity()
 			if s.by[name]--; s.by[name] == 0 {
 				delete(s.by, name)
 			}
