@@ -82,7 +82,7 @@ func TestServeLongNames(t *testing.T) {
 	t.Parallel()
 	s := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "first"}}, Prompts: []mcptest.Prompt{{Name: "p"}},
 		Generate: &mcptest.Generate{Count: 300}}).serveHTTP(t)
-	long, many := strings.Repeat("tool_number_", 1<<16), "mcp__"+strings.Repeat("a__", 1<<18)
+	long, many := strings.Repeat("tool_number_", 1<<12), "mcp__"+strings.Repeat("a__", 1<<14)
 	for _, exposure := range []string{"search", "activate", "all"} {
 		at := site{t, s.url + "/" + exposure, "", 0, nil}
 		for _, name := range []string{long, many, "s/" + long, "s_" + long} {
