@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"time"
@@ -102,6 +103,10 @@ func (v *serveVerb) Parse(words []string) error {
 	}
 	if v.Expose != "" && !slices.Contains(gateway.Exposures(), gateway.Exposure(v.Expose)) {
 		return fault.New(fault.Usage, fmt.Sprintf("unknown exposure %q", v.Expose), "Use --expose search, activate or all.")
+	}
+	if _, _, err := net.SplitHostPort(v.HTTP); v.HTTP != "" && err != nil {
+		return fault.New(fault.Usage, fmt.Sprintf("--http %s is not an address with a port", v.HTTP),
+			"Write it as in: mcpl serve --http 127.0.0.1:7332")
 	}
 	if v.NoAuth && v.HTTP == "" {
 		return fault.New(fault.Usage, "--no-auth is for --http: over stdin and stdout there are no tokens", "Leave it away.")

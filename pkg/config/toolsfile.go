@@ -128,15 +128,31 @@ func decodeTools(path string, data []byte) (values toolsValues, unknown []toml.D
 	if err == nil {
 		return values, nil, nil
 	}
-	where := path + ": "
+	where, why := path, "not a tools.toml: "+strings.TrimPrefix(err.Error(), "toml: ")
 	if wrong := new(toml.DecodeError); errors.As(err, &wrong) {
 		line, _ := wrong.Position()
-		where = fmt.Sprintf("%s:%d: ", path, line)
-		if key := strings.Join(wrong.Key(), "."); key != "" {
-			where += key + ": "
+		where = fmt.Sprintf("%s:%d", path, line)
+		key := strings.Join(wrong.Key(), ".")
+		if kind, known := toolsKinds[strings.ToLower(key)]; known && !isSyntax(data) {
+			why = key + " wants " + kind
 		}
 	}
-	return values, nil, fault.New(fault.Config, where+"not a tools.toml", "Write it as in:\n"+minimalTools).Because(err)
+	return values, nil, fault.New(fault.Config, where+": "+why, "Write it as in:\n"+minimalTools).Because(err)
+}
+
+// toolsKinds says which values the keys of a tools.toml take.
+var toolsKinds = map[string]string{
+	"active_toolsets":   `a list of texts, as in: active_toolsets = ["everything_*"]`,
+	"catalog":           `a text: "description" or "answer"`,
+	"servers":           "tables that each begin with [[servers]]",
+	"servers.namespace": `a text, as in: namespace = "everything"`,
+	"servers.command":   `a text, as in: command = "npx -y @modelcontextprotocol/server-everything"`,
+}
+
+// isSyntax reports whether bytes are not TOML at all.
+func isSyntax(data []byte) bool {
+	var values map[string]any
+	return toml.Unmarshal(data, &values) != nil
 }
 
 // serverName returns a name for the server of a namespace that no other has, and takes it.

@@ -89,7 +89,12 @@ func TestBadToolsFile(t *testing.T) {
 	t.Parallel()
 	for content, texts := range map[string][]string{
 		"active_toolsets = []\n[[servers]\n": {"tools.toml:2: not a tools.toml", "[[servers]]"},
-		"\nactive_toolsets = 'a'":            {"tools.toml:2: active_toolsets: not a tools.toml"},
+		"\nactive_toolsets = 'a'":            {"tools.toml:2: active_toolsets wants a list of texts, as in: active_toolsets = ["},
+		"\ncatalog = 1":                      {"tools.toml:2: catalog wants a text"},
+		"servers = 'a'":                      {"tools.toml:1: servers wants tables"},
+		"[[servers]]\nnamespace = 1":         {"tools.toml:2: servers.namespace wants a text"},
+		"\nbad = [":                          {"tools.toml:2: not a tools.toml: ", "array"},
+		"active_toolsets = [1,":              {"tools.toml:1: not a tools.toml: "},
 		"[[servers]]\ncommand = ['a']":       {"tools.toml:2", "command"},
 		strings.Repeat("#", maxToolsFile+1):  {"larger than 1 MB"},
 	} {

@@ -90,7 +90,7 @@ func (h *health) watch(server string) {
 		gen := h.gateway.enter()
 		stop, err := gen.Engine.Watch(ctx, server, tool.CallOptions{}, func(e tool.Event) {
 			if e.Ended {
-				h.fail(server, errors.New(server+" has ended"))
+				h.fail(server, fault.New(fault.ServerConnection, server+" has ended", "").On(server, ""))
 			}
 			h.gateway.announce(server, e, nil)
 		})
