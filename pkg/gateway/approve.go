@@ -21,6 +21,9 @@ func (r *request) passed(ctx context.Context, ref tool.Ref, args json.RawMessage
 	send func(*engine.Plan) (json.RawMessage, error)) (json.RawMessage, error) {
 	return r.observed(ctx, ref, func() (json.RawMessage, error) {
 		plan, err := r.planned(ctx, ref, args, check)
+		if r.afterLogin(ctx, err) {
+			plan, err = r.planned(ctx, ref, args, check)
+		}
 		if err != nil {
 			return nil, err
 		}
