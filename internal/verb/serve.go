@@ -101,6 +101,11 @@ func (v *serveVerb) Parse(words []string) error {
 		return fault.New(fault.Usage, fmt.Sprintf("serve does not take %q", words[0]), "").
 			Then("See what it takes with", fault.Step{Verb: "serve", Args: []string{"--help"}})
 	}
+	return v.check()
+}
+
+// check fails for flags that do not go together, or have a value that they cannot have.
+func (v *serveVerb) check() error {
 	if v.Expose != "" && !slices.Contains(gateway.Exposures(), gateway.Exposure(v.Expose)) {
 		return fault.New(fault.Usage, fmt.Sprintf("unknown exposure %q", v.Expose), "Use --expose search, activate or all.")
 	}

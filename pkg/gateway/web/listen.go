@@ -24,8 +24,8 @@ const (
 )
 
 // Listen serves HTTP at an address until ctx ends, and then lets requests end for 10 s. It cancels those that run on,
-// and answers them so. listening is called with the URL once it can be connected to. An address at which it cannot listen
-// is a fault of the kind usage.
+// and answers them so. listening is called with the URL once it can be connected to. An address at which it cannot
+// listen is a fault of the kind usage.
 func (s *Server) Listen(ctx context.Context, address string, listening func(url string)) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
