@@ -5,9 +5,11 @@ package main
 import (
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
 )
@@ -67,5 +69,71 @@ func TestServeCrashIsNoDefect(t *testing.T) {
 	})
 	if !strings.Contains(answer, "s has ended") || strings.Contains(answer, "defect") {
 		t.Error(answer)
+	}
+}
+
+// TestServeEndOfInput answers what came before the end of stdin, and cancels what takes too long.
+func TestServeEndOfInput(t *testing.T) {
+	t.Parallel()
+	script := servedScript()
+	script.Tools = append(script.Tools, mcptest.Tool{Name: "slow", Text: "late",
+		Behaviour: mcptest.Behaviour{Delay: mcptest.Duration(time.Second)}})
+	h := newHome(t, script)
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{}}}`
+	listen, _ := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`)
+	for _, test := range []struct {
+		last  string
+		texts []string
+		most  time.Duration
+	}{
+		{`{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, []string{`"id":1,"result"`, `"id":2,"result"`, `"s_odd"`}, 8 * time.Second},
+		{callOf(2, "s_slow", `{}`), []string{`"id":1,"result"`, `"id":2,"result"`, "late"}, 8 * time.Second},
+		{callOf(2, "s_hang", `{}`), []string{`"id":1,"result"`, `"id":2,"result"`, "cancelled it"}, 30 * time.Second},
+		{listen, nil, 8 * time.Second},
+	} {
+		t.Run(test.last, func(t *testing.T) {
+			t.Parallel()
+			cmd, stdout, stderr := h.mcpl(t, "serve", "--expose", "all")
+			input := hello + "\n" + test.last + "\n"
+			if test.last == listen { // since MCP 2026-07-28 there is no hello
+				input = listen + "\n"
+			}
+			cmd.Stdin = strings.NewReader(input)
+			began := time.Now()
+			if err := cmd.Run(); err != nil {
+				t.Fatalf("%v: %s", err, stderr)
+			}
+			for _, text := range test.texts {
+				if !strings.Contains(stdout.String(), text) {
+					t.Errorf("%q is not in %s", text, stdout)
+				}
+			}
+			if took := time.Since(began); took > test.most {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
+}
+
+// TestServeEndOfOutput: without a reader of its stdout, serve ends at once, though a call is running.
+func TestServeEndOfOutput(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, servedScript())
+	cmd, _, _ := h.mcpl(t, "serve", "--expose", "all")
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	cmd.Stdout = in
+	cmd.Stdin = strings.NewReader(callOf(1, "s_hang", `{}`) + "\n" + `{"jsonrpc":"2.0","id":2,"method":"ping"}` + "\n")
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	exitCode(t, cmd)
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("it took %s", took)
 	}
 }

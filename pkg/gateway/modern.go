@@ -130,7 +130,7 @@ func (r *request) handleModern(ctx context.Context) (result json.RawMessage, err
 	switch r.message.Method {
 	case "server/discover":
 		return complete(r.discover()), nil
-	case "subscriptions/listen":
+	case listenMethod:
 		return r.listen(ctx)
 	case "initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe":
 		return nil, r.noMethod()
@@ -189,6 +189,9 @@ func withoutType(result json.RawMessage) json.RawMessage {
 	}
 	return tool.JoinObject(slices.DeleteFunc(fields, isType))
 }
+
+// listenMethod is the method of requests for notifications.
+const listenMethod = "subscriptions/listen"
 
 // listen sends the notifications that the client asks for until it goes (MCP 2026-07-28, subscriptions/listen).
 func (r *request) listen(ctx context.Context) (json.RawMessage, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/mcp-launchpad/mcpl/pkg/fault"
 	"github.com/mcp-launchpad/mcpl/pkg/mcp"
@@ -23,9 +24,13 @@ func unread() error {
 	return fault.New(fault.Timeout, "the client does not read its messages", "Look whether it hangs, and start it again.")
 }
 
+// ending is how long requests may take to end when a client says no more. Those that run on are cancelled.
+const ending = 10 * time.Second
+
 // Serve serves one client on two streams, a message a line (MCP 2025-11-25, transports, stdio), until in ends, out
-// cannot be written or ctx ends. It returns when no request of the client is left. A read of in, or a write to an out
-// that is not read, may be left: they end with the streams.
+// cannot be written or ctx ends. When in ends, what was read before is answered, for at most 10 s. Serve returns when no
+// request of the client is left. A read of in, or a write to an out that is not read, may be left: they end with the
+// streams.
 func (g *Gateway) Serve(ctx context.Context, who Identity, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -34,6 +39,9 @@ func (g *Gateway) Serve(ctx context.Context, who Identity, in io.Reader, out io.
 	written := make(chan error, 1)
 	go func() { written <- queue.write(out) }()
 	failed := c.takeAll(ctx, readLines(ctx, in), queue.full, written)
+	if failed == nil {
+		failed = c.finish(ctx, queue.full, written)
+	}
 	c.Close()
 	queue.end()
 	if failed != nil {
@@ -95,6 +103,35 @@ func (c *Client) takeAll(ctx context.Context, lines <-chan line, full <-chan str
 			return nil
 		}
 	}
+}
+
+// finish waits until all that the client has asked for is answered, for as long as ending, or until ctx ends. It returns
+// why the client cannot be answered any more.
+func (c *Client) finish(ctx context.Context, full <-chan struct{}, written <-chan error) error {
+	c.mu.Lock()
+	for _, r := range c.requests {
+		if r.message.Method == listenMethod { // it has no answer before its client goes
+			r.cancel(errGone)
+		}
+	}
+	c.mu.Unlock()
+	answered := make(chan struct{})
+	go func() { // it ends with the requests, for which Close waits
+		c.wg.Wait()
+		close(answered)
+	}()
+	limit := time.NewTimer(ending)
+	defer limit.Stop()
+	select {
+	case <-answered:
+	case <-limit.C:
+	case <-ctx.Done():
+	case err := <-written:
+		return err
+	case <-full:
+		return unread()
+	}
+	return nil
 }
 
 // take takes one line of a client.
