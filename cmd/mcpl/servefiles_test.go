@@ -44,11 +44,12 @@ func TestServeAddress(t *testing.T) {
 	}
 }
 
-// TestServeCrashIsNoDefect: a server that has crashed is said to have ended, which is no defect of mcpl.
-func TestServeCrashIsNoDefect(t *testing.T) {
+// TestServeListsCrashed: list_servers says of a server that crashed that it has ended, and blames no defect of mcpl.
+func TestServeListsCrashed(t *testing.T) {
 	t.Parallel()
 	script := servedScript()
-	script.Later = []mcptest.Later{{From: 3, Script: mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 3}}}}}
+	crashing := mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 3}}}
+	script.Later = []mcptest.Later{{From: 3, Script: crashing}}
 	h := newHome(t, script)
 	f := h.serve(t)
 	f.initialize(`{}`)

@@ -30,7 +30,8 @@ func (s *Session) stamp() string {
 	for _, file := range slices.Concat(sources.Configs, sources.EnvFiles) {
 		fmt.Fprintf(&b, "%s %d %d\n", file.Path, file.MTime, file.Size)
 	}
-	fmt.Fprintln(&b, login.Dir(s.App.Env.StateDir()), modified(login.Dir(s.App.Env.StateDir()))) // a changed file is another entry
+	logins := login.Dir(s.App.Env.StateDir())
+	fmt.Fprintln(&b, logins, modified(logins)) // a changed file is another entry of it
 	return b.String() + s.besides(sources)
 }
 
@@ -62,8 +63,8 @@ func modified(path string) string {
 	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), info.Mode())
 }
 
-// openAnew returns the configuration as it is now. If the choice of tools cannot be read, nothing is on. It fails if the
-// files of the configuration are damaged, and the one that is in force may stay so.
+// openAnew returns the configuration as it is now. If the choice of tools cannot be read, nothing is on. It fails if
+// the files of the configuration are damaged, and the one that is in force may stay so.
 func (s *Session) openAnew(to *doors) (gateway.Opened, error) {
 	app := *s.App
 	next := &Session{App: &app, Globals: s.Globals, Printer: s.Printer, spec: s.spec, lookEvery: lookEvery, bare: true}

@@ -49,7 +49,8 @@ var errClosed = errors.New("the catalog is closed")
 type Options struct {
 	Env       config.Env
 	Selection config.Selection
-	// MayBeEmpty takes a configuration without files as one without servers. Else it is the fault of [config.Sources.NoConfig].
+	// MayBeEmpty takes a configuration without files as one without servers. Else that is the fault of
+	// [config.Sources.NoConfig].
 	MayBeEmpty bool
 	Settings   config.Settings
 	// Allows reports whether a server is on. Servers that are off are not listed.

@@ -262,7 +262,7 @@ func (g *Gateway) watch(ctx context.Context) {
 	}
 }
 
-// leftAsItWas notes why a changed configuration does not count. Whoever asked for it was told.
+// leftAsItWas notes why a changed configuration does not count. Whoever asked for it hears it from Renew.
 func (g *Gateway) leftAsItWas(why string, told bool) {
 	tell := g.opt.Notice
 	if told || tell == nil {

@@ -28,9 +28,9 @@ func unread() error {
 const ending = 10 * time.Second
 
 // Serve serves one client on two streams, a message a line (MCP 2025-11-25, transports, stdio), until in ends, out
-// cannot be written or ctx ends. When in ends, what was read before is answered, for at most 10 s. Serve returns when no
-// request of the client is left. A read of in, or a write to an out that is not read, may be left: they end with the
-// streams.
+// cannot be written or ctx ends. When in ends, what was read before is answered, for at most 10 s. Serve returns when
+// no request of the client is left. A read of in, or a write to an out that is not read, may be left: they end with
+// the streams.
 func (g *Gateway) Serve(ctx context.Context, who Identity, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -105,8 +105,8 @@ func (c *Client) takeAll(ctx context.Context, lines <-chan line, full <-chan str
 	}
 }
 
-// finish waits until all that the client has asked for is answered, for as long as ending, or until ctx ends. It returns
-// why the client cannot be answered any more.
+// finish waits until all that the client has asked for is answered, for as long as ending, or until ctx ends. It
+// returns why the client cannot be answered any more.
 func (c *Client) finish(ctx context.Context, full <-chan struct{}, written <-chan error) error {
 	c.mu.Lock()
 	for _, r := range c.requests {
