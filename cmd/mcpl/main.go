@@ -4,9 +4,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
+	"net"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -76,7 +78,7 @@ func run() int {
 		}
 		server := web.New(web.Options{Gateway: g, Expose: opt.Expose, Principal: opt.Principal, Resource: resource(opt),
 			Now: app.Now, Metrics: opt.Metrics})
-		return server.Listen(ctx, opt.Address, opt.Listening)
+		return listening(opt.Address, server.Listen(ctx, opt.Address, opt.Listening))
 	}
 	app.Share = share
 	app.NewSpans = func(notice func(string)) verb.Spans {
@@ -91,6 +93,15 @@ func run() int {
 	}
 	app.Script = func(shell string) (string, error) { return cli.Script(app, shell) }
 	return cli.Execute(ctx, os.Args[1:], app)
+}
+
+// listening returns how serving at an address ended. It is a fault of the kind usage if the address cannot be used.
+func listening(address string, err error) error {
+	if failed := new(net.OpError); errors.As(err, &failed) && failed.Op == "listen" {
+		return fault.New(fault.Usage, "cannot serve at "+address+": "+failed.Err.Error(),
+			"Name another address with --http, or end what has this one: another mcpl serve may run there.")
+	}
+	return err
 }
 
 // share opens what replicas of a gateway have in common.

@@ -44,12 +44,12 @@ func TestServeAddress(t *testing.T) {
 	}
 }
 
-// TestServeCrashIsNoDefect: list_servers says of a server that has crashed that it has ended, and blames no defect.
-func TestServeCrashIsNoDefect(t *testing.T) {
+// TestServeListsCrashed: list_servers says of a server that crashed that it has ended, and blames no defect of mcpl.
+func TestServeListsCrashed(t *testing.T) {
 	t.Parallel()
 	script := servedScript()
-	crash := mcptest.Behaviour{Exit: &mcptest.Exit{Code: 3}}
-	script.Later = []mcptest.Later{{From: 3, Script: mcptest.Script{Start: crash}}}
+	crashing := mcptest.Script{Start: mcptest.Behaviour{Exit: &mcptest.Exit{Code: 3}}}
+	script.Later = []mcptest.Later{{From: 3, Script: crashing}}
 	h := newHome(t, script)
 	f := h.serve(t)
 	f.initialize(`{}`)

@@ -168,7 +168,7 @@ var rooms = map[string]room{
 		why:     "who may use a gateway is kept by itself: what asks for a token, and what a token opens, is the business of others",
 	},
 	"pkg/gateway/web": {
-		imports: []string{"pkg/fault", "pkg/gateway", "pkg/gateway/telemetry", "pkg/mcp", "pkg/tool"},
+		imports: []string{"pkg/gateway", "pkg/gateway/telemetry", "pkg/mcp", "pkg/tool"},
 		why: "it knows headers, bodies and streams, and the gateway none of these; apart from it, no verb needs net/http " +
 			"and a search starts without it",
 	},

@@ -109,16 +109,24 @@ func (v *serveVerb) check() error {
 	if v.Expose != "" && !slices.Contains(gateway.Exposures(), gateway.Exposure(v.Expose)) {
 		return fault.New(fault.Usage, fmt.Sprintf("unknown exposure %q", v.Expose), "Use --expose search, activate or all.")
 	}
-	if _, _, err := net.SplitHostPort(v.HTTP); v.HTTP != "" && err != nil {
-		return fault.New(fault.Usage, fmt.Sprintf("--http %s is not an address with a port", v.HTTP),
-			"Write it as in: mcpl serve --http 127.0.0.1:7332")
-	}
-	if v.NoAuth && v.HTTP == "" {
-		return fault.New(fault.Usage, "--no-auth is for --http: over stdin and stdout there are no tokens", "Leave it away.")
-	}
 	if !slices.Contains([]string{"auto", "on", "off"}, v.Daemon) {
 		return fault.New(fault.Usage, fmt.Sprintf("--daemon %s is neither on nor off", v.Daemon),
 			"Use --daemon on, off or auto: over stdin and stdout auto is on, over HTTP off.")
+	}
+	return v.checkHTTP()
+}
+
+// checkHTTP fails if the flags for HTTP do not fit.
+func (v *serveVerb) checkHTTP() error {
+	if v.HTTP == "" && v.NoAuth {
+		return fault.New(fault.Usage, "--no-auth is for --http: over stdin and stdout there are no tokens", "Leave it away.")
+	}
+	if v.HTTP == "" {
+		return nil
+	}
+	if _, _, err := net.SplitHostPort(v.HTTP); err != nil {
+		return fault.New(fault.Usage, fmt.Sprintf("--http %s is not an address with a port", v.HTTP),
+			"Write it as in: mcpl serve --http 127.0.0.1:7332")
 	}
 	return nil
 }

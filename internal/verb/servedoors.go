@@ -22,6 +22,10 @@ type doors struct {
 	// listings are those that other replicas have made; nil if there are none.
 	listings *gateway.Listings
 
+	// beside is what was in force beside the configuration files when they were last read; "" if they never were. said is
+	// the last notice about them. [Session.openAnew] alone uses both, and is not called concurrently.
+	beside, said string
+
 	mu      sync.Mutex
 	clients map[string]*daemon.Client // by the configuration set; nil if the daemon is not used
 	latest  map[string]*config.Config // of each configuration set

@@ -3,6 +3,7 @@ package verb
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -22,36 +23,51 @@ import (
 // [Session.choice].
 func (s *Session) stamp() string {
 	var b strings.Builder
-	env := s.App.Env
-	look := func(path string) {
-		if info, err := os.Stat(path); err == nil {
-			fmt.Fprintf(&b, "%s %d %d %s\n", path, info.ModTime().UnixNano(), info.Size(), info.Mode())
-		}
-	}
-	look(env.SettingsFile())
-	files, err := state.InForce(env.StateDir(), env.Dir)
+	sources, err := s.App.Env.Locate(s.selection())
 	if err != nil {
-		return err.Error()
-	}
-	for _, file := range files {
-		look(file.Path)
-	}
-	sources, err := env.Locate(s.selection())
-	if err != nil {
-		return err.Error()
+		return err.Error() + s.besides(nil)
 	}
 	for _, file := range slices.Concat(sources.Configs, sources.EnvFiles) {
 		fmt.Fprintf(&b, "%s %d %d\n", file.Path, file.MTime, file.Size)
 	}
-	look(login.Dir(env.StateDir())) // a changed file is another entry of it
-	b.WriteString(env.ApprovalStamp(sources))
+	logins := login.Dir(s.App.Env.StateDir())
+	fmt.Fprintln(&b, logins, modified(logins)) // a changed file is another entry of it
+	return b.String() + s.besides(sources)
+}
+
+// besides identifies what decides beside the files of the configuration, which may be nil: settings, choices and
+// approvals.
+func (s *Session) besides(sources *config.Sources) string {
+	var b strings.Builder
+	env := s.App.Env
+	fmt.Fprintln(&b, env.SettingsFile(), modified(env.SettingsFile()))
+	files, err := state.InForce(env.StateDir(), env.Dir)
+	if err != nil {
+		return b.String() + err.Error()
+	}
+	for _, file := range files {
+		fmt.Fprintln(&b, file.Path, modified(file.Path))
+	}
+	if sources != nil {
+		b.WriteString(env.ApprovalStamp(sources))
+	}
 	return b.String()
 }
 
-// openAnew returns the configuration as it is now. If the choice of tools cannot be read, nothing is on.
+// modified identifies the version of a file; "" if there is none.
+func modified(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprint(info.ModTime().UnixNano(), info.Size(), info.Mode())
+}
+
+// openAnew returns the configuration as it is now. If the choice of tools cannot be read, nothing is on. It fails if
+// the files of the configuration are damaged, and the one that is in force may stay so.
 func (s *Session) openAnew(to *doors) (gateway.Opened, error) {
 	app := *s.App
-	next := &Session{App: &app, Globals: s.Globals, Printer: s.Printer, spec: s.spec, lookEvery: lookEvery}
+	next := &Session{App: &app, Globals: s.Globals, Printer: s.Printer, spec: s.spec, lookEvery: lookEvery, bare: true}
 	notices, err := next.open()
 	if err != nil {
 		return gateway.Opened{}, err
@@ -68,7 +84,44 @@ func (s *Session) openAnew(to *doors) (gateway.Opened, error) {
 	})
 	next.Engine = opened.Engine
 	opened.Narrow = next.narrow
+	if opened.None, err = next.readable(to); err != nil {
+		return gateway.Opened{}, errors.Join(err, opened.Engine.Close())
+	}
 	return opened, nil
+}
+
+// readable reads the files of the configuration. none says why there are none. It fails if they are damaged, and what
+// was read of them before may stay in force: if nothing that decides beside them has changed since. Else requests fail.
+func (s *Session) readable(to *doors) (none, err error) {
+	sources, err := s.App.Env.Locate(s.selection())
+	if err != nil {
+		s.sayOnce(to, err.Error()) // a file that was named is gone
+		return nil, nil
+	}
+	beside := s.besides(sources)
+	_, damaged := s.catalog().Config()
+	switch {
+	case damaged != nil && to.beside == beside:
+		to.said = ""
+		return nil, damaged
+	case damaged != nil:
+		s.sayOnce(to, damaged.Error())
+	case len(sources.Configs) == 0:
+		missing := sources.NoConfig()
+		s.sayOnce(to, missing.Message+", so there are no servers yet. Put them into "+sources.FirstPlace())
+		return missing, nil
+	default:
+		to.beside, to.said = beside, ""
+	}
+	return nil, nil
+}
+
+// sayOnce notes what keeps requests from servers, unless it was the last such notice.
+func (s *Session) sayOnce(to *doors, text string) {
+	if text != to.said {
+		s.Printer.Notice("%s", text)
+	}
+	to.said = text
 }
 
 // narrow returns what is taken away from all that there is for a principal in a profile.
@@ -138,8 +191,8 @@ func tierRules(of gateway.Principal) policy.Rules {
 // lackOf returns a function that says why a server cannot be used with the logins of a principal. It asks no server.
 func (s *Session) lackOf(ctx context.Context, of gateway.Principal) (func(server string) error, error) {
 	cfg, err := s.catalog().Config()
-	if err != nil {
-		return nil, err
+	if err != nil { // what needs it says so
+		return func(string) error { return nil }, nil
 	}
 	type lack struct {
 		login.State

@@ -32,6 +32,7 @@ type Session struct {
 	settings []config.Setting // Settings, with where each comes from
 	// lookEvery is that of [catalog.Options].
 	lookEvery time.Duration
+	bare      bool         // no configuration counts as one without servers
 	judge     *trust.Judge // of servers that come with a project
 	tokenMemo tokens.Memo  // of the file of the gateway's tokens
 	// spec is that of the verb that runs.
@@ -132,7 +133,7 @@ func (s *Session) engineOver(selection config.Selection,
 	choice := &choice{dir: s.App.Env.StateDir(), folder: s.App.Env.Dir, tools: s.Tools}
 	opt := engine.Options{Switches: choice, Policy: s.Settings.Policy, Approvals: s.approvals(),
 		Catalog: catalog.Options{Env: s.App.Env, Selection: selection, Settings: s.Settings, Events: s.Printer,
-			Now: s.App.Now, Pins: pinsIn(s.App.Env.StateDir(), choice), LookEvery: s.lookEvery}}
+			Now: s.App.Now, Pins: pinsIn(s.App.Env.StateDir(), choice), LookEvery: s.lookEvery, MayBeEmpty: s.bare}}
 	if s.App.Detach != nil {
 		opt.Catalog.Background = s.refreshBehind
 	}

@@ -49,7 +49,10 @@ var errClosed = errors.New("the catalog is closed")
 type Options struct {
 	Env       config.Env
 	Selection config.Selection
-	Settings  config.Settings
+	// MayBeEmpty takes a configuration without files as one without servers. Else that is the fault of
+	// [config.Sources.NoConfig].
+	MayBeEmpty bool
+	Settings   config.Settings
 	// Allows reports whether a server is on. Servers that are off are not listed.
 	Allows func(server string) bool
 	Events Events
@@ -129,7 +132,7 @@ func (c *Catalog) locate() error {
 	if err != nil {
 		return err
 	}
-	if len(sources.Configs) == 0 {
+	if len(sources.Configs) == 0 && !c.opt.MayBeEmpty {
 		return sources.NoConfig()
 	}
 	c.sources = sources

@@ -202,13 +202,17 @@ func (s *Sources) NoConfig() *fault.Fault {
 				fault.Step{Verb: "list", Args: []string{"--config", l.Path}})
 		}
 	}
-	where := ".mcp.json"
-	if i := slices.IndexFunc(s.Looked[:s.tried], func(l Looked) bool { return !isToolsFile(l.Path) }); i >= 0 {
-		where = s.Looked[i].Path
-	}
-	f.Help = fmt.Sprintf("Put your servers into %s, for a start:\n%s\n", where, minimal)
+	f.Help = fmt.Sprintf("Put your servers into %s, for a start:\n%s\n", s.FirstPlace(), minimal)
 	return f.Then("Then list their tools with", fault.Step{Verb: "list", Args: []string{"--refresh"}}).
 		Then("Or name a file that you have", fault.Step{Verb: "list", Args: []string{"--config", "FILE"}})
+}
+
+// FirstPlace returns the path of the configuration file that is looked for first.
+func (s *Sources) FirstPlace() string {
+	if i := slices.IndexFunc(s.Looked[:s.tried], func(l Looked) bool { return !isToolsFile(l.Path) }); i >= 0 {
+		return s.Looked[i].Path
+	}
+	return ".mcp.json"
 }
 
 // WhereToPut returns the environment file that a missing variable belongs in: the first one in use, else the one that

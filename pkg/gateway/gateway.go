@@ -46,6 +46,8 @@ type Opened struct {
 	Engine *engine.Engine
 	// Unsure says why it is not sure what is on; nil if it is. Else nothing of the engine is on, and calls fail with it.
 	Unsure error
+	// None says why there is no configuration; nil if there is one. Else the engine is over no servers.
+	None error
 	// Profiles are the exposures of the profiles, by name.
 	Profiles map[string]Exposure
 	// Narrow returns what is taken away for a principal in a profile, which may be "".
@@ -250,7 +252,7 @@ func (g *Gateway) watch(ctx context.Context) {
 			complaint = err.Error()
 		}
 		if complaint != failed && complaint != "" {
-			g.opt.Log("", "the configuration is left as it was: "+complaint)
+			g.leftAsItWas(complaint, renewed != nil)
 		}
 		due.all = due.all || changed
 		due.of = append(due.of, g.chosenAnew(choices)...)
@@ -259,6 +261,15 @@ func (g *Gateway) watch(ctx context.Context) {
 			tell.Reset(burst)
 		}
 	}
+}
+
+// leftAsItWas notes why a changed configuration does not count. Whoever asked for it hears it from Renew.
+func (g *Gateway) leftAsItWas(why string, told bool) {
+	tell := g.opt.Notice
+	if told || tell == nil {
+		tell = func(text string) { g.opt.Log("", text) }
+	}
+	tell("the configuration is left as it was: " + why)
 }
 
 // load waits for the first lists of a generation, for at most firstListing: a server that does not answer does not keep
@@ -303,13 +314,16 @@ func (g *Gateway) look(ctx context.Context, anew bool) (changed bool, err error)
 	now := g.current
 	g.mu.Unlock()
 	stamp := g.opt.Stamp()
-	if stamp == now.stamp && !anew {
+	same := func() bool {
 		moved := now.changed()
-		return g.health.changed() || moved || g.hasNews(), nil
+		return g.health.changed() || moved || g.hasNews()
+	}
+	if stamp == now.stamp && !anew {
+		return same(), nil
 	}
 	opened, err := g.opt.Open()
 	if err != nil {
-		return false, err
+		return same(), err
 	}
 	next := g.begin(ctx, opened, stamp)
 	g.mu.Lock()

@@ -311,6 +311,9 @@ func (searching) callTool(ctx context.Context, r *request) (json.RawMessage, err
 }
 
 func (searching) servers(ctx context.Context, r *request) (string, error) {
+	if r.gen.None != nil {
+		return "", r.gen.None
+	}
 	list, err := r.view.List(ctx, false)
 	if err != nil {
 		return "", err

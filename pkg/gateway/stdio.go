@@ -29,8 +29,8 @@ const ending = 10 * time.Second
 
 // Serve serves one client on two streams, a message a line (MCP 2025-11-25, transports, stdio), until in ends, out
 // cannot be written or ctx ends. When in ends, what was read before is answered, for at most 10 s. Serve returns when
-// no request of the client is left. A read of in, or a write to an out that is not read, may be left: they end with the
-// streams.
+// no request of the client is left. A read of in, or a write to an out that is not read, may be left: they end with
+// the streams.
 func (g *Gateway) Serve(ctx context.Context, who Identity, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -60,7 +60,7 @@ func (r *request) words(f *fault.Fault) string {
 			text += " " + n.Why + " " + n.Set.File + ": " + n.Set.Variable + "=..."
 		case n.Step == nil:
 			text += " " + n.Why
-		case !isOwn(n.Step.Verb):
+		case !isOwn(n.Step.Verb) || slices.Contains(n.Step.Args, "--config"): // no tool takes a file
 			text = strings.TrimSpace(text+" "+byPerson(n.Why)) + ": " + typed(*n.Step) + "."
 		case r.client.who.Expose == Search: // only that has tools for these steps
 			text = strings.TrimSpace(text+" "+n.Why) + ": " + called(*n.Step) + "."

@@ -65,7 +65,7 @@ func newClientEnv(s Surroundings) *clientEnv {
 }
 
 // config returns the configuration as the client would read it. Files that have not changed since the last time are
-// not read again.
+// not read again. While files are damaged, what was read before stays in force, unless approvals have changed since.
 func (e *clientEnv) config() (*config.Config, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -76,7 +76,12 @@ func (e *clientEnv) config() (*config.Config, error) {
 	if len(src.Configs) == 0 {
 		return nil, src.NoConfig()
 	}
-	return e.load(src)
+	cfg, err := e.load(src)
+	if err != nil && e.cfg != nil && !errors.Is(err, ErrDeclined) && src.Key() == e.cfg.Sources.Key() &&
+		e.env.ApprovalStamp(src) == e.approvals {
+		return e.cfg, nil
+	}
+	return cfg, err
 }
 
 // load reads these files, unless they are the ones that cfg was read from.

@@ -6,8 +6,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"github.com/mcp-launchpad/mcpl/pkg/fault"
 )
 
 const (
@@ -24,13 +22,11 @@ const (
 )
 
 // Listen serves HTTP at an address until ctx ends, and then lets requests end for 10 s. It cancels those that run on,
-// and answers them so. listening is called with the URL once it can be connected to. An address at which it cannot
-// listen is a fault of the kind usage.
+// and answers them so. listening is called with the URL once it can be connected to.
 func (s *Server) Listen(ctx context.Context, address string, listening func(url string)) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return fault.New(fault.Usage, "cannot serve at "+address+": "+reason(err),
-			"Name another address with --http, or end what has this one: another mcpl serve may run there.")
+		return err
 	}
 	server := &http.Server{Handler: http.HandlerFunc(s.ServeHTTP), ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
@@ -67,14 +63,6 @@ func (s *Server) Listen(ctx context.Context, address string, listening func(url 
 	}
 	<-ended
 	return errors.Join(err, s.Close())
-}
-
-// reason returns why a program cannot listen, in the words of the system.
-func reason(err error) string {
-	if failed := new(net.OpError); errors.As(err, &failed) {
-		return failed.Err.Error()
-	}
-	return err.Error()
 }
 
 // shutdown waits for requests to end, for a limited time, though ctx has ended.
