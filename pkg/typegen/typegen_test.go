@@ -182,7 +182,7 @@ func TestCompiles(t *testing.T) {
 	}
 	node, err := exec.LookPath("node")
 	if _, missing := os.Stat(compiler); err != nil || missing != nil {
-		if os.Getenv("MCPL_REAL") == "required" {
+		if os.Getenv("MCPL_REQUIRE_REAL_SERVERS") != "" {
 			t.Fatalf("the TypeScript compiler is not installed: %v, %v", err, missing)
 		}
 		t.Skip("the TypeScript compiler is not installed (make node installs it where Node is)")
