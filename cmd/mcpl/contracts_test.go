@@ -38,6 +38,7 @@ func contracts() []contract {
 		{"search_schema_explain", 0, []string{"search", "--schema", "--explain", "--limit", "1", "add"}},
 		{"search_stale", 0, []string{"search", "wobble"}},
 		{"inspect", 0, []string{"inspect", "demo", "add"}},
+		{"types", 0, []string{"types", "demo/add"}},
 		{"inspect_example", 0, []string{"inspect", "demo", "add", "--example"}},
 		{"search_kinds", 0, []string{"search", "--kind", "all", "--limit", "4", "report"}},
 		{"inspect_prompt", 0, []string{"inspect", "--kind", "prompt", "papers", "report"}},

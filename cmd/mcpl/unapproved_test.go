@@ -40,6 +40,8 @@ list --refresh
 list x
 list x --refresh
 list web --refresh
+types
+types web x/ask --docs
 resources
 resources x --refresh
 read x file:///a

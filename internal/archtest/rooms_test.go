@@ -70,7 +70,8 @@ var rooms = map[string]room{
 		imports: []string{"internal/verb/form", "internal/verb/render", "pkg/approval", "pkg/atomicfile",
 			"pkg/auth/login", "pkg/catalog", "pkg/clients", "pkg/config", "pkg/daemon", "pkg/engine", "pkg/fault",
 			"pkg/gateway", "pkg/gateway/telemetry", "pkg/gateway/tokens", "pkg/hidden", "pkg/host", "pkg/humanize",
-			"pkg/index", "pkg/output", "pkg/pin", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool", "pkg/trust"},
+			"pkg/index", "pkg/output", "pkg/pin", "pkg/policy", "pkg/results", "pkg/schema", "pkg/search", "pkg/state", "pkg/tool", "pkg/trust",
+			"pkg/typegen"},
 		why: "a verb asks the engine and prints. It does not import pkg/conn or pkg/auth: those need net/http, and " +
 			"with it a search would start slower. What needs them comes from main as a function",
 	},
@@ -233,6 +234,10 @@ var rooms = map[string]room{
 	},
 	"pkg/tool": {
 		why: "a leaf: the nouns that all packages share must not lead from one package to another",
+	},
+	"pkg/typegen": {
+		imports: []string{"pkg/tool"},
+		why:     "types are pure functions of schemas: every face, and the check against the compiler, use them without I/O",
 	},
 	"pkg/trust": {
 		imports: []string{"pkg/atomicfile", "pkg/config", "pkg/fault"},

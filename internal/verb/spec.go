@@ -69,7 +69,7 @@ type Alias struct {
 // Table returns all verbs. A verb of another one stands after that.
 func Table() []Spec {
 	return []Spec{
-		searchSpec(), inspectSpec(), callSpec(), resultSpec(), listSpec(),
+		searchSpec(), inspectSpec(), typesSpec(), callSpec(), resultSpec(), listSpec(),
 		resourcesSpec(), readSpec(), promptsSpec(), promptSpec(),
 		trustSpec(), untrustSpec(),
 		configSpec(), configImportSpec(), configAddSpec(), configRemoveSpec(),
