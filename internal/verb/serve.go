@@ -176,12 +176,13 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		Switch: s.switchTools, Choice: s.choice,
 		Open: func() (gateway.Opened, error) { return s.openAnew(doors) }}
 	seen.options(&opt)
-	g, end, err := s.newGateway(ctx, opt, doors, v.HTTP != "")
+	g, end, err := s.newGateway(ctx, &opt, doors, v.HTTP != "")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, end()) }()
 	if v.HTTP != "" {
+		shared := opt.Shared
 		defer s.collectLess()()
 		seen.gauge(g, doors)
 		ctx, end := context.WithCancel(ctx)
@@ -189,7 +190,7 @@ func (v *serveVerb) Run(ctx context.Context, s *Session) (err error) {
 		defer seen.followHangups(ctx, s, g, end)()
 		opt := HTTPOptions{Address: v.HTTP, Expose: expose, Metrics: seen.metrics}
 		if !v.NoAuth {
-			end, err := s.authenticate(ctx, &opt)
+			end, err := s.authenticate(ctx, &opt, shared)
 			if err != nil {
 				return err
 			}

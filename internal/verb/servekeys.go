@@ -17,12 +17,13 @@ import (
 // keysFile is the variable that names a file with session keys.
 const keysFile = config.SessionKeys + "_FILE"
 
-// newGateway returns a gateway, and what ends it. Over HTTP it may be one of several replicas.
-func (s *Session) newGateway(ctx context.Context, opt gateway.Options, to *doors, overHTTP bool) (
+// newGateway returns a gateway, and what ends it. Over HTTP it may be one of several replicas: opt then gets what they
+// have in common.
+func (s *Session) newGateway(ctx context.Context, opt *gateway.Options, to *doors, overHTTP bool) (
 	g *gateway.Gateway, end func() error, err error) {
 	leave := func() error { return nil }
 	if overHTTP {
-		if leave, err = s.joinReplicas(ctx, &opt); err != nil {
+		if leave, err = s.joinReplicas(ctx, opt); err != nil {
 			return nil, nil, err
 		}
 		if opt.Shared != nil && len(opt.Keys) > 0 {
@@ -31,7 +32,7 @@ func (s *Session) newGateway(ctx context.Context, opt gateway.Options, to *doors
 			}
 		}
 	}
-	if g, err = gateway.New(opt); err != nil {
+	if g, err = gateway.New(*opt); err != nil {
 		return nil, nil, errors.Join(err, leave())
 	}
 	return g, func() error { return errors.Join(g.Close(), leave()) }, nil

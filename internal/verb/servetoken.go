@@ -139,10 +139,10 @@ func (s *Session) tokens() tokens.Store {
 	return store
 }
 
-// principal returns whose a token is; nil if it is none.
-func (s *Session) principal(_ context.Context, token string) (*gateway.Principal, error) {
+// principal returns whose a token is; nil if it is none, or was revoked. revoked may be nil.
+func (s *Session) principal(ctx context.Context, token string, revoked *revocations) (*gateway.Principal, error) {
 	t, err := s.tokens().Find(token)
-	if t == nil || err != nil {
+	if t == nil || err != nil || revoked != nil && revoked.revoked(ctx, t.ID()) {
 		return nil, err
 	}
 	return &gateway.Principal{Name: t.Name, ID: t.ID(), Servers: t.Servers, Tier: gateway.Tier(t.Tier), Profile: t.Profile,
@@ -150,20 +150,28 @@ func (s *Session) principal(_ context.Context, token string) (*gateway.Principal
 }
 
 // authenticate says in opt whose tokens count: those of the gateway, and those of the issuer of the settings. end has
-// to be called when none is to be judged any more.
-func (s *Session) authenticate(ctx context.Context, opt *HTTPOptions) (end func(), err error) {
+// to be called when none is to be judged any more. shared is what replicas have in common; nil if they have nothing.
+func (s *Session) authenticate(ctx context.Context, opt *HTTPOptions, shared gateway.Shared) (end func(), err error) {
+	var revoked *revocations
+	if shared != nil && s.sharesTokens() {
+		revoked = &revocations{shared: shared, now: s.App.Now}
+		revoked.look(ctx)
+	}
+	own := func(ctx context.Context, token string) (*gateway.Principal, error) {
+		return s.principal(ctx, token, revoked)
+	}
 	issuer := s.Settings.JWT
 	if issuer == nil {
-		opt.Principal = s.principal
+		opt.Principal = own
 		return func() {}, s.needToken(ctx)
 	}
 	// No token is made: clients get theirs from the issuer.
 	jwt, end := s.App.JWT(*issuer, func(text string) { s.Printer.Notice("%s", text) })
 	opt.JWT, opt.Resource, opt.PublicURL = issuer, s.Settings.Resource(), string(s.Settings.PublicURL)
 	opt.Principal = func(ctx context.Context, token string) (*gateway.Principal, error) {
-		own, err := s.principal(ctx, token)
-		if own != nil || err != nil || strings.Count(token, ".") != 2 {
-			return own, err
+		found, err := own(ctx, token)
+		if found != nil || err != nil || strings.Count(token, ".") != 2 {
+			return found, err
 		}
 		return jwt(ctx, token)
 	}
@@ -213,7 +221,11 @@ func (a *tokenAction) run(ctx context.Context, s *Session) error {
 		}
 		return s.Printer.Answer(&tokenAnswer{Name: a.name, Token: token})
 	case "revoke":
-		revoked, err := store.Revoke(ctx, a.name)
+		revoke := store.Revoke
+		if s.sharesTokens() {
+			revoke = func(ctx context.Context, name string) (bool, error) { return s.revokeShared(ctx, store, name) }
+		}
+		revoked, err := revoke(ctx, a.name)
 		if err != nil {
 			return err
 		}
@@ -227,10 +239,14 @@ func (a *tokenAction) run(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
+	revoked, err := s.revokedTokens(ctx)
+	if err != nil {
+		return err
+	}
 	lines := make([]tokenLine, len(list))
 	for i, t := range list {
-		lines[i] = tokenLine{t.Name, t.Created, t.Expires, t.Expired(s.App.Now()), t.Servers, t.Tier, t.Profile, t.PerMinute,
-			t.AtOnce}
+		lines[i] = tokenLine{t.Name, t.Created, t.Expires, t.Expired(s.App.Now()), revoked[t.ID()] != "",
+			t.Servers, t.Tier, t.Profile, t.PerMinute, t.AtOnce}
 	}
 	return s.Printer.Answer(&tokenAnswer{Tokens: &lines, now: s.App.Now()})
 }
@@ -251,6 +267,7 @@ type tokenLine struct {
 
 	Expires   time.Time `json:"expires,omitzero"`
 	Expired   bool      `json:"expired,omitempty"`
+	Revoked   bool      `json:"revoked,omitempty"` // at all replicas; the file has it still
 	Servers   []string  `json:"servers,omitempty"`
 	Tier      string    `json:"tier,omitempty"`
 	Profile   string    `json:"profile,omitempty"`
@@ -281,6 +298,8 @@ func (l tokenLine) limits() string {
 // ends says when the token counts no more.
 func (l tokenLine) ends() string {
 	switch {
+	case l.Revoked:
+		return "revoked"
 	case l.Expires.IsZero():
 		return "never"
 	case l.Expired:
