@@ -48,13 +48,6 @@ type balancer struct {
 // the test if there is no HAProxy.
 func balance(t *testing.T, replicas ...site) balancer {
 	t.Helper()
-	haproxy, err := exec.LookPath("haproxy")
-	if err != nil {
-		haproxy = "/usr/sbin/haproxy" // Debian's, which the PATH of a user does not have
-	}
-	if _, err := os.Stat(haproxy); err != nil {
-		t.Skip("HAProxy is not here: apt-get install haproxy")
-	}
 	dir, err := os.MkdirTemp("/tmp", "mcpl-haproxy-") // the path of a socket is short
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +59,33 @@ func balance(t *testing.T, replicas ...site) balancer {
 		t.Fatal(err)
 	}
 	cert, roots := selfSigned(t, dir)
+	config := filepath.Join("..", "..", "deploy", "haproxy.cfg")
+	address, end := runHAProxy(t, []string{config, extra}, []string{"MCPL_HTTPS=fd@3", "MCPL_CERT=" + cert}, replicas)
+	b.end = end
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
+	t.Cleanup(transport.CloseIdleConnections)
+	// The client trusts the certificate; a site has one that does not.
+	client := httptest.NewServer(&httputil.ReverseProxy{Transport: transport, FlushInterval: -1,
+		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "https", Host: address}) },
+		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)})
+	t.Cleanup(client.Close)
+	b.site = site{t: t, url: client.URL + "/mcp"}
+	b.healthy(len(replicas))
+	return b
+}
+
+// runHAProxy runs HAProxy with configurations and variables, and the replicas as MCPL_A, MCPL_B and so on. It listens
+// at the address, which is its descriptor 3. end ends it and returns its log, and may be called more than once. The
+// test is skipped if there is no HAProxy.
+func runHAProxy(t *testing.T, configs, env []string, replicas []site) (address string, end func() string) {
+	t.Helper()
+	program, err := exec.LookPath("haproxy")
+	if err != nil {
+		program = "/usr/sbin/haproxy" // Debian's, which the PATH of a user does not have
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("HAProxy is not here: apt-get install haproxy")
+	}
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -76,42 +96,35 @@ func balance(t *testing.T, replicas ...site) balancer {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	config := filepath.Join("..", "..", "deploy", "haproxy.cfg")
-	cmd := exec.Command(haproxy, "-db", "-f", config, "-f", extra)
+	cmd := exec.Command(program, "-db")
+	for _, config := range configs {
+		cmd.Args = append(cmd.Args, "-f", config)
+	}
 	cmd.ExtraFiles = []*os.File{socket}
-	cmd.Env = append(os.Environ(), "MCPL_HTTPS=fd@3", "MCPL_CERT="+cert)
+	cmd.Env = append(os.Environ(), env...)
 	for i, replica := range replicas {
-		address, err := url.Parse(replica.url)
+		at, err := url.Parse(replica.url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd.Env = append(cmd.Env, fmt.Sprintf("MCPL_%c=%s", 'A'+i, address.Host))
+		cmd.Env = append(cmd.Env, fmt.Sprintf("MCPL_%c=%s", 'A'+i, at.Host))
 	}
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	b.end = sync.OnceValue(func() string {
+	end = sync.OnceValue(func() string {
 		_ = cmd.Process.Signal(syscall.SIGTERM) // where it has gone, its log says why
 		_ = cmd.Wait()                          // killed by that signal
 		return log.String()
 	})
 	t.Cleanup(func() {
-		if text := b.end(); t.Failed() {
+		if text := end(); t.Failed() {
 			t.Log(text)
 		}
 	})
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true}
-	t.Cleanup(transport.CloseIdleConnections)
-	// The client trusts the certificate; a site has one that does not.
-	client := httptest.NewServer(&httputil.ReverseProxy{Transport: transport, FlushInterval: -1,
-		Rewrite:  func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: "https", Host: listener.Addr().String()}) },
-		ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)})
-	t.Cleanup(client.Close)
-	b.site = site{t: t, url: client.URL + "/mcp"}
-	b.healthy(len(replicas))
-	return b
+	return listener.Addr().String(), end
 }
 
 // selfSigned makes a certificate for 127.0.0.1: the file that HAProxy reads, and what a client trusts.

@@ -8,7 +8,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -47,31 +46,7 @@ func startReplicas(t *testing.T, n int, script mcptest.Script, redis string, arg
 // replica runs mcpl serve --http in a home, on a free port.
 func (h home) replica(t *testing.T, args ...string) replica {
 	t.Helper()
-	cmd, _, _ := h.mcpl(t, append([]string{"serve", "--http", "127.0.0.1:0"}, args...)...)
-	cmd = lasting(cmd)
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(stderr)
-	var before, url string
-	for url == "" {
-		line, err := lines.ReadString('\n')
-		if url = regexp.MustCompile(`http://\S+/mcp`).FindString(line); url == "" {
-			before += line
-		}
-		if err != nil {
-			t.Fatalf("%q, %v", before, err)
-		}
-	}
-	rest := make(chan string, 1)
-	go func() {
-		said, _ := io.ReadAll(lines) // it ends with the process
-		rest <- before + string(said)
-	}()
+	cmd, _, url, rest := h.listening(t, append([]string{"127.0.0.1:0"}, args...)...)
 	kill := sync.OnceValue(func() string {
 		_ = cmd.Process.Kill() // it runs, or has been killed
 		said := <-rest
@@ -288,26 +263,7 @@ func TestReplicasTellLists(t *testing.T) {
 	script := mcptest.Script{Tools: []mcptest.Tool{{Name: "touch", Text: "done", Behaviour: mcptest.Behaviour{
 		Asks: []mcptest.Ask{{Method: "notifications/tools/list_changed", ID: "none"}}}}}}
 	replicas := startReplicas(t, 2, script, url, "--no-auth", "--expose", "all")
-	one, two := replicas[0], replicas[1]
-	body, headers := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`)
-	resp := two.open(t.Context(), "POST", body, headers...)
-	defer resp.Body.Close()
-	lines := bufio.NewScanner(resp.Body)
-	awaitLine(t, lines, "notifications/subscriptions/acknowledged")
-	heard := make(chan struct{})
-	go func() {
-		defer close(heard)
-		awaitLine(t, lines, "notifications/tools/list_changed")
-	}()
-	for told := false; !told; { // the gateway listens to a server once it was used
-		body, headers := modern("tools/call", "s_touch", "")
-		one.is(one.ask("POST", body, headers...), 200, "done")
-		select {
-		case <-heard:
-			told = true
-		default:
-		}
-	}
+	replicas[1].hearsOfTools(replicas[0].site)
 }
 
 // handedOver begins a call at one replica, which never ends, and goes on with it at another. then gets the stream.

@@ -3,20 +3,16 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/mcp-launchpad/mcpl/internal/mcptest"
@@ -41,47 +37,16 @@ func documented(t *testing.T, document, language string) string {
 // there is no HAProxy.
 func anyReplica(t *testing.T, replicas ...replica) string {
 	t.Helper()
-	program, err := exec.LookPath("haproxy")
-	if err != nil {
-		program = "/usr/sbin/haproxy" // Debian's, which the PATH of a user does not have
-	}
-	if _, err := os.Stat(program); err != nil {
-		t.Skip("HAProxy is not here: apt-get install haproxy")
-	}
 	config := filepath.Join(t.TempDir(), "haproxy.cfg")
 	if err := os.WriteFile(config, []byte(documented(t, "gateway.md", "haproxy")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	socket, err := listener.(*net.TCPListener).File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer socket.Close()
-	cmd := exec.Command(program, "-db", "-f", config)
-	cmd.ExtraFiles = []*os.File{socket}
-	cmd.Env = append(os.Environ(), "MCPL_LISTEN=fd@3")
+	sites := make([]site, len(replicas))
 	for i, r := range replicas {
-		address := strings.TrimSuffix(strings.TrimPrefix(r.url, "http://"), "/mcp")
-		cmd.Env = append(cmd.Env, fmt.Sprintf("MCPL_%c=%s", 'A'+i, address))
+		sites[i] = r.site
 	}
-	var log bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &log, &log
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // where it has gone, its log says why
-		_ = cmd.Wait()                          // killed by that signal
-		if t.Failed() {
-			t.Log(log.String())
-		}
-	})
-	url := "http://" + listener.Addr().String() + "/mcp"
+	address, _ := runHAProxy(t, []string{config}, []string{"MCPL_LISTEN=fd@3"}, sites)
+	url := "http://" + address + "/mcp"
 	mcptest.Wait(t, "HAProxy", func() bool {
 		status, _, _, err := (&visitor{url: url}).post(ping)
 		return err == nil && status == http.StatusOK

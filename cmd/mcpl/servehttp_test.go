@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -47,7 +48,25 @@ func (h home) serveAt(t *testing.T, args ...string) site {
 // startAt runs mcpl serve --http ADDR, and returns its process too.
 func (h home) startAt(t *testing.T, args ...string) (site, *os.Process) {
 	t.Helper()
-	cmd, _, _ := h.mcpl(t, append([]string{"serve", "--http"}, args...)...)
+	cmd, token, url, rest := h.listening(t, args...)
+	end := sync.OnceValue(func() string {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // where it has gone, its exit code says so
+		said := <-rest
+		if code := exitCode(t, cmd); code != 0 {
+			t.Errorf("serve ended with %d: %s", code, said)
+		}
+		return said
+	})
+	t.Cleanup(func() { end() })
+	return site{t, url, token, cmd.Process.Pid, end}, cmd.Process
+}
+
+// listening starts mcpl serve --http ADDR and returns once it listens, with the token that it has made, if any, its
+// URL, and what it has said on stderr when it has ended. Whoever calls it ends the process.
+func (h home) listening(t *testing.T, args ...string) (
+	cmd *exec.Cmd, token, url string, rest <-chan string) {
+	t.Helper()
+	cmd, _, _ = h.mcpl(t, append([]string{"serve", "--http"}, args...)...)
 	cmd = lasting(cmd)
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
@@ -56,7 +75,7 @@ func (h home) startAt(t *testing.T, args ...string) (site, *os.Process) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	lines, token, url, before := bufio.NewReader(stderr), "", "", ""
+	lines, before := bufio.NewReader(stderr), ""
 	for url == "" {
 		line, err := lines.ReadString('\n')
 		if strings.Contains(line, "need this token") {
@@ -68,21 +87,12 @@ func (h home) startAt(t *testing.T, args ...string) (site, *os.Process) {
 			t.Fatalf("%q, %v", before, err)
 		}
 	}
-	rest := make(chan string, 1)
+	all := make(chan string, 1)
 	go func() {
 		said, _ := io.ReadAll(lines) // it ends with the process
-		rest <- before + string(said)
+		all <- before + string(said)
 	}()
-	end := sync.OnceValue(func() string {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // where it has gone, its exit code says so
-		said := <-rest
-		if code := exitCode(t, cmd); code != 0 {
-			t.Errorf("serve ended with %d: %s", code, said)
-		}
-		return said
-	})
-	t.Cleanup(func() { end() })
-	return site{t, strings.TrimPrefix(url, "listening on "), strings.TrimSpace(token), cmd.Process.Pid, end}, cmd.Process
+	return cmd, strings.TrimSpace(token), strings.TrimPrefix(url, "listening on "), all
 }
 
 // tokens is the file of the gateway's tokens.

@@ -35,6 +35,14 @@ func TestServeAnnounces(t *testing.T) {
 	again := mcptest.Ask{Method: "notifications/tools/list_changed", ID: "none"}
 	s := newHome(t, mcptest.Script{Tools: []mcptest.Tool{{Name: "touch", Text: "done",
 		Behaviour: mcptest.Behaviour{Asks: []mcptest.Ask{again, again}}}}}).serveHTTP(t, "--expose", "all")
+	s.hearsOfTools(s)
+}
+
+// hearsOfTools listens until it hears that the list of tools has changed, as the server says at each call of the tool
+// touch, which is made at another door of the gateway, or the same.
+func (s site) hearsOfTools(at site) {
+	s.t.Helper()
+	t := s.t
 	body, headers := modern("subscriptions/listen", "", `"notifications":{"toolsListChanged":true},`)
 	resp := s.open(t.Context(), "POST", body, headers...)
 	defer resp.Body.Close()
@@ -47,7 +55,7 @@ func TestServeAnnounces(t *testing.T) {
 	}()
 	for told := false; !told; { // the gateway listens to a server once it was used
 		body, headers := modern("tools/call", "s_touch", "")
-		s.is(s.ask("POST", body, headers...), 200, "done")
+		at.is(at.ask("POST", body, headers...), 200, "done")
 		select {
 		case <-heard:
 			told = true

@@ -43,16 +43,21 @@ func (s *Session) joinReplicas(ctx context.Context, opt *gateway.Options) (leave
 	if opt.Keys, err = sessionKeys(s.App.Env); err != nil {
 		return nil, err
 	}
-	url, _ := s.App.Env.Lookup(config.RedisURL)
-	if url == "" {
+	if url, _ := s.App.Env.Lookup(config.RedisURL); url == "" {
 		return func() error { return nil }, nil
 	}
 	if len(opt.Keys) == 0 {
 		s.Printer.Notice("%s is set, and %s is not, so no replica continues sessions of another. Give all of them the same "+
 			"key. %s", config.RedisURL, config.SessionKeys, keyHelp)
 	}
-	opt.Shared, leave, err = s.App.Share(ctx, url, func(text string) { s.Printer.Notice("%s", text) })
+	opt.Shared, leave, err = s.share(ctx)
 	return leave, err
+}
+
+// share opens what replicas have in common, at the URL of the environment.
+func (s *Session) share(ctx context.Context) (gateway.Shared, func() error, error) {
+	url, _ := s.App.Env.Lookup(config.RedisURL)
+	return s.App.Share(ctx, url, func(text string) { s.Printer.Notice("%s", text) })
 }
 
 // sessionKeys returns the keys that replicas of a gateway have in common; none if they are not set. No error has a key

@@ -85,7 +85,7 @@ func (s *Session) revokeShared(ctx context.Context, store tokens.Store, name str
 	if len(ids) == 0 {
 		return false, nil
 	}
-	shared, leave, err := s.shareTokens(ctx)
+	shared, leave, err := s.share(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -95,12 +95,6 @@ func (s *Session) revokeShared(ctx context.Context, store tokens.Store, name str
 			"Try it again when Redis answers, or take the token out of "+store.Path+".").Because(err)
 	}
 	return true, nil
-}
-
-// shareTokens opens what the replicas have in common, for a person's command.
-func (s *Session) shareTokens(ctx context.Context) (gateway.Shared, func() error, error) {
-	url, _ := s.App.Env.Lookup(config.RedisURL)
-	return s.App.Share(ctx, url, func(text string) { s.Printer.Notice("%s", text) })
 }
 
 // sharesTokens reports whether the tokens lie in a file of somebody else, and replicas can tell one another which of
@@ -115,7 +109,7 @@ func (s *Session) revokedTokens(ctx context.Context) (map[string]string, error) 
 	if !s.sharesTokens() {
 		return nil, nil
 	}
-	shared, leave, err := s.shareTokens(ctx)
+	shared, leave, err := s.share(ctx)
 	if err != nil {
 		return nil, err
 	}
